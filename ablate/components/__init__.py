@@ -1,0 +1,1 @@
+"""Swappable parts, one family a file."""

@@ -1,0 +1,47 @@
+"""Dropout whose masks are a function of seed, site and step."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class Dropout(nn.Module):
+    """x · m / (1 − rate) with m ~ Bernoulli(1 − rate), in training only (Srivastava et al. 2014, inverted).
+
+    The mask is drawn from the site's own generator, which `Model.start_step` seeds by the site's path in the
+    model and the step: two variants drop the same values wherever they have a site in common, and nothing
+    that is drawn elsewhere moves the mask. A site of rate 0 is inactive and costs nothing.
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.generator: torch.Generator | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether values are dropped now."""
+        return self.training and self.rate > 0
+
+    def reseed(self, seed: int, device: torch.device | str = "cpu") -> None:
+        """Draws the next masks, for inputs on `device`, from `seed` on."""
+        device = torch.device(device)
+        if self.generator is None or self.generator.device != device:
+            self.generator = torch.Generator(device)
+        self.generator.manual_seed(seed)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape, kept."""
+        if not self.active:
+            return x
+        if self.generator is None:
+            raise RuntimeError(
+                "dropout has no random stream yet; call `model.start_step(step)` before the step"
+            )
+        keep = 1 - self.rate
+        return x * torch.empty_like(x).bernoulli_(keep, generator=self.generator).div_(keep)
+
+    def extra_repr(self) -> str:
+        """Shown by `print(model)`."""
+        return f"rate={self.rate}"

@@ -1,0 +1,25 @@
+"""How parameters get their initial values.
+
+A model is built without memory and filled afterwards. A module that owns parameters or buffers has a method
+
+    def initialise(self, draw: Draw) -> None: ...
+
+which fills them in place, without gradients and on CPU; its children see to themselves, before it. Each
+parameter takes its random numbers from `draw(name)`, a generator of its own, so that models share the initial
+values of all parameters that they have in common in name and shape. Modules of torch need no such method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Generator, Tensor
+
+Draw = Callable[[str], Generator]
+"""The generator of the parameter with this name in its module."""
+
+
+def fan_in_uniform(parameter: Tensor, fan_in: int, generator: Generator) -> None:
+    """U(−1/√fan_in, 1/√fan_in) in place: the initial values of weight and bias of `torch.nn.Linear`."""
+    bound = max(fan_in, 1) ** -0.5
+    parameter.uniform_(-bound, bound, generator=generator)

@@ -1,0 +1,134 @@
+"""Norms: what keeps the scale of the residual stream, (B, T, D) → (B, T, D)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from pydantic import Field, PositiveFloat
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.components.initial import Draw
+from ablate.components.sizes import Sizes
+from ablate.registry import PartConfig, register
+
+
+class Norm(nn.Module):
+    """Base of all norms. Their parameters are exempt from weight decay."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__()
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        raise NotImplementedError
+
+
+@register("norm", "none")
+class NoNorm(Norm):
+    """x."""
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D), unchanged."""
+        return x_btd
+
+
+@register("norm", "layer")
+class LayerNorm(Norm):
+    """weight · (x − mean) / √(var + eps) + bias, over the D features of one position (Ba et al. 2016)."""
+
+    class Config(PartConfig):
+        """Parameters of layer normalisation."""
+
+        eps: PositiveFloat = 1e-5
+        "Added to the variance."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.eps = config.eps
+        self.weight = nn.Parameter(torch.empty(sizes.d_model))
+        self.bias = nn.Parameter(torch.empty(sizes.d_model))
+
+    def initialise(self, draw: Draw) -> None:
+        """Weight 1, bias 0."""
+        self.weight.fill_(1)
+        self.bias.zero_()
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        return F.layer_norm(x_btd, self.weight.shape, self.weight, self.bias, self.eps)
+
+
+@register("norm", "rms")
+class RMSNorm(Norm):
+    """weight · x / √(mean(x²) + eps), over the D features of one position (Zhang and Sennrich 2019)."""
+
+    class Config(PartConfig):
+        """Parameters of root-mean-square normalisation."""
+
+        eps: PositiveFloat = 1e-6
+        "Added to the mean square."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.eps = config.eps
+        self.weight = nn.Parameter(torch.empty(sizes.d_model))
+
+    def initialise(self, draw: Draw) -> None:
+        """Weight 1."""
+        self.weight.fill_(1)
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        return F.rms_norm(x_btd, self.weight.shape, self.weight, self.eps)
+
+
+@register("norm", "batch")
+class BatchNorm(Norm):
+    """weight · (x − mean) / √(var + eps) + bias, over batch and positions for each feature.
+
+    Ioffe and Szegedy 2015; in evaluation with the running mean and (unbiased) variance. A position sees the
+    later ones of its sequence through the statistics, in training of a causal model too.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    class Config(PartConfig):
+        """Parameters of batch normalisation."""
+
+        eps: PositiveFloat = 1e-5
+        "Added to the variance."
+        momentum: Annotated[float, Field(gt=0, le=1)] = 0.1
+        "Weight of the newest batch in the running statistics."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.eps, self.momentum = config.eps, config.momentum
+        self.weight = nn.Parameter(torch.empty(sizes.d_model))
+        self.bias = nn.Parameter(torch.empty(sizes.d_model))
+        self.register_buffer("running_mean", torch.empty(sizes.d_model))
+        self.register_buffer("running_var", torch.empty(sizes.d_model))
+
+    def initialise(self, draw: Draw) -> None:
+        """Weight 1, bias 0; running mean 0, variance 1."""
+        self.weight.fill_(1)
+        self.bias.zero_()
+        self.running_mean.zero_()
+        self.running_var.fill_(1)
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D); in training moves the running statistics."""
+        x_nd = x_btd.flatten(0, 1)
+        y_nd = F.batch_norm(
+            x_nd,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training,
+            self.momentum,
+            self.eps,
+        )
+        return y_nd.view_as(x_btd)

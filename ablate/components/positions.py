@@ -1,0 +1,94 @@
+"""Positions: how order enters. A position may act on the embedding, on queries and keys, or on the logits."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ablate.components.initial import Draw
+from ablate.components.sizes import Sizes
+from ablate.registry import PartConfig, register
+
+
+class Position(nn.Module):
+    """Base of all positions, one to a model; each hook does nothing until a subclass overrides it."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__()
+
+    def embed(self, x_btd: Tensor) -> Tensor:
+        """The embedded input (B, T, D) with its positions."""
+        return x_btd
+
+    def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries (B, H, T_q, d_k) and keys (B, H, T_k, d_k) with their positions, in every layer."""
+        return q, k
+
+    def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor | None:
+        """What is added to the logits of every layer, (H or 1, T_q, T_k); None: nothing."""
+        return None
+
+
+@register("position", "none")
+class NoPosition(Position):
+    """x: attention without a mask is then blind to order."""
+
+
+@register("position", "sincos")
+class SinCos(Position):
+    """x·√D + PE with PE(pos, 2i) = sin(pos / 10000^{2i/D}), PE(pos, 2i+1) = cos(…).
+
+    Vaswani et al. 2017, section 3.5. Defined for any length, also beyond the longest that was trained on.
+    """
+
+    encoding: Tensor
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.register_buffer("encoding", torch.empty(sizes.max_len, sizes.d_model), persistent=False)
+
+    def initialise(self, draw: Draw) -> None:
+        """Fills the table."""
+        self.encoding.copy_(sinusoids(*self.encoding.shape))
+
+    def embed(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D), for any T."""
+        length, width = x_btd.shape[1:]
+        known = length <= self.encoding.shape[0]
+        encoding = self.encoding[:length] if known else sinusoids(length, width).to(x_btd)
+        return x_btd * math.sqrt(width) + encoding
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """PE (length, width) on CPU in float64, in which angles of thousands of radians keep their fraction."""
+    position = torch.arange(length, dtype=torch.float64, device="cpu").unsqueeze(1)
+    angle = position / 10000 ** (torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
+    encoding = torch.empty(length, width, dtype=torch.float64, device="cpu")
+    encoding[:, 0::2] = angle.sin()
+    encoding[:, 1::2] = angle[:, : width // 2].cos()
+    return encoding
+
+
+@register("position", "learned")
+class Learned(Position):
+    """x + P with P ∈ R^{max_len×D} learned (Gehring et al. 2017). A longer sequence is an error."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.weight = nn.Parameter(torch.empty(sizes.max_len, sizes.d_model))
+
+    def initialise(self, draw: Draw) -> None:
+        """N(0, 1/D), as token embeddings."""
+        self.weight.normal_(std=self.weight.shape[1] ** -0.5, generator=draw("weight"))
+
+    def embed(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D); raises `ValueError` when T exceeds max_len."""
+        length, longest = x_btd.shape[1], self.weight.shape[0]
+        if length > longest:
+            raise ValueError(
+                f"learned positions end at max_len = {longest}; given a sequence of {length}; "
+                "use `position: sincos` or `position: none` for lengths beyond those trained on"
+            )
+        return x_btd + self.weight[:length]

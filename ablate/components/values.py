@@ -1,0 +1,53 @@
+"""Value maps: what each position hands over when it is attended to, (B, T, D) → (B, T, H·d_v).
+
+A value is a module of this shape; attention splits what it returns into H heads of width d_v.
+"""
+
+from __future__ import annotations
+
+from pydantic import PositiveInt
+from torch import Tensor, nn
+
+from ablate.components.sizes import Sizes
+from ablate.errors import Invalid
+from ablate.registry import PartConfig, register
+
+
+@register("value", "full")
+class Full(nn.Module):
+    """x W_V with W_V ∈ R^{D×H·d_v} (Vaswani et al. 2017, section 3.2.2)."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__()
+        self.projection = nn.Linear(sizes.d_model, sizes.num_heads * sizes.d_v, bias=sizes.bias)
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, H·d_v)."""
+        return self.projection(x_btd)
+
+
+@register("value", "low_rank")
+class LowRank(nn.Module):
+    """x W_down W_up with W_down ∈ R^{D×r} shared by all heads and W_up ∈ R^{r×H·d_v}, without bias.
+
+    The factorisation W_V = W_down W_up of Elhage et al. 2021 ("A Mathematical Framework for Transformer
+    Circuits"), with one W_down for all heads.
+    """
+
+    class Config(PartConfig):
+        """Parameters of the low-rank value."""
+
+        rank: PositiveInt
+        "r, at most d_model."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__()
+        if config.rank > sizes.d_model:
+            rule = f"must not exceed d_model = {sizes.d_model}"
+            raise Invalid("rank", rule, config.rank, f"1 to {sizes.d_model}")
+        self.down = nn.Linear(sizes.d_model, config.rank, bias=False)
+        self.up = nn.Linear(config.rank, sizes.num_heads * sizes.d_v, bias=False)
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, H·d_v)."""
+        return self.up(self.down(x_btd))

@@ -1,0 +1,149 @@
+"""One family of errors, each of which says where, the rule, what was given, what is allowed, what to do next."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "nothing"})()
+
+
+class AblateError(Exception):
+    """Base of every error that a user can cause; `exit_code` is that of the command line."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in an input."""
+
+    rule: str
+    "What must hold, as a sentence without its subject: `must divide d_model = 32`."
+    path: tuple[str | int, ...] = ()
+    "Where, from the root of the study or, inside a part, from the part."
+    given: Any = NOT_GIVEN
+    allowed: str = ""
+    hint: str = ""
+    "What to do next, for instance the nearest valid name."
+    line: int | None = None
+    "1-based line in the study file."
+    source: str = ""
+    "File, or option of the command line."
+
+    def __str__(self) -> str:
+        where = self.source if self.line is None else f"{self.source}:{self.line}"
+        dotted = dotted_path(self.path)
+        text = f"{where}: " if where else ""
+        text += f"{dotted}: {self.rule}" if dotted else self.rule
+        if self.given is not NOT_GIVEN:
+            text += f"; given {shown(self.given)}"
+        if self.allowed:
+            text += f"; allowed: {self.allowed}"
+        if self.hint:
+            text += f". {self.hint}"
+        return text
+
+
+class Invalid(AblateError):
+    """One or several problems, found below some path; raised by parts with a path relative to themselves."""
+
+    def __init__(self, field: str, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = "") -> None:
+        path: tuple[str | int, ...] = tuple(field.split(".")) if field else ()
+        self.problems: list[Problem] = [Problem(rule, path, given, allowed, hint)]
+        super().__init__(field, rule)
+
+    @classmethod
+    def many(cls, problems: Iterable[Problem]) -> Invalid:
+        """One error that carries all `problems`."""
+        error = cls("", "")
+        error.problems = unique(problems)
+        return error
+
+    def under(self, *path: str | int) -> Invalid:
+        """The same problems with `path` in front of theirs."""
+        return Invalid.many(replace(p, path=(*path, *p.path)) for p in self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class StudyError(AblateError):
+    """Everything that is wrong with a study, at once."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(unique(problems), key=lambda p: (p.source, p.line or 0))
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        head = "1 problem in the study" if count == 1 else f"{count} problems in the study"
+        return "\n".join([f"{head}; nothing was written or trained:", *(f"  {p}" for p in self.problems)])
+
+
+class StoreError(AblateError):
+    """The results folder cannot be used (full, read-only, not a folder)."""
+
+    exit_code = 1
+
+
+@dataclass
+class Gather:
+    """Runs several steps that may each be `Invalid` and raises all their problems as one.
+
+    >>> with Gather() as at:
+    ...     with at("norm"):
+    ...         norm = config.norm.build(sizes)
+    """
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def __enter__(self) -> Gather:
+        return self
+
+    @contextmanager
+    def __call__(self, *path: str | int) -> Iterator[None]:
+        """Collects what is `Invalid` inside, with `path` in front."""
+        try:
+            yield
+        except Invalid as error:
+            self.problems += error.under(*path).problems
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self.problems and kind is None:
+            raise Invalid.many(self.problems)
+
+
+def unique(problems: Iterable[Problem]) -> list[Problem]:
+    """`problems` without repetitions (the same mistake is often found once per layer)."""
+    return list({str(problem): problem for problem in problems}.values())
+
+
+def dotted_path(path: Iterable[str | int]) -> str:
+    """`("seeds", 0, "x")` as `seeds[0].x`; a name that itself holds dots stays readable."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def nearest(name: object, names: Iterable[str]) -> str:
+    """`Did you mean 'x'?` for the valid name nearest to `name`, or nothing."""
+    close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.5)
+    return f"Did you mean {close[0]!r}?" if close else ""
+
+
+def listed(names: Iterable[object], limit: int = 12) -> str:
+    """`a, b, c` of at most `limit` names."""
+    names = [str(name) for name in names]
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+def shown(value: Any, limit: int = 80) -> str:
+    """A value as an error message shows it, cut to `limit` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,1 @@
+"""From trials to records: the driver and its pool of workers."""

@@ -1,0 +1,201 @@
+"""A local pool of long-lived worker processes, one trial at a time each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Protocol
+
+from ablate.execution.events import Event, Finished, Started, Stop
+from ablate.execution.trial import WorkloadRef, failed, run_trial
+from ablate.execution.worker import read_output
+from ablate.workload import Trial, Workload
+
+ATTEMPTS = 2
+"""How often a trial is begun before the loss of its worker makes it `failed`."""
+
+_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")}
+
+
+class Engine(Protocol):
+    """Runs trials; the driver's only way to have work done."""
+
+    def run(self, trials: Sequence[Trial]) -> Iterator[Event]:
+        """The events of all `trials`, each of which ends in one `Finished`."""
+
+    def stop(self, trial_id: str) -> None:
+        """Asks a running trial to end early."""
+
+    def close(self) -> None:
+        """Ends all work at once."""
+
+
+class InProcess:
+    """`--jobs 0`: one trial after the other in this process, for a debugger."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self._stopped: set[str] = set()
+
+    def run(self, trials: Sequence[Trial]) -> Iterator[Event]:
+        """One trial after the other; progress is not told while a trial runs."""
+        for trial in trials:
+            yield Started(trial.id)
+            yield Finished(run_trial(self.workload, trial, lambda step, metrics, t=trial.id: t in self._stopped))  # type: ignore[misc]
+
+    def stop(self, trial_id: str) -> None:
+        """Heard by a trial when it next reports progress."""
+        self._stopped.add(trial_id)
+
+    def close(self) -> None:
+        """Nothing runs between two events."""
+
+
+class _Worker:
+    """The driver's end of one worker process."""
+
+    def __init__(self, reference: WorkloadRef, device: int | None) -> None:
+        ours, theirs = socket.socketpair()
+        self.output = tempfile.TemporaryFile()
+        environment = os.environ | _ONE_THREAD
+        if device is not None:
+            environment["CUDA_VISIBLE_DEVICES"] = str(device)
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-W", "always", "-m", "ablate.execution.worker", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self.output,
+                stderr=self.output,
+                pass_fds=[theirs.fileno()],
+                env=environment,
+            )
+        self.connection = Connection(ours.detach())
+        self.trial: Trial | None = None
+        self.began = 0.0
+        self.connection.send(reference)
+
+    def begin(self, trial: Trial) -> None:
+        self.trial, self.began = trial, time.monotonic()
+        self.connection.send(trial)
+
+    def overdue(self) -> bool:
+        limit = self.trial.time_limit if self.trial else None
+        return limit is not None and time.monotonic() - self.began > limit
+
+    def end(self) -> str:
+        """Kills the process, if it still runs; what it printed last."""
+        self.process.kill()
+        self.process.wait()
+        self.connection.close()
+        with self.output:
+            return read_output(self.output.fileno())
+
+    def fate(self) -> str:
+        """How the process ended, in words."""
+        code = self.process.wait()
+        if code >= 0:
+            return f"the worker process ended with exit code {code}"
+        try:
+            return f"the worker process was killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"the worker process was killed by signal {-code}"
+
+
+class LocalPool:
+    """`--jobs N`: N processes, started at once so that their imports run beside the driver's."""
+
+    def __init__(self, reference: WorkloadRef, jobs: int, devices: int = 0) -> None:
+        self.reference = reference
+        self.devices = devices
+        self._workers: list[_Worker] = []
+        self._attempts: dict[str, int] = {}
+        for _ in range(jobs):
+            self._start()
+
+    def _start(self) -> _Worker:
+        device = len(self._workers) % self.devices if self.devices else None
+        worker = _Worker(self.reference, device)
+        self._workers.append(worker)
+        return worker
+
+    def run(self, trials: Sequence[Trial]) -> Iterator[Event]:
+        """Hands out trials in order, as workers come free."""
+        waiting = list(reversed(trials))
+        while waiting or any(worker.trial for worker in self._workers):
+            for worker in list(self._workers):
+                if worker.trial is None and waiting:
+                    yield from self._begin(worker, waiting.pop(), waiting)
+            busy = {worker.connection: worker for worker in self._workers if worker.trial}
+            for connection in wait(list(busy), timeout=0.2):
+                yield from self._receive(busy[connection], waiting)  # type: ignore[index]
+            for worker in [worker for worker in self._workers if worker.overdue()]:
+                yield from self._overdue(worker)
+
+    def _begin(self, worker: _Worker, trial: Trial, waiting: list[Trial]) -> Iterator[Event]:
+        self._attempts[trial.id] = self._attempts.get(trial.id, 0) + 1
+        try:
+            worker.begin(trial)
+        except OSError:
+            yield from self._lost(worker, waiting)
+
+    def _receive(self, worker: _Worker, waiting: list[Trial]) -> Iterator[Event]:
+        try:
+            event: Event = worker.connection.recv()
+        except (EOFError, OSError):
+            yield from self._lost(worker, waiting)
+            return
+        if isinstance(event, Finished):
+            event.record.attempts = self._attempts[event.record.id]
+            worker.trial = None
+        yield event
+
+    def _lost(self, worker: _Worker, waiting: list[Trial]) -> Iterator[Event]:
+        """The process of a running trial is gone: the trial is begun once more, then it has failed."""
+        trial = worker.trial
+        assert trial is not None
+        fate = worker.fate()
+        output = self._replace(worker)
+        attempts = self._attempts[trial.id]
+        if attempts < ATTEMPTS:
+            waiting.append(trial)
+            return
+        reason = f"{fate}, {attempts} times"
+        yield Finished(failed(trial, reason, output or reason, output=output, attempts=attempts))
+
+    def _overdue(self, worker: _Worker) -> Iterator[Event]:
+        trial = worker.trial
+        assert trial is not None
+        reason = f"time limit of {trial.time_limit:g} s exceeded"
+        output = self._replace(worker)
+        yield Finished(failed(trial, reason, output or reason, output=output, attempts=self._attempts[trial.id]))
+
+    def _replace(self, worker: _Worker) -> str:
+        """A new worker for a lost one; what the lost one printed."""
+        output = worker.end()
+        index = self._workers.index(worker)
+        self._start()
+        self._workers[index] = self._workers.pop()
+        return output
+
+    def stop(self, trial_id: str) -> None:
+        """Asks the worker of the trial, which hears it when it next reports progress."""
+        for worker in self._workers:
+            if worker.trial and worker.trial.id == trial_id:
+                worker.connection.send(Stop(trial_id))
+
+    def close(self) -> None:
+        """Ends all workers, whatever they do."""
+        while self._workers:
+            self._workers.pop().end()
+
+
+def default_jobs() -> int:
+    """As many as there are cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,53 @@
+"""One trial, from its workload's `train` to a record: the same in a worker and in this process."""
+
+from __future__ import annotations
+
+import dataclasses
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ablate.clock import now
+from ablate.records.record import Record, Status
+from ablate.registry import CATALOGUE
+from ablate.workload import Emit, Trial, Workload
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkloadRef:
+    """How another process finds the workload: its name, and the plugins to load first."""
+
+    name: str
+    plugins: tuple[str, ...] = ()
+
+    def load(self) -> Workload:
+        """The workload, with its parts registered."""
+        for plugin in self.plugins:
+            CATALOGUE.load_plugin(Path(plugin))
+        if self.name not in CATALOGUE.names("workload"):
+            CATALOGUE.load_builtin()
+        workload: Workload = CATALOGUE.get("workload", self.name)()
+        workload.load_parts()
+        return workload
+
+
+def run_trial(workload: Workload, trial: Trial, emit: Emit, output: Callable[[], str] = str) -> Record:
+    """Trains; an exception becomes a `failed` record with its traceback. `output` gives what was printed."""
+    started = now()
+    try:
+        record = workload.train(trial, emit)
+    except Exception as error:
+        record = failed(trial, _reason(error), traceback.format_exc())
+    return dataclasses.replace(record, output=output(), started_at=started, finished_at=now())
+
+
+def failed(trial: Trial, reason: str, error: str = "", **more: Any) -> Record:
+    """The record of a trial that did not come to an outcome."""
+    status: Status = "failed"
+    return Record(trial.id, trial.config, trial.seed, status, trial.stream, reason=reason, error=error, **more)
+
+
+def _reason(error: Exception) -> str:
+    first = str(error).strip().splitlines()[:1]
+    return f"{type(error).__name__}: {first[0][:300]}" if first else type(error).__name__

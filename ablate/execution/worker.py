@@ -1,0 +1,90 @@
+"""A worker process: imports once, then trains what it is sent until its pipe closes.
+
+Started as `python -m ablate.execution.worker FD`, not forked, so that no script of a user is run twice and no
+state of the driver is shared. Standard output and error are a file that the driver has opened: what a trial
+prints goes into its record, and what a crash leaves behind can still be read.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import NoReturn
+
+from ablate.execution.events import Event, Finished, Progress, Started, Stop
+from ablate.execution.trial import WorkloadRef, run_trial
+from ablate.workload import Trial
+
+MAX_OUTPUT = 64 * 1024
+"""Bytes of a trial's output that are kept: its end."""
+
+
+class _Worker:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.trials: SimpleQueue[Trial] = SimpleQueue()
+        self.stopped: set[str] = set()
+
+    def listen(self) -> NoReturn:
+        """Takes messages; a closed pipe means that the driver is gone, and nothing is worth finishing."""
+        while True:
+            try:
+                message = self.connection.recv()
+            except (EOFError, OSError):
+                os._exit(0)
+            if isinstance(message, Stop):
+                self.stopped.add(message.trial_id)
+            else:
+                self.trials.put(message)
+
+    def send(self, event: Event) -> None:
+        try:
+            self.connection.send(event)
+        except OSError:
+            os._exit(0)
+
+    def work(self, reference: WorkloadRef) -> NoReturn:
+        workload = reference.load()
+        while True:
+            trial = self.trials.get()
+            os.ftruncate(1, 0)
+            self.send(Started(trial.id))
+
+            def emit(step: int, metrics: Mapping[str, float], trial: Trial = trial) -> bool:
+                self.send(Progress(trial.id, step, dict(metrics)))
+                return trial.id in self.stopped
+
+            self.send(Finished(run_trial(workload, trial, emit, _printed)))
+
+
+def _printed() -> str:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return read_output(1)
+
+
+def read_output(descriptor: int) -> str:
+    """The end of what a worker has printed into its output file."""
+    size = os.fstat(descriptor).st_size
+    text = os.pread(descriptor, MAX_OUTPUT, max(0, size - MAX_OUTPUT)).decode(errors="replace")
+    return text if size <= MAX_OUTPUT else f"[{size - MAX_OUTPUT} bytes left out]\n{text}"
+
+
+def main() -> NoReturn:
+    """Entry point: the descriptor of the driver's pipe is the first argument."""
+    # Ctrl-C reaches the whole process group; what it means is for the driver to decide.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = Connection(int(sys.argv[1]))
+    worker = _Worker(connection)
+    reference = connection.recv()
+    threading.Thread(target=worker.listen, daemon=True).start()
+    worker.work(reference)
+
+
+if __name__ == "__main__":
+    main()

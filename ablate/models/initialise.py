@@ -1,0 +1,64 @@
+"""Fills a model that was built without memory: one random stream per parameter path.
+
+What a module does to take part is said in `ablate.components.initial`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ablate.components.initial import Draw, fan_in_uniform
+from ablate.errors import AblateError
+from ablate.streams import stream_seed, torch_stream
+
+
+@torch.no_grad()
+def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
+    """Fills every parameter and buffer of `model`, which is on CPU, from the streams of its path.
+
+    `stream` names other initial values under the same seed. Children come before their parents, so that a
+    parent has the last word, as in torch's constructors.
+    """
+    for path, module in reversed(list(model.named_modules())):
+
+        def draw(name: str, path: str = path) -> torch.Generator:
+            return torch_stream(seed, "init", stream, f"{path}.{name}" if path else name)
+
+        if hasattr(module, "initialise"):
+            module.initialise(draw)
+        elif isinstance(module, nn.Linear):
+            _initialise_linear(module, draw)
+        elif reset := getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None):
+            # Torch's own modules draw from the global generator, which is lent to them for the moment.
+            with torch.random.fork_rng(devices=[]):
+                torch.default_generator.manual_seed(stream_seed(seed, "init", stream, path))
+                reset()
+        elif _own_tensors(module):
+            names = ", ".join(_own_tensors(module))
+            raise AblateError(
+                f"{type(module).__name__} at {path or 'the root'}: has tensors without initial values: "
+                f"{names}; give it a method `initialise(draw)` (see ablate.components.initial) or `reset_parameters()`"
+            )
+
+
+def _initialise_linear(linear: nn.Linear, draw: Draw) -> None:
+    fan_in_uniform(linear.weight, linear.in_features, draw("weight"))
+    if linear.bias is not None:
+        fan_in_uniform(linear.bias, linear.in_features, draw("bias"))
+
+
+def _own_tensors(module: nn.Module) -> dict[str, Tensor]:
+    return dict(module.named_parameters(recurse=False)) | dict(module.named_buffers(recurse=False))
+
+
+def materialise(model: nn.Module) -> None:
+    """Gives a model on the meta device uninitialised memory on CPU; parameters that were one stay one."""
+    names_of: dict[Tensor, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names_of.setdefault(parameter, []).append(name)
+    model.to_empty(device="cpu")
+    for first, *others in names_of.values():
+        for other in others:
+            path, _, name = other.rpartition(".")
+            setattr(model.get_submodule(path), name, model.get_parameter(first))

@@ -1,0 +1,150 @@
+"""All that tables, verdicts and figures need, in one folder: two frames and the facts about the study.
+
+    trials.parquet   one row a trial: id, variant, task, seed, a column a factor path, status, metrics
+    curves.parquet   id, step, metric, value
+
+The facts travel in the attributes of the trials frame, which pandas keeps in the parquet file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ablate.errors import AblateError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BASELINE = "baseline"
+FIXED_COLUMNS = ("id", "variant", "task", "seed", "status")
+
+
+@dataclass(frozen=True)
+class MetricFacts:
+    """One metric of one task; the fields of `ablate.workload.Metric`."""
+
+    direction: str
+    resolution: float = 0.0
+    floor: float | None = None
+    ceiling: float | None = None
+    solved: float | None = None
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One task of the study."""
+
+    name: str
+    metrics: dict[str, MetricFacts]
+    "The metrics that trials are compared by; also the names of columns of the trials frame."
+
+
+@dataclass(frozen=True)
+class VariantFacts:
+    """One variant, the baseline included (always the first)."""
+
+    name: str
+    levels: dict[str, str]
+    "Factor path → label of the level that this variant has."
+    changes: dict[str, str]
+    "Of those, the paths on which it differs from the baseline."
+    placebo: bool = False
+    "The baseline again, with other initialisation and dropout streams: the noise floor."
+    parameters: dict[str, int] = field(default_factory=dict)
+    "Task → trainable parameters."
+    parameters_by_part: dict[str, dict[str, int]] = field(default_factory=dict)
+    flops: dict[str, int | None] = field(default_factory=dict)
+    "Task → matrix-product FLOPs of a forward pass on one example."
+
+
+@dataclass(frozen=True)
+class ClaimFacts:
+    """One claim, parsed. A side is the set of variants whose per-seed mean it stands for."""
+
+    text: str
+    hash: str
+    declared: str
+    "ISO 8601 date and time of the first run that knew it."
+    exploratory: bool
+    "Declared after trials of the study existed."
+    kind: str
+    "beats, matches or does_not_lose."
+    metric: str
+    a: list[str]
+    b: list[str]
+    by: float
+    "X of the grammar: 0 for a plain `beats`."
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the frames alone do not say."""
+
+    study: str
+    question: str
+    notes: str
+    metric: str
+    "The primary metric."
+    column: str
+    "The column of the trials frame that holds it: the metric at the last step, or at the best validation."
+    at: str
+    margin: float | None
+    design: str
+    seeds: list[int]
+    "The planned seeds, whether or not they have run."
+    tasks: list[TaskFacts]
+    variants: list[VariantFacts]
+    factors: dict[str, list[str]]
+    "Path → labels of its levels, the baseline's first."
+    claims: list[ClaimFacts]
+    environment: dict[str, Any] = field(default_factory=dict)
+    "Of the run that wrote the folder: command, commit, dirty, versions, device, machine."
+    data_fixed: bool = False
+    "The test split is the same for every seed, so that verdicts are conditional on it."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Facts:
+        """The inverse of `to_dict`."""
+        fields = dict(data)
+        fields["tasks"] = [
+            TaskFacts(t["name"], {name: MetricFacts(**m) for name, m in t["metrics"].items()}) for t in data["tasks"]
+        ]
+        fields["variants"] = [VariantFacts(**v) for v in data["variants"]]
+        fields["claims"] = [ClaimFacts(**c) for c in data["claims"]]
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The records of one study as frames, with the facts."""
+
+    facts: Facts
+    trials: pd.DataFrame
+    curves: pd.DataFrame
+
+    def save(self, folder: Path) -> None:
+        """Writes both frames, each whole or not at all."""
+        from ablate.files import replacing
+
+        trials = self.trials.copy()
+        trials.attrs = {"ablate": self.facts.to_dict()}
+        for name, frame in (("trials.parquet", trials), ("curves.parquet", self.curves)):
+            with replacing(folder / name) as path:
+                frame.to_parquet(path, index=False)
+
+    @classmethod
+    def load(cls, folder: Path) -> Evidence:
+        """Reads what `save` wrote; raises `AblateError` when it is not there."""
+        import pandas as pd
+
+        if not (folder / "trials.parquet").is_file():
+            raise AblateError(f"{folder}: has no trials.parquet; run the study first, or name a folder of results/")
+        trials = pd.read_parquet(folder / "trials.parquet")
+        return cls(Facts.from_dict(trials.attrs["ablate"]), trials, pd.read_parquet(folder / "curves.parquet"))

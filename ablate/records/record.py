@@ -1,0 +1,51 @@
+"""The record of one finished trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Status = Literal["completed", "diverged", "pruned", "failed"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A number that was measured at some steps."""
+
+    steps: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+@dataclass
+class Record:
+    """One finished trial. A trial that raised is `failed`; one whose loss left the numbers is `diverged`."""
+
+    id: str
+    config: Mapping[str, Any]
+    seed: int
+    status: Status
+    stream: str = ""
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    "By name; None where the trial has no value (diverged, failed). Names ending in `_seconds`, `_per_second`"
+    " or `_memory` may differ between repeats, no other."
+    curves: dict[str, Curve] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    "Anything larger that a workload keeps, by name."
+    data: dict[str, str] = field(default_factory=dict)
+    "Digests of the data that was trained and tested on, by split."
+    reason: str = ""
+    "Why it diverged, failed or was pruned, in one line."
+    error: str = ""
+    "The traceback of a failed trial."
+    output: str = ""
+    "Standard output, standard error and warnings."
+    environment: dict[str, Any] = field(default_factory=dict)
+    "Commit, dirty flag, versions, device, threads, command."
+    started_at: str = ""
+    "ISO 8601, UTC."
+    finished_at: str = ""
+    attempts: int = 1

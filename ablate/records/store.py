@@ -1,0 +1,133 @@
+"""The store: one file a finished trial, written whole or not at all. It is the truth; all else can be rebuilt.
+
+    trials/<id>.json   the record, with a digest of the arrays
+    trials/<id>.npz    curves and arrays
+
+The JSON file is written last: where it stands, the trial is finished.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ablate.errors import StoreError
+from ablate.files import replacing
+from ablate.records.record import Curve, Record
+
+FORMAT = 1
+
+
+class CorruptRecordError(Exception):
+    """A file of the store does not hold what was written."""
+
+
+class Store:
+    """Records by trial id, under `root/trials`."""
+
+    def __init__(self, root: Path, warn: Callable[[str], None] = lambda message: None) -> None:
+        self.root = root
+        self.trials = root / "trials"
+        self.warn = warn
+
+    def load(self, trial_id: str) -> Record | None:
+        """The record, or None. A file that cannot be read is set aside with a warning."""
+        path = self.trials / f"{trial_id}.json"
+        try:
+            return _decode(path.read_bytes(), path.with_suffix(".npz"))
+        except FileNotFoundError:
+            return None
+        except (CorruptRecordError, ValueError, KeyError, TypeError) as error:
+            aside = _set_aside(path)
+            self.warn(f"{path} is corrupt ({error}); set aside as {aside.name}, the trial will be trained again")
+            return None
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
+
+    def save(self, record: Record) -> None:
+        """Writes the record; it replaces one of the same id. Raises `StoreError`."""
+        arrays = {f"array/{name}": array for name, array in record.arrays.items()}
+        for name, curve in record.curves.items():
+            arrays[f"steps/{name}"], arrays[f"values/{name}"] = curve.steps, curve.values
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+        content = buffer.getvalue()
+        path = self.trials / f"{record.id}.json"
+        with replacing(path.with_suffix(".npz")) as temporary:
+            temporary.write_bytes(content)
+        with replacing(path) as temporary:
+            temporary.write_text(_encode(record, content), encoding="utf-8")
+
+    def stamp(self, trial_ids: Iterable[str]) -> str:
+        """Changes when any of the records does; "" when one is missing. Reads no file."""
+        digest = hashlib.blake2b(digest_size=16)
+        for trial_id in sorted(trial_ids):
+            try:
+                for suffix in (".json", ".npz"):
+                    state = (self.trials / f"{trial_id}{suffix}").stat()
+                    digest.update(f"{trial_id}{suffix} {state.st_size} {state.st_mtime_ns}\n".encode())
+            except OSError:
+                return ""
+        return digest.hexdigest()
+
+
+def _encode(record: Record, arrays: bytes) -> str:
+    data: dict[str, Any] = {"format": FORMAT}
+    for item in dataclasses.fields(record):
+        if item.name not in ("curves", "arrays"):
+            data[item.name] = getattr(record, item.name)
+    data["metrics"] = {
+        name: None if value is None or not math.isfinite(value) else value for name, value in record.metrics.items()
+    }
+    data["arrays_digest"] = _digest(arrays)
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
+
+
+def _decode(text: bytes, arrays_path: Path) -> Record:
+    data = json.loads(text)
+    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+        raise CorruptRecordError(f"not a record of format {FORMAT}")
+    try:
+        content = arrays_path.read_bytes()
+    except FileNotFoundError:
+        raise CorruptRecordError("its arrays are missing") from None
+    if _digest(content) != data.pop("arrays_digest"):
+        raise CorruptRecordError("its arrays have another digest")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except zipfile.BadZipFile as error:
+        raise CorruptRecordError(str(error)) from None
+    curves = {
+        name.removeprefix("steps/"): Curve(steps, arrays[f"values/{name.removeprefix('steps/')}"])
+        for name, steps in arrays.items()
+        if name.startswith("steps/")
+    }
+    kept = {name.removeprefix("array/"): array for name, array in arrays.items() if name.startswith("array/")}
+    return Record(**data, curves=curves, arrays=kept)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _set_aside(path: Path) -> Path:
+    """Renames a corrupt record and its arrays to a name that nothing looks for."""
+    number = 1
+    while path.with_suffix(f".corrupt-{number}").exists():
+        number += 1
+    aside = path.with_suffix(f".corrupt-{number}")
+    path.replace(aside)
+    arrays = path.with_suffix(".npz")
+    if arrays.exists():
+        arrays.replace(aside.with_name(f"{aside.name}.npz"))
+    return aside

@@ -1,0 +1,454 @@
+"""The route from a study file to its report, composed; also the Python API."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ablate.errors import AblateError, Problem, StudyError, listed, nearest
+from ablate.records.evidence import BASELINE, Evidence
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from ablate.records.mlflow_tracker import TrackedRun, Tracker
+    from ablate.records.record import Record
+    from ablate.records.store import Store
+    from ablate.study.experiment import Experiment
+    from ablate.study.plan import Cell
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a study is run; the options of `ablate run`."""
+
+    results: Path = Path("results")
+    jobs: int | None = None
+    "Worker processes; 0: in this process; None: one a core, or one a GPU."
+    seeds: int | None = None
+    "Number of seeds, instead of the study's."
+    sets: Sequence[str] = ()
+    "`PATH=VALUE` changes to the study."
+    only: Sequence[str] = ()
+    "Train only these variants, and the baseline; the report uses all that is there."
+    seed: int | None = None
+    "Train only this seed."
+    tracking_uri: str | None = None
+    "Where MLflow keeps its runs; None: SQLite in the store."
+    fresh: bool = False
+    "Train again what is in the store."
+    fail_fast: bool = False
+    "Stop at the first failed trial."
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    folder: Path
+    failed: list[str] = field(default_factory=list)
+    "Names of the trials that failed, with the reason."
+    trained: int = 0
+    missing: int = 0
+    "Planned trials that were not asked for, with `only` or `seed`."
+
+
+@dataclass(frozen=True)
+class Results:
+    """A study's results folder: frames, verdicts and facts."""
+
+    folder: Path
+    evidence: Evidence
+    comparisons: pd.DataFrame
+    claims: pd.DataFrame
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial."""
+        return self.evidence.trials
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """id, step, metric, value."""
+        return self.evidence.curves
+
+
+class InterruptedRunError(AblateError):
+    """Ctrl-C or SIGTERM; says what is kept."""
+
+    exit_code = 130
+
+
+def run(study: str | Path, **options: Any) -> Results:
+    """Runs a study and loads its results; the keywords are those of `Options`. Raises `AblateError`."""
+    from rich.console import Console
+
+    if "results" in options:
+        options["results"] = Path(options["results"])
+    outcome = execute(Path(study), Options(**options), Console(file=sys.stderr))
+    return load(outcome.folder)
+
+
+def load(folder: str | Path) -> Results:
+    """The results of a study from its folder alone; raises `AblateError` when they are not there."""
+    import pandas as pd
+
+    folder = Path(folder)
+    evidence = Evidence.load(folder)
+    frames = [pd.read_csv(folder / name) for name in ("comparisons.csv", "claims.csv")]
+    return Results(folder, evidence, *frames)
+
+
+def execute(path: Path, options: Options, console: Console) -> Outcome:
+    """Plans, trains what is missing, compares and reports; prints as it goes."""
+    cached = unchanged(path, options)
+    if cached is not None:
+        console.print(f"Nothing to train: {cached} is up to date with the study, the sources and the records.")
+        print_results(cached, options, console)
+        return Outcome(cached)
+    from ablate.records.store import Store
+    from ablate.study.experiment import prepare
+
+    experiment = prepare(path, options.sets, options.seeds)
+    cells = experiment.cells()
+    chosen = _chosen(cells, options)
+    store = Store(options.results / "store", lambda message: _warn(console, message))
+    with _exclusive(store.root, experiment.study.name, console), _interruptible():
+        return _Run(experiment, cells, chosen, store, options, console).go()
+
+
+def unchanged(path: Path, options: Options) -> Path | None:
+    """The results folder, when running the study would train nothing and report the same; imports no torch."""
+    if options.only or options.seed is not None or options.fresh or options.tracking_uri:
+        return None
+    from ablate.records.state import LastReport
+    from ablate.records.store import Store
+    from ablate.study.document import read_document
+
+    name = read_document(path).data.get("name")
+    folder = options.results / str(name)
+    if not isinstance(name, str) or not name or Path(name).name != name or not folder.is_dir():
+        return None
+    last = LastReport(Store(options.results / "store"), folder)
+    return folder if last.matches(_inputs(path, options)) else None
+
+
+def _inputs(path: Path, options: Options) -> list[Any]:
+    """What a report depends on beside the records and the package: the study, its plugins, the options."""
+    from ablate.study.document import read_document
+
+    plugins = read_document(path).data.get("plugins") or []
+    files = [path, *(path.parent / str(p) for p in plugins)] if isinstance(plugins, list) else [path]
+    contents = [file.read_text(encoding="utf-8") if file.is_file() else None for file in files]
+    return [contents, list(options.sets), options.seeds]
+
+
+class _Run:
+    """One run of one study; holds what its stages share."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        cells: list[Cell],
+        chosen: list[Cell],
+        store: Store,
+        options: Options,
+        console: Console,
+    ) -> None:
+        self.experiment = experiment
+        self.cells = cells
+        self.chosen = chosen
+        self.store = store
+        self.options = options
+        self.console = console
+        self.study = experiment.study
+        self.folder = options.results / self.study.name
+        self.records: dict[str, Record] = {}
+        self.by_id = {cell.trial.id: cell for cell in cells}
+
+    def go(self) -> Outcome:
+        from ablate.records.environment import environment
+        from ablate.records.mlflow_tracker import Tracker
+        from ablate.records.state import LastReport
+        from ablate.study.declared import declare
+
+        for trial_id in self.by_id:
+            record = self.store.load(trial_id)
+            if record is not None:
+                self.records[trial_id] = record
+        known = bool(self.records)
+        again = {c.trial.id for c in self.chosen if self.options.fresh}
+        # A failed trial is no outcome: it is tried again, and until then its record stands.
+        finished = {i: r for i, r in self.records.items() if r.status != "failed" and i not in again}
+        plugins = [self.experiment.path.parent / name for name in self.study.plugins]
+        surroundings = environment(sys.argv, [self.experiment.path, *plugins])
+        claims = declare(self.folder / "claims.csv", self.experiment.claims, known)
+        self._write_resolved()
+        tracker = Tracker(
+            self.study.name, self.store.root, self.options.tracking_uri, lambda message: _warn(self.console, message)
+        )
+        tracker.start()
+        try:
+            for record in list(self.records.values()):
+                if record.id in finished:
+                    tracker.add(self._tracked(record))
+            trained = self._train(finished, tracker, surroundings)
+        except KeyboardInterrupt:
+            tracker.abandon()
+            raise InterruptedRunError(self._kept()) from None
+        except BaseException:
+            tracker.abandon()
+            raise
+        facts = self.experiment.facts(claims, surroundings)
+        evidence = gather(facts, self.cells, self.records)
+        evidence.save(self.folder)
+        publish(evidence, self.folder)
+        up_to_date = self._finish(tracker, surroundings)
+        missing = [cell for cell in self.cells if cell.trial.id not in self.records]
+        failed = [
+            f"{cell.name}: {record.reason}"
+            for cell in self.cells
+            if (record := self.records.get(cell.trial.id)) and record.status == "failed"
+        ]
+        if up_to_date and not missing and not failed:
+            inputs = _inputs(self.experiment.path, self.options)
+            LastReport(self.store, self.folder).write(inputs, list(self.by_id))
+        print_results(self.folder, self.options, self.console)
+        for line in failed:
+            _warn(self.console, f"failed: {line}")
+        if missing:
+            self.console.print(f"{len(missing)} of {len(self.cells)} trials have not been run.")
+        return Outcome(self.folder, failed, trained, len(missing))
+
+    def _train(self, finished: dict[str, Record], tracker: Tracker, surroundings: dict[str, Any]) -> int:
+        """Trains what is missing; how many trials that was."""
+        from ablate.execution.driver import drive
+        from ablate.execution.events import Event, Finished
+        from ablate.execution.pool import Engine, InProcess, LocalPool
+        from ablate.execution.progress import Display
+        from ablate.execution.trial import WorkloadRef
+        from ablate.study.plan import FixedPlan
+
+        plan = FixedPlan([cell.trial for cell in self.chosen])
+        todo = [trial for trial in plan.trials if trial.id not in finished]
+        devices = self._devices()
+        jobs = self._jobs(devices, len(todo))
+        plugins = tuple(str((self.experiment.path.parent / p).resolve()) for p in self.study.plugins)
+
+        def engine() -> Engine:
+            if jobs == 0:
+                return InProcess(self.experiment.workload)
+            return LocalPool(WorkloadRef(self.study.workload, plugins), jobs, devices)
+
+        cached = len(plan.trials) - len(todo)
+        kept = f", {cached} already in the store" if cached else ""
+        where = f"{jobs} worker{'s' if jobs != 1 else ''}" if jobs else "this process"
+        if todo:
+            self.console.print(f"{self.study.name}: {len(todo)} trials to train on {where}{kept}.", highlight=False)
+        else:
+            self.console.print(f"{self.study.name}: all {cached} trials are in the store.", highlight=False)
+        names = {trial_id: cell.name for trial_id, cell in self.by_id.items()}
+        metric = self.study.metric.name or next(iter(self.experiment.describe(self.experiment.variants[0])[0].metrics))
+        with Display(self.console, len(todo), names, jobs, metric) as display:
+
+            def listen(event: Event) -> None:
+                if isinstance(event, Finished):
+                    self.records[event.record.id] = event.record
+                    tracker.add(self._tracked(event.record))
+                display(event)
+
+            drive(plan, finished, engine, self.store, surroundings, listen=listen, fail_fast=self.options.fail_fast)
+        return display.done
+
+    def _devices(self) -> int:
+        """How many GPUs there are to share out; 0 on CPU."""
+        config = self.experiment.variants[0].configs[0]
+        if self.experiment.workload.identity(config).get("device") != "cuda":
+            return 0
+        import torch
+
+        return torch.cuda.device_count()
+
+    def _jobs(self, devices: int, trials: int) -> int:
+        from ablate.execution.pool import default_jobs
+
+        if self.options.jobs is not None:
+            return min(self.options.jobs, max(1, trials))
+        return min(devices or default_jobs(), max(1, trials))
+
+    def _finish(self, tracker: Tracker, surroundings: dict[str, Any]) -> bool:
+        from ablate.report.tables import verdict_markdown
+
+        results = load(self.folder)
+        config = self.experiment.resolved()
+        return tracker.finish(
+            description=verdict_markdown(results.comparisons, results.claims),
+            params={key: config[key] for key in ("design", "seeds") if key in config},
+            tags={"commit": str(surroundings["commit"]), "dirty": str(surroundings["dirty"])},
+            metrics={},
+            artifacts=[self.folder / name for name in ("report.html", "report.md", "figures", "study.yaml")],
+            current=set(self.by_id),
+        )
+
+    def _tracked(self, record: Record) -> TrackedRun:
+        from ablate.records.mlflow_tracker import TrackedRun
+
+        cell = self.by_id[record.id]
+        labels = {path: self.experiment.design.labels(path)[cell.variant] for path in self.experiment.design.paths}
+        return TrackedRun(cell.variant, cell.task, cell.seed, labels, record)
+
+    def _write_resolved(self) -> None:
+        from ablate.study.resolved import write_resolved
+
+        write_resolved(self.experiment, self.folder / "study.yaml")
+
+    def _kept(self) -> str:
+        done = sum(cell.trial.id in self.records for cell in self.cells)
+        return (
+            f"Interrupted. {done} of {len(self.cells)} trials are kept in {self.store.root}; "
+            "the same command goes on from there."
+        )
+
+
+def gather(facts: Any, cells: Sequence[Cell], records: dict[str, Record]) -> Evidence:
+    """The evidence of a study from its records; trials that have not run are absent."""
+    import numpy as np
+    import pandas as pd
+
+    levels = {v.name: v.levels for v in facts.variants}
+    rows, curves = [], []
+    for cell in cells:
+        record = records.get(cell.trial.id)
+        if record is None:
+            continue
+        rows.append(
+            {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
+            | levels[cell.variant]
+            | {"status": record.status, "reason": record.reason}
+            | {name: np.nan if value is None else value for name, value in record.metrics.items()}
+        )
+        curves += [
+            pd.DataFrame({"id": record.id, "step": curve.steps, "metric": name, "value": curve.values})
+            for name, curve in record.curves.items()
+        ]
+    trials = pd.DataFrame(rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"])
+    for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
+        if column not in trials:
+            trials[column] = np.nan
+    empty = pd.DataFrame({"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []})
+    curve_frame = pd.concat(curves, ignore_index=True) if curves else empty
+    return Evidence(facts, trials, curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True))
+
+
+def publish(evidence: Evidence, folder: Path) -> None:
+    """Comparisons, claims, figures and page from the evidence alone."""
+    from ablate.analysis.claims import judge
+    from ablate.analysis.compare import compare
+    from ablate.analysis.headline import headline
+    from ablate.files import replacing
+    from ablate.report.page import write_report
+
+    comparisons = compare(evidence)
+    claims = judge(evidence)
+    for name, frame in (("comparisons.csv", comparisons), ("claims.csv", claims)):
+        with replacing(folder / name) as path:
+            frame.to_csv(path, index=False)
+    write_report(evidence, comparisons, claims, headline(evidence, comparisons, claims), folder)
+
+
+def print_results(folder: Path, options: Options, console: Console) -> None:
+    """The verdict table, and where the report and the MLflow UI are."""
+    from ablate.report.terminal import print_verdicts
+
+    print_verdicts(folder, console)
+    results = "" if options.results == Path("results") else f" --results {options.results}"
+    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+    uri = options.tracking_uri
+    console.print(f"MLflow: {uri}" if uri else f"MLflow: ablate ui{results}", highlight=False, soft_wrap=True)
+
+
+def _chosen(cells: list[Cell], options: Options) -> list[Cell]:
+    """The trials to train: all, or those of `--only` (with the baseline) and `--seed`."""
+    names = list(dict.fromkeys(cell.variant for cell in cells))
+    problems = [
+        Problem("names no variant", given=name, allowed=listed(names), hint=nearest(name, names), source="--only")
+        for name in options.only
+        if name not in names
+    ]
+    seeds = {cell.seed for cell in cells}
+    if options.seed is not None and options.seed not in seeds:
+        allowed = f"0 to {max(seeds)}"
+        problems.append(Problem("is not a seed of the study", given=options.seed, allowed=allowed, source="--seed"))
+    if problems:
+        raise StudyError(problems)
+    wanted = {BASELINE, *options.only} if options.only else set(names)
+    return [c for c in cells if c.variant in wanted and options.seed in (None, c.seed)]
+
+
+@contextmanager
+def _exclusive(root: Path, study: str, console: Console) -> Iterator[None]:
+    """One driver a study: another waits until this one has ended, then finds all cached."""
+    from filelock import FileLock, Timeout
+
+    from ablate.errors import StoreError
+
+    try:
+        (root / "locks").mkdir(parents=True, exist_ok=True)
+        lock = FileLock(root / "locks" / f"{study}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            console.print(f"Another run of {study} is under way; waiting for it to end …", highlight=False)
+            lock.acquire()
+    except OSError as error:
+        raise StoreError(f"{root}: cannot be written: {error.strerror}; choose another --results") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _warn(console: Console, message: str) -> None:
+    console.print(f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def rebuild(study: Path, options: Options, console: Console) -> None:
+    """The report of a study again, from its results folder; neither the store nor the study file is read."""
+    folder = _results_folder(study, options)
+    publish(Evidence.load(folder), folder)
+    print_results(folder, options, console)
+
+
+def _results_folder(study: Path, options: Options) -> Path:
+    """The results folder that a study file, a study's name or the folder itself means."""
+    if (study / "trials.parquet").is_file():
+        return study
+    if study.is_file():
+        from ablate.study.document import read_document
+
+        return options.results / str(read_document(study).data.get("name", study.stem))
+    return options.results / study.name

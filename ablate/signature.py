@@ -1,0 +1,22 @@
+"""What a task asks of a model: the shapes that go in and come out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Shapes of one task. Inputs are tokens (B, T) or feature vectors (B, T, num_features)."""
+
+    seq_len: int
+    "T, the length of training and evaluation sequences."
+    num_outputs: int
+    "Width of the logits."
+    vocab_size: int | None = None
+    "Number of input tokens; None when the inputs are feature vectors."
+    num_features: int | None = None
+    "Width of the input vectors; None when the inputs are tokens."
+    readout: Literal["last", "mean", "all"] = "last"
+    "Logits from the last position (B, num_outputs), the mean over positions, or each position (B, T, num_outputs)."

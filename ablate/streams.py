@@ -1,0 +1,36 @@
+"""Named random streams derived from a seed.
+
+Every draw of the harness comes from a generator that belongs to one purpose: the initial values of one
+parameter, the training data, one dropout site at one step. Two variants under one seed therefore share all
+that they have in common (common random numbers, METHODS §1), whatever else differs between them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+
+def stream_seed(seed: int, *names: str | int) -> int:
+    """A 63-bit seed for the stream `names` of `seed`; different names give independent streams."""
+    text = "\x1f".join(str(part) for part in (seed, *names))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def numpy_stream(seed: int, *names: str | int) -> np.random.Generator:
+    """A numpy generator for the stream `names` of `seed`."""
+    return np.random.default_rng(stream_seed(seed, *names))
+
+
+def torch_stream(seed: int, *names: str | int, device: str = "cpu") -> torch.Generator:
+    """A torch generator on `device` for the stream `names` of `seed`."""
+    import torch
+
+    generator = torch.Generator(device)
+    generator.manual_seed(stream_seed(seed, *names))
+    return generator

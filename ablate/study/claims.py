@@ -1,0 +1,130 @@
+"""The grammar of claims, and what their sides stand for.
+
+    A beats B on METRIC [by X]
+    A matches B on METRIC within X
+    A does not lose to B on METRIC within X
+
+A and B are names of variants, or `path=level`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ablate.errors import Invalid, listed, nearest
+from ablate.records.evidence import BASELINE
+from ablate.study.designs import Design
+from ablate.study.load import parse_value
+
+GRAMMAR = (
+    "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "
+    "where A and B are variants or path=level"
+)
+_PATTERNS = {
+    "beats": re.compile(r"(?P<a>.+?) beats (?P<b>.+?) on (?P<metric>\S+)(?: by (?P<by>\S+))?"),
+    "matches": re.compile(r"(?P<a>.+?) matches (?P<b>.+?) on (?P<metric>\S+) within (?P<by>\S+)"),
+    "does_not_lose": re.compile(r"(?P<a>.+?) does not lose to (?P<b>.+?) on (?P<metric>\S+) within (?P<by>\S+)"),
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, parsed; a side is the variants whose per-seed mean it stands for."""
+
+    text: str
+    kind: str
+    metric: str
+    a: list[str]
+    b: list[str]
+    by: float
+
+    @property
+    def hash(self) -> str:
+        """Identifies the claim by its words."""
+        return hashlib.blake2b(self.text.encode(), digest_size=6).hexdigest()
+
+
+def parse_claim(text: str, design: Design, metrics: Collection[str]) -> Claim:
+    """Reads a claim about the variants of `design`; raises `Invalid`."""
+    text = " ".join(text.split())
+    for kind, pattern in _PATTERNS.items():
+        if match := pattern.fullmatch(text):
+            break
+    else:
+        raise Invalid("", "is not a claim", text, GRAMMAR)
+    metric = match["metric"]
+    if metric not in metrics:
+        raise Invalid("", f"names no metric: {metric!r}", text, listed(metrics), nearest(metric, metrics))
+    by = _number(match["by"], text, positive=kind != "beats")
+    a, b = (_side(match[side], text, design) for side in ("a", "b"))
+    if set(a) & set(b):
+        raise Invalid("", "compares a variant with itself", text)
+    return Claim(text, kind, metric, a, b, by)
+
+
+def _number(given: str | None, text: str, positive: bool) -> float:
+    if given is None:
+        return 0.0
+    try:
+        value = float(given)
+    except ValueError:
+        value = float("nan")
+    if not 0 <= value < float("inf") or (positive and value == 0):
+        rule = f"has a margin that is no {'positive ' if positive else ''}number: {given!r}"
+        raise Invalid("", rule, text, "for instance `within 0.02`")
+    return value
+
+
+def _side(side: str, text: str, design: Design) -> list[str]:
+    names = [v.name for v in design.variants]
+    if side in names:
+        return [side]
+    path, equals, level = side.partition("=")
+    if not equals or path not in design.paths:
+        known = names + [f"{p}={label}" for p in design.paths for label in set(design.labels(p).values())]
+        what = f"names no factor: {path!r}" if equals else f"names no variant: {side!r}"
+        raise Invalid("", what, text, listed(design.paths if equals else names), nearest(side, known))
+    labels = design.labels(path)
+    wanted = _label(level, set(labels.values()))
+    if wanted is None:
+        found = sorted(set(labels.values()))
+        raise Invalid("", f"names no level of {path}: {level!r}", text, listed(found), nearest(level, found))
+    having = [name for name in names if labels[name] == wanted]
+    alone = [name for name in having if _changes(design, name) <= {path}]
+    if len(design.factors) > 1 and _is_factorial(design):
+        alone = [name for name in having if not _variant_is_placebo(design, name)]
+    elif BASELINE in alone:
+        alone = [BASELINE]
+    if not alone:
+        raise Invalid("", f"{side} stands only in variants that change other paths too", text, listed(having))
+    return alone
+
+
+def _label(level: str, labels: Collection[str]) -> str | None:
+    """The label that `level` means: itself, or one that YAML reads alike (`true` for `on`, `3e-3` for `0.003`)."""
+    if level in labels:
+        return level
+    try:
+        value = parse_value(level)
+    except ValueError:
+        return None
+    for label in labels:
+        read = {"on": True, "off": False}.get(label, parse_value(label) if "(" not in label else label)
+        if read == value and isinstance(read, bool) == isinstance(value, bool):
+            return label
+    return None
+
+
+def _changes(design: Design, name: str) -> set[str]:
+    return next(set(v.patches) for v in design.variants if v.name == name)
+
+
+def _variant_is_placebo(design: Design, name: str) -> bool:
+    return next(v.placebo for v in design.variants if v.name == name)
+
+
+def _is_factorial(design: Design) -> bool:
+    return any(len(v.patches) > 1 and v.at == ("factors",) for v in design.variants)

@@ -1,0 +1,60 @@
+"""`claims.csv`: when each claim of a study was first declared, written before the first trial."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from ablate.errors import AblateError
+from ablate.clock import now
+from ablate.files import write_text
+from ablate.records.evidence import ClaimFacts
+from ablate.study.claims import Claim
+
+COLUMNS = ("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory")
+
+
+def declare(path: Path, claims: Sequence[Claim], trials_exist: bool) -> list[ClaimFacts]:
+    """The claims with their dates: that of `path` where it knows them, else now.
+
+    A claim that is new while trials of the study exist is exploratory. Claims without a verdict yet are
+    written to `path`, so that their date stands before any result.
+    """
+    known = {row["hash"]: row for row in read_claims(path)}
+    facts = [
+        ClaimFacts(
+            text=claim.text,
+            hash=claim.hash,
+            declared=known[claim.hash]["declared"] if claim.hash in known else now(),
+            exploratory=known[claim.hash]["exploratory"] == "True" if claim.hash in known else trials_exist,
+            kind=claim.kind,
+            metric=claim.metric,
+            a=claim.a,
+            b=claim.b,
+            by=claim.by,
+        )
+        for claim in claims
+    ]
+    if any(claim.hash not in known for claim in claims):
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        for fact in facts:
+            row = known.get(fact.hash, {"reason": "not judged yet"})
+            dated = {"hash": fact.hash, "declared": fact.declared, "exploratory": fact.exploratory}
+            writer.writerow(row | {"claim": fact.text} | dated)
+        write_text(path, buffer.getvalue())
+    return facts
+
+
+def read_claims(path: Path) -> list[dict[str, str]]:
+    """The rows of a claims file; none when it does not exist."""
+    if not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        if not {"hash", "declared", "exploratory"} <= set(reader.fieldnames or ()):
+            raise AblateError(f"{path}: is not a table of claims; restore it, or take it away to declare anew")
+        return list(reader)

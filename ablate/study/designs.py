@@ -1,0 +1,246 @@
+"""From a baseline and its factors to variants: one factor at a time, every combination, or named by hand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ablate.errors import Invalid, Problem
+from ablate.records.evidence import BASELINE
+from ablate.study.document import Document, PathKey
+from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.schema import PLACEBO, StudyBase
+
+Config = dict[str, Any]
+Resolve = Callable[[Mapping[str, Any]], Config]
+"""Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root."""
+
+MAX_VARIANTS = 100_000
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One configuration of the study, for each of its tasks."""
+
+    name: str
+    configs: list[Config]
+    "Resolved, one a task."
+    patches: Mapping[str, Any] = field(default_factory=dict)
+    "Path → value: what it changes in the baseline."
+    at: PathKey = ()
+    "Where the study file asks for it."
+    placebo: bool = False
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a factor that is not the baseline's."""
+
+    value: Any
+    configs: list[Config]
+    at: PathKey
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A path and the levels that change something."""
+
+    path: str
+    levels: list[Level]
+
+
+@dataclass(frozen=True)
+class Design:
+    """The variants of a study, the baseline first, and the labels of their levels."""
+
+    variants: list[Variant]
+    factors: list[Factor]
+    paths: list[str]
+    "Every path that some variant changes."
+
+    def labels(self, path: str) -> dict[str, str]:
+        """Variant → label of its level at `path`; empty where the variant has no such path."""
+        return dict(zip((v.name for v in self.variants), _labels(self.variants, path), strict=True))
+
+
+_ABSENT: Any = object()
+
+
+def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
+    """All variants of `study`; what is wrong with them is reported to the document."""
+    variants = [Variant(BASELINE, baseline)]
+    factors = [f for path in study.factors if (f := _factor(path, study, baseline, resolve, document))]
+    if study.design == "one_factor":
+        variants += [
+            Variant("", level.configs, {factor.path: level.value}, level.at)
+            for factor in factors
+            for level in factor.levels
+        ]
+    else:
+        variants += _combinations(factors, baseline, resolve, document)
+    named = []
+    for name, patches in study.variants.items():
+        configs = _patched(baseline, patches, resolve, document, ("variants", name))
+        if configs == baseline:
+            rule = "changes nothing: its config is the baseline's"
+            document.report(Problem(rule, ("variants", name), hint="Give it another value, or take it out"))
+        elif configs is not None:
+            named.append(Variant(name, configs, patches, ("variants", name)))
+    paths = list(dict.fromkeys([f.path for f in factors] + [path for v in named for path in v.patches]))
+    design = Design(_named(variants, [f.path for f in factors]) + named, factors, paths)
+    if study.placebo:
+        design.variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
+    return design
+
+
+def _factor(
+    path: str, study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document
+) -> Factor | None:
+    at: PathKey = ("factors", path)
+    if document.is_faulty(tuple(path.split("."))):
+        return None
+    try:
+        for config in baseline:
+            value_at(config, path)
+    except Invalid as error:
+        for problem in error.problems:
+            document.report(Problem(problem.rule, at, allowed=problem.allowed, hint=problem.hint))
+        return None
+    levels: list[Level] = []
+    faulty = False
+    for index, value in enumerate(study.factors[path]):
+        configs = _patched(baseline, {path: value}, resolve, document, (*at, index))
+        if configs is None:
+            faulty = True
+        elif any(configs == level.configs for level in levels):
+            document.report(Problem("is listed twice", (*at, index), value))
+        elif configs != baseline:
+            levels.append(Level(value, configs, (*at, index)))
+    if not levels and not faulty:
+        rule = "has no level but the baseline's, so that nothing is compared"
+        document.report(Problem(rule, at, study.factors[path], hint="Add a level, or take the factor out"))
+    return Factor(path, levels)
+
+
+def _combinations(
+    factors: list[Factor], baseline: list[Config], resolve: Resolve, document: Document
+) -> list[Variant]:
+    count = math.prod(len(f.levels) + 1 for f in factors)
+    if count > MAX_VARIANTS:
+        rule = f"make {count:,} combinations; a factorial can have {MAX_VARIANTS:,}"
+        document.report(Problem(rule, ("factors",), hint="Use `design: one_factor`, or fewer levels"))
+        return []
+    found: dict[str, Variant] = {_key(baseline): Variant(BASELINE, baseline)}
+    for levels in itertools.product(*([None, *f.levels] for f in factors)):
+        chosen = [(f.path, level) for f, level in zip(factors, levels, strict=True) if level]
+        if not chosen:
+            continue
+        patches = {path: level.value for path, level in chosen}
+        at = chosen[0][1].at if len(chosen) == 1 else ("factors",)
+        configs = _patched(baseline, patches, resolve, document, at, skip_removed=True)
+        if configs is not None:
+            found.setdefault(_key(configs), Variant("", configs, patches, at))
+    return list(found.values())[1:]
+
+
+def _patched(
+    baseline: list[Config],
+    patches: Mapping[str, Any],
+    resolve: Resolve,
+    document: Document,
+    at: PathKey,
+    *,
+    skip_removed: bool = False,
+) -> list[Config] | None:
+    """The baseline's configs with `patches`, resolved; None when that is not valid, which is reported."""
+    try:
+        return [resolve(apply_patches(config, patches, skip_removed=skip_removed)) for config in baseline]
+    except Invalid as error:
+        report_at(error.problems, patches, at, document)
+        return None
+
+
+def report_at(problems: Iterable[Problem], patches: Mapping[str, Any], at: PathKey, document: Document) -> None:
+    """Reports problems of a patched config where the study file asks for the patch."""
+    for problem in problems:
+        place, rule = at, problem.rule
+        inside = [p for p in patches if problem.path[: p.count(".") + 1] == tuple(p.split("."))]
+        if inside:
+            place = (*at, inside[0]) if at[0] == "variants" else at
+            place += problem.path[inside[0].count(".") + 1 :]
+        elif problem.path:
+            rule = f"{'.'.join(map(str, problem.path))} {rule}"
+        document.report(Problem(rule, place, problem.given, problem.allowed, problem.hint))
+
+
+def _named(variants: list[Variant], paths: list[str]) -> list[Variant]:
+    """The variants of a design, with their names: `path=level`, joined by commas."""
+    labels = {path: _labels(variants, path) for path in paths}
+    named = []
+    for index, variant in enumerate(variants):
+        changes = [f"{path}={labels[path][index]}" for path in paths if path in variant.patches]
+        name = ",".join(changes) or BASELINE
+        named.append(Variant(name, variant.configs, variant.patches, variant.at))
+    return named
+
+
+def _labels(variants: list[Variant], path: str) -> list[str]:
+    """The label of each variant's level at `path`."""
+    values = [value_at(v.configs[0], path) if has_path(v.configs[0], path) else _ABSENT for v in variants]
+    labels = level_labels(value for value in values if value is not _ABSENT)
+    return ["" if value is _ABSENT else labels[_key(value)] for value in values]
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def level_labels(values: Iterable[Any]) -> dict[str, str]:
+    """Labels for the values at one path, by their JSON: the name, with the parameters that tell apart
+    values of one name (`low_rank(rank=8)`)."""
+    distinct = {_key(value): value for value in values}
+    groups: dict[str, list[Any]] = {}
+    for value in distinct.values():
+        groups.setdefault(_short(value), []).append(value)
+    return {
+        key: _short(value) + _parameters(value, groups[_short(value)]) if isinstance(value, Mapping) else _short(value)
+        for key, value in distinct.items()
+    }
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value.get("name", ""))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value is None:
+        return "null"
+    return str(value) if isinstance(value, (str, int, float)) else json.dumps(value, separators=(",", ":"))
+
+
+def _parameters(value: Mapping[str, Any], group: list[Mapping[str, Any]]) -> str:
+    flat = _flat(value)
+    others = [_flat(other) for other in group]
+    differing = [key for key in flat if any(other.get(key, _ABSENT) != flat[key] for other in others)]
+    return f"({','.join(f'{key}={_short(flat[key])}' for key in differing)})" if differing else ""
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            result[prefix + key] = item.get("name")
+            result |= _flat(item, f"{prefix}{key}.")
+        else:
+            result[prefix + key] = item
+    return {key: item for key, item in result.items() if not (key.endswith(".name") or item is None and key == "")}
+
+
+def task_labels(tasks: list[Config]) -> list[str]:
+    """Names of the tasks of a study, told apart by their parameters where two share a name."""
+    labels = level_labels(tasks)
+    return [labels[_key(task)] for task in tasks]

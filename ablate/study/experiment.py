@@ -1,0 +1,275 @@
+"""A valid study, ready to run: its variants, trials, descriptions and claims."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ablate.errors import Invalid, Problem, listed, nearest
+from ablate.records.evidence import (
+    BASELINE,
+    ClaimFacts,
+    Facts,
+    MetricFacts,
+    TaskFacts,
+    VariantFacts,
+)
+from ablate.registry import Section
+from ablate.study.claims import Claim, parse_claim
+from ablate.study.designs import Config, Design, Variant, expand, report_at, task_labels
+from ablate.study.document import Document
+from ablate.study.load import load, parts_of, refuse_if_faulty, translated
+from ablate.study.plan import Cell, trial_id
+from ablate.study.schema import PLACEBO, StudyBase, config_model
+from ablate.study.sources import source_digest
+from ablate.workload import Description, Trial, Workload
+
+MAX_CHECKED = 500
+"""Variants of a factorial that are all built before the first is trained; of more, a sample is."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that a run, a plan or a report needs to know of a study."""
+
+    path: Path
+    study: StudyBase
+    workload: Workload
+    sections: list[str]
+    design: Design
+    tasks: list[str]
+    "Labels of the tasks; one empty label when the workload has none."
+    claims: list[Claim]
+
+    @property
+    def variants(self) -> list[Variant]:
+        """All variants, the baseline first."""
+        return self.design.variants
+
+    def describe(self, variant: Variant) -> list[Description]:
+        """Parameters, FLOPs and metrics, one description a task."""
+        return [self.workload.describe(config) for config in variant.configs]
+
+    def cells(self) -> list[Cell]:
+        """All trials; seed by seed, so that the first blocks are complete early."""
+        ids = _Ids(self.workload)
+        limit = self.study.time_limit
+        return [
+            Cell(variant.name, task, seed, Trial(ids(config, seed, stream), config, seed, stream, limit))
+            for seed in range(self.study.seeds)
+            for variant in self.variants
+            for task, config in zip(self.tasks, variant.configs, strict=True)
+            for stream in [PLACEBO if variant.placebo else ""]
+        ]
+
+    def facts(self, claims: Sequence[ClaimFacts], environment: Mapping[str, Any]) -> Facts:
+        """What tables and figures must know of the study."""
+        described = {v.name: self.describe(v) for v in self.variants}
+        metric = self.study.metric
+        name = metric.name or next(iter(described[BASELINE][0].metrics))
+        labels = {path: self.design.labels(path) for path in self.design.paths}
+        return Facts(
+            study=self.study.name,
+            question=self.study.question,
+            notes=self.study.notes,
+            metric=name,
+            column=name if metric.at == "last" else f"{name}_at_{metric.at}",
+            at=metric.at,
+            margin=metric.margin,
+            design=self.study.design,
+            seeds=list(range(self.study.seeds)),
+            tasks=[
+                TaskFacts(task, {m: MetricFacts(**dataclasses.asdict(info)) for m, info in d.metrics.items()})
+                for task, d in zip(self.tasks, described[BASELINE], strict=True)
+            ],
+            variants=[
+                VariantFacts(
+                    name=v.name,
+                    levels={path: by_variant[v.name] for path, by_variant in labels.items()},
+                    changes={path: labels[path][v.name] for path in v.patches if path in labels},
+                    placebo=v.placebo,
+                    parameters={t: d.parameters for t, d in zip(self.tasks, described[v.name], strict=True)},
+                    parameters_by_part={
+                        t: dict(d.parameters_by_part) for t, d in zip(self.tasks, described[v.name], strict=True)
+                    },
+                    flops={t: d.flops for t, d in zip(self.tasks, described[v.name], strict=True)},
+                )
+                for v in self.variants
+            ],
+            factors={path: list(dict.fromkeys(filter(None, by.values()))) for path, by in labels.items()},
+            claims=list(claims),
+            environment=dict(environment),
+            data_fixed=any(d.data_fixed for d in described[BASELINE]),
+        )
+
+    def resolved(self) -> dict[str, Any]:
+        """The study with every default filled in, as plain data."""
+        data = self.study.model_dump()
+        for empty in ("task", "tasks"):
+            if empty in data and not data[empty]:
+                del data[empty]
+        return data
+
+
+class _Ids:
+    """Trial ids; what depends on the config alone is computed once."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.model = config_model(workload)
+        self.known: dict[int, tuple[Mapping[str, str], str]] = {}
+
+    def __call__(self, config: Config, seed: int, stream: str) -> str:
+        if id(config) not in self.known:
+            parsed = self.model.model_validate(config)
+            roots = [*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed))]
+            self.known[id(config)] = (self.workload.identity(config), source_digest(roots))
+        identity, sources = self.known[id(config)]
+        irrelevant = self.workload.irrelevant()
+        return trial_id(config, seed=seed, stream=stream, irrelevant=irrelevant, identity=identity, sources=sources)
+
+
+def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> Experiment:
+    """Reads, expands and checks a study; raises `StudyError` with everything that is wrong with it."""
+    document, study, workload = load(path, sets, seeds)
+    sections = list(workload.schema())
+    if study is None:
+        refuse_if_faulty(document)
+        raise AssertionError("a study that cannot be read has a problem")
+    if "task" in sections and bool(getattr(study, "task", None)) == bool(getattr(study, "tasks", [])):
+        if not document.is_faulty(("task",)) and not document.is_faulty(("tasks",)):
+            document.report(Problem("give either `task`, or `tasks` with several", ("task",)))
+        refuse_if_faulty(document)
+    resolver = _Resolver(config_model(workload))
+    baseline = study.configs(sections)
+    sound = _check_baseline(workload, baseline, document)
+    design = expand(study, baseline, resolver, document)
+    if sound:
+        _check_variants(workload, design, document)
+    tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
+    for task in {task for task in tasks if tasks.count(task) > 1}:
+        document.report(Problem("names the same task twice", ("tasks",), task))
+    metrics = _check_metric(workload, baseline, study, document) if sound else {}
+    claims = _claims(study, design, metrics, document)
+    refuse_if_faulty(document)
+    _check_live(workload, design, document)
+    refuse_if_faulty(document)
+    return Experiment(path, study, workload, sections, design, tasks, claims)
+
+
+class _Resolver:
+    """Validates a config and fills in its defaults."""
+
+    def __init__(self, model: type[Section]) -> None:
+        self.model = model
+
+    def __call__(self, config: Mapping[str, Any]) -> Config:
+        try:
+            return self.model.model_validate(config).model_dump()
+        except ValidationError as error:
+            raise Invalid.many(translated(error, self.model, config)) from None
+
+
+def _check_baseline(workload: Workload, baseline: list[Config], document: Document) -> bool:
+    sound = True
+    for index, config in enumerate(baseline):
+        try:
+            workload.check(config)
+        except Invalid as error:
+            sound = False
+            for problem in error.problems:
+                path = problem.path
+                if path[:1] == ("task",) and len(baseline) > 1:
+                    path = ("tasks", index, *path[1:])
+                if not document.is_faulty(path):
+                    document.report(dataclasses.replace(problem, path=path))
+    return sound
+
+
+def _check_variants(workload: Workload, design: Design, document: Document) -> None:
+    """Builds every distinct variant; in a large factorial each level and an even sample of the rest."""
+    levels = [v for v in design.variants if len(v.patches) == 1]
+    rest = [v for v in design.variants if len(v.patches) > 1]
+    faulty = len(document.problems)
+    for variant in levels:
+        _check_variant(workload, variant, document)
+    if len(document.problems) == faulty:
+        for variant in rest[:: max(1, -(-len(rest) // MAX_CHECKED))]:
+            _check_variant(workload, variant, document)
+
+
+def _check_variant(workload: Workload, variant: Variant, document: Document) -> None:
+    for config in variant.configs:
+        try:
+            workload.check(config)
+        except Invalid as error:
+            report_at(error.problems, variant.patches, variant.at, document)
+
+
+def _check_metric(
+    workload: Workload, baseline: list[Config], study: StudyBase, document: Document
+) -> Mapping[str, object]:
+    described = [workload.describe(config).metrics for config in baseline]
+    shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
+    name = study.metric.name
+    if name is not None and name not in shared and not document.is_faulty(("metric",)):
+        hint = nearest(name, shared)
+        document.report(Problem("no such metric", ("metric", "name"), name, listed(shared), hint))
+    return shared
+
+
+def _claims(
+    study: StudyBase, design: Design, metrics: Mapping[str, object], document: Document
+) -> list[Claim]:
+    claims: list[Claim] = []
+    for index, text in enumerate(study.claims):
+        at = ("claims", index)
+        # A side cannot be judged when the factor that it names is at fault itself.
+        if any(path in text and document.is_faulty(("factors", path)) for path in study.factors):
+            continue
+        try:
+            claim = parse_claim(text, design, metrics or _AnyMetric())
+        except Invalid as error:
+            for problem in error.problems:
+                document.report(dataclasses.replace(problem, path=at))
+            continue
+        if any(claim.hash == known.hash for known in claims):
+            document.report(Problem("is made twice", at, text))
+        claims.append(claim)
+    return claims
+
+
+class _AnyMetric:
+    """Stands for the metrics of a baseline that cannot be built."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _check_live(workload: Workload, design: Design, document: Document) -> None:
+    """Every level under `model.`, alone, must change the parameters or the output of the baseline."""
+    baseline = design.variants[0]
+    models = [(level.at, level.configs) for f in design.factors if _is_model(f.path) for level in f.levels]
+    models += [(v.at, v.configs) for v in design.variants if v.at[:1] == ("variants",) and all(map(_is_model, v.patches))]
+    if not models:
+        return
+    reference = [workload.fingerprint(config) for config in baseline.configs]
+    for at, configs in models:
+        if [workload.fingerprint(config) for config in configs] == reference:
+            rule = "changes nothing: under one seed, parameters and output are bitwise the baseline's"
+            document.report(Problem(rule, at, hint="Give it another value, or take it out"))
+
+
+def _is_model(path: str) -> bool:
+    return path.split(".")[0] == "model"

@@ -1,0 +1,224 @@
+"""A study file, validated: every mistake is named, and what is left is repaired so that more can be found."""
+
+from __future__ import annotations
+
+import copy
+import io
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from ablate.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
+from ablate.registry import CATALOGUE, PartConfig, Slot, UnknownPart
+from ablate.study.document import Document, PathKey, read_document
+from ablate.study.schema import StudyBase, study_model
+from ablate.workload import Workload
+
+_RULES = {
+    "missing": "is required",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "string_type": "must be text",
+    "bool_type": "must be on or off",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping of settings",
+    "model_attributes_type": "must be a mapping of settings",
+}
+
+
+def load(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> tuple[Document, StudyBase | None, Workload]:
+    """The document with its problems, the study as far as it could be read, and its workload.
+
+    `sets` are the `PATH=VALUE` of `--set`. The study is None when too little of it is left to go on.
+    """
+    document = read_document(path)
+    for text in sets:
+        _set(document, text)
+    if seeds is not None:
+        document.set("seeds", seeds, f"--seeds {seeds}")
+    _load_plugins(document, path.parent)
+    workload = _workload(document)
+    return document, _validated(document, study_model(workload)), workload
+
+
+def parse_value(text: str) -> Any:
+    """A value as YAML would read it; raises `ValueError`."""
+    try:
+        return YAML(typ="safe", pure=True).load(io.StringIO(text))
+    except YAMLError as error:
+        raise ValueError(str(error).splitlines()[0]) from None
+
+
+def _set(document: Document, text: str) -> None:
+    path, equals, value = text.partition("=")
+    option = f"--set {text}"
+    if not equals or not all(path.strip().split(".")):
+        rule = "must be PATH=VALUE, for instance training.lr=1e-3"
+        document.problems.append(Problem(rule, source=option))
+        return
+    try:
+        document.set(path.strip(), parse_value(value), option)
+    except ValueError as error:
+        document.problems.append(Problem(f"has a value that is not YAML: {error}", source=option))
+
+
+def _load_plugins(document: Document, folder: Path) -> None:
+    plugins = document.data.get("plugins", [])
+    for index, name in enumerate(plugins if isinstance(plugins, list) else []):
+        at: PathKey = ("plugins", index)
+        if not isinstance(name, str):
+            continue
+        if not (folder / name).is_file():
+            document.report(Problem("does not exist", at, name, "a Python file, relative to the study"))
+            continue
+        try:
+            CATALOGUE.load_plugin(folder / name)
+        except Exception as error:
+            frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(name)]
+            where = f"line {frames[-1].lineno}: " if frames else ""
+            if isinstance(error, SyntaxError):
+                where = f"line {error.lineno}: "
+            rule = f"fails when it is loaded: {where}{type(error).__name__}: {error}"
+            document.report(Problem(rule, at, name, hint="Mend the plugin"))
+
+
+def _workload(document: Document) -> Workload:
+    name = document.data.get("workload", StudyBase.model_fields["workload"].default)
+    if name not in CATALOGUE.names("workload"):
+        CATALOGUE.load_builtin()
+    try:
+        part = CATALOGUE.get("workload", name)
+    except UnknownPart as error:
+        document.report(Problem("unknown workload", ("workload",), name, listed(error.names), error.hint))
+        document.data.pop("workload")
+        part = CATALOGUE.get("workload", StudyBase.model_fields["workload"].default)
+    workload: Workload = part()
+    workload.load_parts()
+    return workload
+
+
+def _validated(document: Document, model: type[StudyBase]) -> StudyBase | None:
+    """The study; where it is wrong, problems are noted and the faulty settings take their defaults."""
+    data = copy.deepcopy(document.data)
+    for _ in range(20):
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            for problem in translated(error, model, data):
+                if not document.is_faulty(problem.path):
+                    document.report(problem)
+            if not all([_repair(data, details["loc"]) for details in error.errors()]):
+                return None
+    return None
+
+
+def _repair(data: dict[str, Any], path: PathKey) -> bool:
+    """Takes the faulty node out; False when its absence is the fault, or nothing could be taken out."""
+    node: Any = data
+    parent: Any = None
+    for key in path:
+        if isinstance(node, dict) and key in node:
+            parent, last, node = node, key, node[key]
+        elif isinstance(node, list) and isinstance(key, int) and key < len(node):
+            parent, last, node = node, key, node[key]
+        else:
+            break
+    if path == ("name",):
+        data["name"] = "study"
+        return True
+    if parent is None:
+        return False
+    if isinstance(parent, list):
+        # An index must keep its meaning for the problems that are still to be found.
+        return _repair(data, path[: path.index(last)]) if len(path) > 1 else False
+    del parent[last]
+    return True
+
+
+def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> Iterator[Problem]:
+    """The problems of a failed validation of `data`, in the words of `ablate.errors`."""
+    for details in error.errors():
+        yield _problem(details, model, data)
+
+
+def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, Any]) -> Problem:
+    kind, path, given = details["type"], details["loc"], details["input"]
+    context: Mapping[str, Any] = details.get("ctx", {})
+    # Pydantic marks the key of a mapping, rather than its value, with a last step of its own.
+    path = tuple(step for step in path if step != "[key]")
+    if kind == "extra_forbidden":
+        names = _fields_at(model, data, path[:-1])
+        return Problem("unknown key", path, allowed=listed(names, 20), hint=nearest(path[-1], names))
+    if kind in ("unknown_part", "part_without_name"):
+        rule = f"unknown {context['slot']}" if kind == "unknown_part" else f"needs the name of a {context['slot']}"
+        given = context["name"] if context["name"] is not None else given
+        return Problem(rule, path, given, listed(context["names"], 40), nearest(given, context["names"]))
+    if kind == "missing":
+        return Problem(_RULES[kind], path)
+    if kind == "name":
+        return Problem(details["msg"], path, given, context["allowed"])
+    if kind == "string_pattern_mismatch":
+        return Problem("must be a plain name", path, given, "letters, digits, '.', '_' and '-', no folder")
+    if kind == "literal_error":
+        allowed = str(context["expected"]).replace("'", "").replace(" or ", ", ")
+        return Problem("is not a choice", path, given, allowed, nearest(given, allowed.split(", ")))
+    if kind == "bool_type" or kind == "bool_parsing":
+        return Problem(_RULES["bool_type"], path, given, "on, off, true, false")
+    rule = _RULES.get(kind) or details["msg"].replace("Input should", "must").replace("should", "must")
+    return Problem(rule, path, given if path else NOT_GIVEN)
+
+
+def _fields_at(model: type[BaseModel], data: Any, path: PathKey) -> list[str]:
+    """The settings that the section or part at `path` has."""
+    kinds: list[Any] = [model]
+    for step in path:
+        data = data[step] if isinstance(data, (dict, list)) else None
+        if isinstance(step, str):
+            fields = [kind.model_fields[step] for kind in kinds if step in kind.model_fields]
+            kinds = [kind for f in fields for kind in _kinds([f.annotation, *f.metadata], data)]
+        else:
+            kinds = [kind for kind in kinds if kind is not model]
+    return [name for kind in kinds for name in kind.model_fields]
+
+
+def _kinds(annotations: Sequence[Any], value: Any) -> list[type[BaseModel]]:
+    """The sections and part configs inside an annotation; a slot's by the name that `value` gives."""
+    found: list[type[BaseModel]] = []
+    for annotation in annotations:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            found.append(annotation)
+        elif isinstance(annotation, Slot):
+            for item in value if isinstance(value, list) else [value]:
+                try:
+                    found.append(annotation.config(item)[0])
+                except PydanticCustomError:
+                    continue
+        else:
+            found += _kinds([*get_args(annotation), *getattr(annotation, "__metadata__", ())], value)
+    return found
+
+
+def parts_of(config: Any) -> Iterator[PartConfig]:
+    """Every part that a validated config names, nested ones included."""
+    if isinstance(config, PartConfig):
+        yield config
+    if isinstance(config, BaseModel):
+        for name in type(config).model_fields:
+            yield from parts_of(getattr(config, name))
+    elif isinstance(config, (list, tuple)):
+        for item in config:
+            yield from parts_of(item)
+
+
+def refuse_if_faulty(document: Document) -> None:
+    """Raises `StudyError` with everything that was found."""
+    if document.problems:
+        raise StudyError(document.problems)

@@ -1,0 +1,28 @@
+"""`results/<study>/study.yaml`: the study with every default filled in, which runs as it stands."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from ablate.files import write_text
+from ablate.study.experiment import Experiment
+
+
+def write_resolved(experiment: Experiment, path: Path) -> None:
+    """Writes the resolved study, its plugins relative to the new place."""
+    data = experiment.resolved()
+    data["plugins"] = [
+        os.path.relpath((experiment.path.parent / plugin).resolve(), path.parent.resolve())
+        for plugin in experiment.study.plugins
+    ]
+    yaml = YAML()
+    yaml.default_flow_style = False
+    buffer = io.StringIO()
+    yaml.dump(data, buffer)
+    text = buffer.getvalue()
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)

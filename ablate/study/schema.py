@@ -1,0 +1,108 @@
+"""The study file's own sections; those of its workload are added when it is known."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Optional
+
+from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, create_model
+from pydantic_core import PydanticCustomError
+
+from ablate.records.evidence import BASELINE
+from ablate.registry import OnOff, Section
+from ablate.workload import Workload
+
+RESERVED = ("store",)
+PLACEBO = "placebo"
+
+
+def _study_name(name: str) -> str:
+    if name in RESERVED:
+        raise PydanticCustomError("name", "is kept for the harness", {"allowed": "any other name"})
+    return name
+
+
+def _variant_name(name: str) -> str:
+    forbidden = sorted({c for c in name if c in "/\\=," or c.isspace() or not c.isprintable()})
+    if not name or len(name) > 80 or forbidden or name in (BASELINE, PLACEBO, ".", ".."):
+        raise PydanticCustomError(
+            "name",
+            "is not a name for a variant",
+            {"allowed": f"1 to 80 characters, no space, '/', '\\', '=' or ',', and not {BASELINE} or {PLACEBO}"},
+        )
+    return name
+
+
+def _short_metric(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class MetricSection(Section):
+    """The number that is judged, the same for all variants."""
+
+    name: str | None = None
+    "A metric of the task; not given: its first."
+    margin: PositiveFloat | None = None
+    "The smallest difference of interest, in the metric's units; declared, `equivalent` becomes a verdict."
+    at: Literal["last", "best_validation"] = "last"
+    "Tested at the last step, or at the step that validation favours."
+
+
+StudyName = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100), AfterValidator(_study_name)
+]
+VariantName = Annotated[str, AfterValidator(_variant_name)]
+
+
+class StudyBase(Section):
+    """A study, without the sections of its workload."""
+
+    name: StudyName
+    "Also the name of its folder under results/ and of its MLflow experiment."
+    question: str = ""
+    "What the study asks; opens the report."
+    workload: str = "sequence"
+    "What is trained."
+    plugins: list[str] = []
+    "Python files, relative to the study, that register parts, tasks or workloads."
+    metric: Annotated[MetricSection, BeforeValidator(_short_metric)] = MetricSection()
+    "The primary metric."
+    factors: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    "Path → levels; the baseline's own may be left out."
+    design: Literal["one_factor", "factorial"] = "one_factor"
+    "one_factor: one change at a time; factorial: every combination."
+    variants: dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]] = {}
+    "Variants named by hand: name → {path: value}."
+    placebo: OnOff = False
+    "Adds the baseline again with other initialisation and dropout streams: what no difference looks like."
+    seeds: Annotated[int, Field(ge=1, le=10_000)] = 5
+    "Number of paired seeds: 0, 1, …"
+    time_limit: PositiveFloat | None = None
+    "Seconds after which a trial is ended as failed."
+    claims: list[str] = []
+    "Statements to be judged."
+    notes: str = ""
+    "Free text for the report."
+
+    def configs(self, sections: list[str]) -> list[dict[str, Any]]:
+        """The baseline's resolved config, one for each task."""
+        data = self.model_dump()
+        base = {name: data[name] for name in sections if name != "task"}
+        if "task" not in sections:
+            return [base]
+        tasks = data["tasks"] or [data["task"]]
+        return [{"task": task} | base for task in tasks]
+
+
+def study_model(workload: Workload) -> type[StudyBase]:
+    """The schema of studies of a workload: `task` is optional in itself, since `tasks` can stand for it."""
+    fields: dict[str, Any] = dict(workload.schema())
+    if "task" in fields:
+        kind, _ = fields["task"]
+        fields["task"] = (Optional[kind], None)
+        fields["tasks"] = (list[kind], [])  # type: ignore[valid-type]
+    return create_model("Study", __base__=StudyBase, **fields)
+
+
+def config_model(workload: Workload) -> type[Section]:
+    """The schema of one trial's config: the workload's sections, one task."""
+    return create_model("Config", __base__=Section, **dict(workload.schema()))

@@ -1,0 +1,150 @@
+"""The source that a trial's result depends on, found statically.
+
+Starting from some functions and classes, the definitions that they name are followed through the modules of
+`ablate` and the plugins, and hashed as syntax trees without docstrings: a comment or a new part beside an old
+one changes nothing, an edit of something that a trial uses changes its id.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+Symbol = tuple[str, str]
+"""Module and name; the name is empty for a whole module."""
+
+
+def source_digest(roots: Iterable[Any]) -> str:
+    """A hash of everything that the functions and classes `roots` are made of."""
+    todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
+    seen: set[Symbol] = set()
+    while todo:
+        symbol = todo.pop()
+        if symbol not in seen:
+            seen.add(symbol)
+            todo += _module(symbol[0]).references(symbol[1])
+    digest = hashlib.blake2b(digest_size=16)
+    for module, name in sorted(seen):
+        digest.update(f"{module}:{name}:{_module(module).text(name)}\n".encode())
+    return digest.hexdigest()
+
+
+@functools.cache
+def _module(name: str) -> _Module:
+    return _Module(name)
+
+
+class _Module:
+    """The top-level definitions of one module, and where its imported names come from."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.definitions: dict[str, list[ast.stmt]] = {}
+        self.imports: dict[str, Symbol] = {}
+        self.effects: list[ast.stmt] = []
+        file = _file(name)
+        tree = ast.parse(file.read_bytes()) if file else ast.Module([], [])
+        for statement in _Stripped().visit(tree).body:
+            self._file(statement)
+
+    def _file(self, statement: ast.stmt) -> None:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            self.imports |= dict(_imported(statement, self.name))
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self.definitions.setdefault(statement.name, []).append(statement)
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            for name in _assigned(statement):
+                self.definitions.setdefault(name, []).append(statement)
+        elif isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.dump(statement.test):
+            pass
+        else:
+            # A statement with an effect belongs to everything in the module.
+            self.effects.append(statement)
+
+    def statements(self, name: str) -> list[ast.stmt]:
+        if not name or name not in self.definitions:
+            return [s for group in self.definitions.values() for s in group] + self.effects
+        return self.definitions[name] + self.effects
+
+    def text(self, name: str) -> str:
+        if name in self.imports and name not in self.definitions:
+            return ""
+        return "\n".join(ast.dump(statement) for statement in self.statements(name))
+
+    def references(self, name: str) -> Iterator[Symbol]:
+        """The definitions of this project that `name` uses."""
+        if name in self.imports and name not in self.definitions:
+            yield from _followed(self.imports[name])
+            return
+        for statement in self.statements(name):
+            for node in ast.walk(statement):
+                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                    for _, symbol in _imported(node, self.name):
+                        yield from _followed(symbol)
+                elif isinstance(node, ast.Name) and node.id != name:
+                    if node.id in self.definitions:
+                        yield self.name, node.id
+                    elif node.id in self.imports:
+                        yield from _followed(self.imports[node.id])
+
+
+class _Stripped(ast.NodeTransformer):
+    """Takes docstrings out, those under fields included."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_text else node
+
+
+def _followed(symbol: Symbol) -> Iterator[Symbol]:
+    module, name = symbol
+    if not _is_ours(module):
+        return
+    if name and _file(f"{module}.{name}") is not None:
+        yield f"{module}.{name}", ""
+    else:
+        yield module, name
+
+
+def _is_ours(module: str) -> bool:
+    return module.split(".")[0] == "ablate" or module.startswith("ablate_plugin_")
+
+
+def _file(module: str) -> Path | None:
+    loaded = sys.modules.get(module)
+    if loaded is not None:
+        path = getattr(loaded, "__file__", None)
+        return Path(path) if path else None
+    if not _is_ours(module):
+        return None
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec and spec.origin else None
+
+
+def _imported(node: ast.Import | ast.ImportFrom, module: str) -> Iterator[tuple[str, Symbol]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield (alias.asname or alias.name.split(".")[0]), (alias.name, "")
+        return
+    base = node.module or ""
+    if node.level:
+        base = importlib.util.resolve_name("." * node.level + base, module.rpartition(".")[0])
+    for alias in node.names:
+        yield (alias.asname or alias.name), (base, alias.name)
+
+
+def _assigned(statement: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+    return names or ["<effect>"]
+
+

@@ -1,0 +1,1 @@
+"""Tasks, one a file, behind the protocol of `ablate.tasks.task`."""

@@ -1,0 +1,174 @@
+"""Handwritten digits: the 1,797 images of 8 × 8 pixels that come with scikit-learn, read as sequences.
+
+E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998 (its
+test part).
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import importlib.util
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import PositiveInt
+from torch import Tensor
+
+from ablate.errors import AblateError, Gather, Invalid
+from ablate.registry import PartConfig, register
+from ablate.signature import Signature
+from ablate.streams import numpy_stream
+from ablate.tasks.classification import Classification
+from ablate.tasks.task import Batch, Split, digest, example_stream
+
+NUM_EXAMPLES = 1797
+NUM_CLASSES = 10
+SIDE = 8
+MAX_VALUE = 16
+CHUNK = 4096
+"""Training examples that are gathered at a time, at least: whole epochs."""
+
+
+@register("task", "digits")
+class Digits(Classification):
+    """Which digit is it? A real task of little data; pixel values are scaled to [0, 1].
+
+    The splits are disjoint and stratified: the count of each digit in a split is within 1 or 2 of its share.
+    Training data are shuffled anew every epoch; batches run on over the ends of epochs, so that all are full.
+    """
+
+    class Config(PartConfig):
+        representation: Literal["rows", "pixels", "patches"] = "rows"
+        "What a position holds: a row (T = 8, F = 8), a pixel (T = 64, F = 1), a square patch."
+        patch_size: Literal[2, 4] | None = None
+        "Side of a patch, for `patches`: 2 (T = 16, F = 4) or 4 (T = 4, F = 16); both go row by row."
+        split: Literal["per_seed", "fixed"] = "per_seed"
+        "per_seed: every seed has its own splits; fixed: all have the same."
+        train_size: PositiveInt = 1197
+        "Examples to train on; fewer are the first of more, other splits unchanged."
+        validation_size: PositiveInt = 300
+        "Examples to choose a step on."
+        test_size: PositiveInt = 300
+        "Examples to test on."
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        with Gather() as at:
+            with at():
+                self._check_patch_size()
+            with at():
+                total = config.train_size + config.validation_size + config.test_size
+                if total > NUM_EXAMPLES:
+                    raise Invalid(
+                        "train_size",
+                        f"must leave validation_size = {config.validation_size} and test_size = "
+                        f"{config.test_size} of {NUM_EXAMPLES} examples",
+                        config.train_size,
+                        f"at most {max(NUM_EXAMPLES - total + config.train_size, 0)}",
+                    )
+        height, width = self._cell()
+        self.signature = Signature(
+            seq_len=SIDE * SIDE // (height * width),
+            num_outputs=NUM_CLASSES,
+            num_features=height * width,
+            readout="mean",
+        )
+        self.topologies = ("encoder", "decoder")
+        self.data_fixed = config.split == "fixed"
+        self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.9)
+
+    def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
+        """Every example once an epoch."""
+        inputs, targets = self._sequences(self.indices(seed)["train"], device)
+        return example_stream(self._epochs(seed, inputs, targets), batch_size)
+
+    def split(self, seed: int, name: Split, device: str) -> Batch:
+        """The images of a split."""
+        return Batch(*self._sequences(self.indices(seed)[name], device))
+
+    def digests(self, seed: int) -> Mapping[str, str]:
+        """Of all three splits."""
+        return {
+            name: digest(Batch(*self._sequences(index, "cpu"))) for name, index in self.indices(seed).items()
+        }
+
+    def indices(self, seed: int) -> dict[str, NDArray[np.intp]]:
+        """Rows of the data set that each split holds."""
+        config = self.config
+        generator = numpy_stream(0 if self.data_fixed else seed, "data", "split")
+        order = _stratified_order(load_digits()[1], generator)
+        ends = np.cumsum([config.test_size, config.validation_size, config.train_size])
+        test, validation, train, _ = np.split(order, ends)
+        return {"train": train, "validation": validation, "test": test}
+
+    def _epochs(self, seed: int, inputs: Tensor, targets: Tensor) -> Iterator[Batch]:
+        generator = numpy_stream(seed, "data", "order")
+        size = len(targets)
+        epochs = -(-CHUNK // size)
+        while True:
+            order = np.concatenate([generator.permutation(size) for _ in range(epochs)])
+            index = torch.from_numpy(order).to(inputs.device)
+            yield Batch(inputs[index], targets[index])
+
+    def _check_patch_size(self) -> None:
+        representation, patch_size = self.config.representation, self.config.patch_size
+        if representation == "patches" and patch_size is None:
+            raise Invalid("patch_size", "must be given with representation = patches", allowed="2, 4")
+        if representation != "patches" and patch_size is not None:
+            raise Invalid(
+                "patch_size",
+                f"has no meaning with representation = {representation}",
+                patch_size,
+                "nothing",
+                "Leave it out, or choose representation: patches",
+            )
+
+    def _cell(self) -> tuple[int, int]:
+        """Height and width, in pixels, of what one position holds."""
+        patch = self.config.patch_size or 1
+        return {"rows": (1, SIDE), "pixels": (1, 1), "patches": (patch, patch)}[self.config.representation]
+
+    def _sequences(self, index: NDArray[np.intp], device: str) -> tuple[Tensor, Tensor]:
+        images, digits = load_digits()
+        height, width = self._cell()
+        cells = images[index].reshape(len(index), SIDE // height, height, SIDE // width, width)
+        features = cells.transpose(0, 1, 3, 2, 4).reshape(len(index), -1, height * width)
+        scaled = (features / MAX_VALUE).astype(np.float32)
+        return torch.from_numpy(scaled).to(device), torch.from_numpy(digits[index]).to(device)
+
+
+@functools.cache
+def load_digits() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Images (1797, 8, 8) of integers 0 … 16 and digits (1797).
+
+    The file is read without importing `sklearn.datasets`, which takes longer than training on it.
+    """
+    spec = importlib.util.find_spec("sklearn")
+    folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
+    path = folder / "datasets" / "data" / "digits.csv.gz"
+    if not path.is_file():
+        raise AblateError(f"{path}: the digits data set is missing; install scikit-learn again")
+    with gzip.open(path, "rt", encoding="ascii") as file:
+        numbers = [[int(float(cell)) for cell in line.split(",")] for line in file]
+    table = np.array(numbers, dtype=np.int64)
+    return table[:, :-1].reshape(-1, SIDE, SIDE), table[:, -1]
+
+
+def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.intp]:
+    """A random order of the examples in which every stretch has nearly the same share of each class.
+
+    The members of a class are shuffled and spread evenly over [0, 1), from a random offset; the order is that of
+    their places. A stretch therefore holds each class's share, rounded up or down, give or take the rounding of
+    the others.
+    """
+    places = np.empty(len(labels))
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        ranks = generator.permutation(len(members))
+        places[members] = (ranks + generator.random()) / len(members)
+    return np.argsort(places, kind="stable")

@@ -1,0 +1,121 @@
+"""The protocol of a task: what data it gives, what it asks of a model, how the answer is measured.
+
+A task is a part of the slot `task`, built from its config alone; data are drawn from the seed that each call
+names, never from global state:
+
+    @register("task", "parity")
+    class Parity(Task):
+        class Config(PartConfig):
+            seq_len: PositiveInt = 8
+            "T."
+
+        def __init__(self, config: Config) -> None: ...
+
+A config that breaks a rule between fields raises `Invalid` from the constructor, with paths from the task.
+B is the number of examples of a batch, T the length, F the width of a feature vector.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ablate.signature import Signature
+from ablate.workload import Metric
+
+Split = Literal["validation", "test"]
+Topology = Literal["encoder", "decoder"]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Examples that are processed together."""
+
+    inputs: Tensor
+    "Tokens (B, T), int64, or feature vectors (B, T, F), float32."
+    targets: Tensor
+    "(B), or (B, T) where every position is read out; int64."
+    mask: Tensor | None = None
+    "Boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; None: everywhere."
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def chunks(self, size: int) -> Iterator[Batch]:
+        """The same examples in order, at most `size` at a time."""
+        for start in range(0, len(self), size):
+            part = slice(start, start + size)
+            yield Batch(self.inputs[part], self.targets[part], None if self.mask is None else self.mask[part])
+
+
+class Task(ABC):
+    """Data, loss and metrics; subclasses set the attributes in their constructor."""
+
+    signature: Signature
+    "Shapes that go in and come out of the model."
+    topologies: tuple[Topology, ...]
+    "The topologies that can answer the task."
+    metrics: Mapping[str, Metric]
+    "What `measure` measures; the first chooses the best evaluation on validation data."
+    chance_loss: float
+    "The loss of guessing without looking at the input."
+    data_fixed: bool = False
+    "The test split is the same for every seed, so that verdicts are conditional on it."
+
+    @abstractmethod
+    def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
+        """Endless batches of `batch_size` examples each, on `device`."""
+
+    @abstractmethod
+    def split(self, seed: int, name: Split, device: str) -> Batch:
+        """All examples of the validation or the test split, on `device`."""
+
+    @abstractmethod
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """The mean loss of a batch, a scalar that gradients flow through."""
+
+    @abstractmethod
+    def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
+        """Each metric's value for each example, (B); a split's metric is the mean over its examples."""
+
+    @abstractmethod
+    def digests(self, seed: int) -> Mapping[str, str]:
+        """A digest of each finite split, for the record."""
+
+
+def digest(batch: Batch) -> str:
+    """16 hexadecimal digits that tell one batch from another: of its types, shapes and values."""
+    code = hashlib.blake2b(digest_size=8)
+    for tensor in (batch.inputs, batch.targets, batch.mask):
+        if tensor is not None:
+            array = np.ascontiguousarray(tensor.cpu().numpy())
+            code.update(f"{array.dtype.str}{array.shape}".encode())
+            code.update(array.tobytes())
+    return code.hexdigest()
+
+
+def example_stream(chunks: Iterator[Batch], batch_size: int) -> Iterator[Batch]:
+    """Cuts an endless sequence of examples, that comes in chunks of any size, into batches.
+
+    The batches are the same whatever the sizes of the chunks. No mask.
+    """
+    inputs, targets = [], []
+    waiting = 0
+    for chunk in chunks:
+        inputs.append(chunk.inputs)
+        targets.append(chunk.targets)
+        waiting += len(chunk)
+        if waiting < batch_size:
+            continue
+        x, y = (torch.cat(parts) if len(parts) > 1 else parts[0] for parts in (inputs, targets))
+        whole = waiting - waiting % batch_size
+        yield from map(Batch, x[:whole].split(batch_size), y[:whole].split(batch_size))
+        inputs, targets = [x[whole:]], [y[whole:]]
+        waiting -= whole

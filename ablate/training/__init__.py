@@ -1,0 +1,1 @@
+"""The built-in workload: one trial of a sequence model → one record."""

@@ -1,0 +1,143 @@
+"""The training loop: a model, a task, a seed → metrics, curves and arrays."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ablate.models.model import Model
+from ablate.models.parameters import decay_groups
+from ablate.records.record import Curve, Status
+from ablate.study.sections.training import TrainingSection
+from ablate.tasks.task import Task
+from ablate.training.clipping import clip_gradients
+from ablate.training.decay import WeightDecay
+from ablate.training.evaluate import evaluate
+from ablate.training.history import Best, History
+from ablate.training.optimizers import Optimizer
+from ablate.training.schedules import learning_rates
+from ablate.workload import Emit
+
+STEPS_BEFORE_SYNC = 50
+"""On an accelerator losses are read, and so checked, this many at a time, to keep its queue full."""
+
+
+@dataclass
+class Outcome:
+    """How a training run ended and what it measured; the fields of a `Record`."""
+
+    status: Status
+    reason: str = ""
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    curves: dict[str, Curve] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: Emit) -> Outcome:
+    """Trains `model` in place on its device, with the data of `seed`.
+
+    Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
+
+    M, for each of the task's metrics       on test after the last step
+    M_at_best_validation                    on test, once, with the weights of the evaluation at which the task's
+                                            first metric was best on validation (the first on ties), which was
+                                            `best_validation_step`; the model is left with these weights
+    validation_M                            at the last evaluation
+    train_loss                              mean over the last 5 % of steps
+    grad_norm_median, grad_norm_max         of the global norm before clipping, which has the gradient of l2 decay
+    train_seconds                           wall clock of all steps and evaluations on validation data
+
+    A metric without a finite value is None; those on test are None unless the run completed. Loss means the task's
+    own: l2 decay is not part of it. Diverged, by METHODS §6: a loss that is not finite ends the run; so does a
+    validation or test metric; or the training loss has risen.
+    """
+    started = time.perf_counter()
+    device = model.device.type
+    steps_before_sync = 1 if device == "cpu" else STEPS_BEFORE_SYNC
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer: Optimizer = training.optimizer.build(parameters)
+    decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
+    primary = next(iter(task.metrics))
+    best = Best(primary, task.metrics[primary].direction)
+    history = History(training.steps)
+    metrics = dict.fromkeys(_metric_names(task))
+    validation_split = task.split(seed, "validation", device)
+    batches = task.train_batches(seed, training.batch_size, device)
+    unread: list[Tensor] = []
+
+    def outcome(status: Status, reason: str = "") -> Outcome:
+        found = {**metrics, **history.summary(), "best_validation_step": best.step}
+        found["train_seconds"] = seconds
+        return Outcome(status, reason, _finite(found), history.curves, history.arrays)
+
+    model.train()
+    for step, lr in enumerate(learning_rates(training)):
+        batch = next(batches)
+        model.start_step(step)
+        loss = task.loss(model(batch.inputs, batch.mask), batch)
+        for parameter in parameters:
+            parameter.grad = None
+        loss.backward()
+        decay.add_gradient()
+        norm = clip_gradients(parameters, training.clip_norm)
+        decay.shrink(lr)
+        optimizer.step(lr)
+
+        done = step + 1
+        last = done == training.steps
+        evaluating = last or done % training.eval_every == 0
+        unread += [loss.detach(), norm]
+        if evaluating or len(unread) >= 2 * steps_before_sync:
+            numbers = iter(torch.stack(unread).tolist())
+            unread.clear()
+            if not all(history.add(*pair) for pair in zip(numbers, numbers, strict=True)):
+                seconds = time.perf_counter() - started
+                return outcome("diverged", f"diverged: training loss was not finite at step {history.done}")
+        if not evaluating:
+            continue
+        validation = evaluate(model, task, validation_split)
+        point = history.evaluated(lr, validation)
+        best.offer(done, validation, model)
+        metrics |= {f"validation_{name}": value for name, value in validation.items()}
+        seconds = time.perf_counter() - started
+        if reason := _not_finite(validation, f"validation, after step {done}"):
+            return outcome("diverged", reason)
+        if emit(done, point) and not last:
+            return outcome("pruned", f"stopped after step {done} of {training.steps}")
+
+    if reason := history.risen(task.chance_loss):
+        return outcome("diverged", reason)
+    test_split = task.split(seed, "test", device)
+    test = evaluate(model, task, test_split)
+    if reason := _not_finite(test, "test"):
+        return outcome("diverged", reason)
+    at_best = test
+    if best.step != training.steps:
+        model.load_state_dict(best.state)
+        at_best = evaluate(model, task, test_split)
+    metrics |= test
+    metrics |= {f"{name}_at_best_validation": value for name, value in at_best.items()}
+    return outcome("completed")
+
+
+def _metric_names(task: Task) -> list[str]:
+    forms = ("{}", "{}_at_best_validation", "validation_{}")
+    return [form.format(name) for form in forms for name in task.metrics]
+
+
+def _not_finite(metrics: Mapping[str, float], where: str) -> str:
+    names = [name for name, value in metrics.items() if not math.isfinite(value)]
+    return f"diverged: {', '.join(names)} on {where} not finite" if names else ""
+
+
+def _finite(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {
+        name: value if value is not None and math.isfinite(value) else None for name, value in metrics.items()
+    }

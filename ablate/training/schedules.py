@@ -1,0 +1,89 @@
+"""Learning-rate schedules: warm-up, then a part of the slot `schedule`.
+
+For update u = 1 … N, warm-up of W updates, peak learning rate η:
+
+    u ≤ W    η · u / W                    rises linearly from 0, reaches the peak at update W
+    u > W    η · factor(p)                p = (u − F) / (N − F), F = max(W, 1) the first update at the peak
+
+so that p grows from 0 at F to 1 at the last update, and factor(0) = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Annotated
+
+from pydantic import Field
+
+from ablate.registry import PartConfig, register
+from ablate.study.sections.training import TrainingSection
+
+
+class Schedule(ABC):
+    """A part of the slot `schedule`, built from its config alone."""
+
+    @abstractmethod
+    def factor(self, progress: float) -> float:
+        """Share of the peak learning rate at `progress`, 0 … 1 of the way from the peak to the last update."""
+
+
+class Decay(PartConfig):
+    """Parameters of a schedule that falls."""
+
+    final: Annotated[float, Field(ge=0, le=1)] = 0.0
+    "Share of the peak that is left at the last update."
+
+
+@register("schedule", "constant")
+class Constant(Schedule):
+    """Stays at the peak."""
+
+    def __init__(self, config: PartConfig) -> None:
+        pass
+
+    def factor(self, progress: float) -> float:
+        """1."""
+        return 1.0
+
+
+@register("schedule", "linear")
+class Linear(Schedule):
+    """Falls in a straight line: 1 − (1 − final) · p."""
+
+    class Config(Decay):
+        pass
+
+    def __init__(self, config: Config) -> None:
+        self.final = config.final
+
+    def factor(self, progress: float) -> float:
+        """1 − (1 − final) · p."""
+        return 1 - (1 - self.final) * progress
+
+
+@register("schedule", "cosine")
+class Cosine(Schedule):
+    """Falls along half a cosine: final + (1 − final) · (1 + cos πp) / 2 (Loshchilov and Hutter 2017)."""
+
+    class Config(Decay):
+        pass
+
+    def __init__(self, config: Config) -> None:
+        self.final = config.final
+
+    def factor(self, progress: float) -> float:
+        """final + (1 − final) · (1 + cos πp) / 2."""
+        return self.final + (1 - self.final) * (1 + math.cos(math.pi * progress)) / 2
+
+
+def learning_rates(training: TrainingSection) -> list[float]:
+    """The learning rate of every update, the first at index 0."""
+    schedule: Schedule = training.schedule.build()
+    steps, warmup = training.steps, training.warmup_steps
+    first = max(warmup, 1)
+    span = max(steps - first, 1)
+    return [
+        training.lr * (update / warmup if update <= warmup else schedule.factor((update - first) / span))
+        for update in range(1, steps + 1)
+    ]

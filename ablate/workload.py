@@ -1,0 +1,100 @@
+"""The protocol between the harness and what it trains.
+
+The driver, the store and the verdicts know nothing of sequence models: they know trials, events and records.
+`ablate.training` is the built-in workload; a user's own training function is another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel
+
+from ablate.records.record import Record
+
+Direction = Literal["max", "min"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is known in advance of a number that trials are judged by."""
+
+    direction: Direction
+    "`max`: more is better."
+    resolution: float = 0.0
+    "The smallest step that the number can take: 1/N for an accuracy over N examples."
+    floor: float | None = None
+    "The value of guessing (for `max`), or the worst value that means anything."
+    ceiling: float | None = None
+    "The best value there is."
+    solved: float | None = None
+    "The threshold at which the task counts as learned; None where the metric does not say."
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a config is, known without training it."""
+
+    metrics: Mapping[str, Metric]
+    parameters_by_part: Mapping[str, int] = field(default_factory=dict)
+    "Number of trainable parameters by part."
+    flops: int | None = None
+    "Floating-point operations of the matrix products of one forward pass on one example."
+    data_fixed: bool = False
+    "The test data are the same for every seed, so that verdicts are conditional on them."
+
+    @property
+    def parameters(self) -> int:
+        """Number of trainable parameters."""
+        return sum(self.parameters_by_part.values())
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training run to be made: everything that its result depends on."""
+
+    id: str
+    config: Mapping[str, Any]
+    "As resolved: every default filled in."
+    seed: int
+    stream: str = ""
+    "Names other initialisation and dropout streams: that of a placebo."
+    time_limit: float | None = None
+    "Seconds after which the driver ends it as failed."
+
+
+Emit = Callable[[int, Mapping[str, float]], bool]
+"""`emit(step, metrics)` reports progress; True asks the workload to stop early and return `pruned`."""
+
+
+class Workload(Protocol):
+    """Something that can be trained: registered with `@register("workload", NAME)`."""
+
+    def load_parts(self) -> None:
+        """Registers the parts that its schema may name."""
+
+    def schema(self) -> Mapping[str, tuple[Any, Any]]:
+        """The sections of a study that are its own: name → (type, default); `task` is the one `tasks` repeats."""
+
+    def check(self, config: Mapping[str, Any]) -> None:
+        """Raises `Invalid`, with paths from the root of the config, when `config` cannot be built."""
+
+    def describe(self, config: Mapping[str, Any]) -> Description:
+        """Parameters, FLOPs and metrics of a config."""
+
+    def fingerprint(self, config: Mapping[str, Any]) -> str:
+        """Equal for two configs exactly when they compute the same function from the same initial values."""
+
+    def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
+        """What else the result depends on: versions, device type, dtype; and on nothing else."""
+
+    def irrelevant(self) -> tuple[str, ...]:
+        """Paths of the config that cannot change the result (a device given as `auto`)."""
+
+    def sources(self, config: BaseModel) -> list[Any]:
+        """The functions and classes that train `config`, beside the parts that it names."""
+
+    def train(self, trial: Trial, emit: Emit) -> Record:
+        """Trains; the record needs its status, metrics, curves, arrays and data digests, the rest is added."""

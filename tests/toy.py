@@ -1,0 +1,98 @@
+"""A workload without torch: the harness is driven by it wherever training itself is not the subject.
+
+Each trial draws its result from its seed; settings make it slow, loud, diverging or faulty.
+"""
+
+import os
+import sys
+import time
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ablate.records.record import Curve, Record
+from ablate.registry import Section, register
+from ablate.errors import Invalid
+from ablate.streams import numpy_stream
+from ablate.workload import Description, Metric
+
+
+class Model(Section):
+    effect: float = 0.0
+    noise: float = 0.1
+    width: Annotated[int, Field(ge=1)] = 4
+    inert: int = 0
+
+
+class Training(Section):
+    steps: int = 3
+    seconds: float = 0.0
+    fault: Literal["none", "raise", "exit", "kill", "diverge", "hang", "kill_once"] = "none"
+    fault_seed: int = 0
+    note: str = ""
+
+
+class Task(Section):
+    name: Literal["coin", "die"] = "coin"
+
+
+@register("workload", "toy")
+class Toy:
+    def load_parts(self) -> None:
+        pass
+
+    def schema(self) -> dict[str, tuple[Any, Any]]:
+        return {"task": (Task, ...), "model": (Model, Model()), "training": (Training, Training())}
+
+    def check(self, config: Any) -> None:
+        if config["model"]["width"] == 13:
+            raise Invalid("model.width", "must not be unlucky", 13, "any other width")
+
+    def describe(self, config: Any) -> Description:
+        accuracy = Metric("max", resolution=0.001, floor=0.0, ceiling=None, solved=0.5)
+        return Description({"accuracy": accuracy, "loss": Metric("min")}, {"all": config["model"]["width"]}, 100)
+
+    def fingerprint(self, config: Any) -> str:
+        return str({key: value for key, value in config["model"].items() if key != "inert"})
+
+    def identity(self, config: Any) -> dict[str, str]:
+        return {"device": "cpu"}
+
+    def irrelevant(self) -> tuple[str, ...]:
+        return ("training.note",)
+
+    def sources(self, config: Any) -> list[Any]:
+        return [Toy.train]
+
+    def train(self, trial: Any, emit: Any) -> Record:
+        model, training = trial.config["model"], trial.config["training"]
+        draws = numpy_stream(trial.seed, "toy", trial.stream).normal(size=training["steps"])
+        print(f"training under seed {trial.seed}")
+        faulty = training["fault"] if trial.seed == training["fault_seed"] else "none"
+        status, reason = "completed", ""
+        for step in range(training["steps"]):
+            time.sleep(training["seconds"] / training["steps"])
+            if faulty == "raise":
+                raise RuntimeError("the toy broke")
+            if faulty == "exit":
+                os._exit(3)
+            if faulty == "kill" or (faulty == "kill_once" and not os.path.exists(training["note"])):
+                if faulty == "kill_once":
+                    open(training["note"], "w").close()
+                os.kill(os.getpid(), 9)
+            if faulty == "hang":
+                time.sleep(3600)
+            if emit(step + 1, {"accuracy": float(draws[step])}):
+                status, reason = "pruned", "asked to stop"
+                break
+        if faulty == "diverge":
+            status, reason = "diverged", "the toy diverged"
+        value = 0.8 + model["effect"] + model["noise"] * float(np.mean(draws))
+        metrics = {"accuracy": value, "loss": 1 - value, "toy_seconds": time.perf_counter()}
+        if status != "completed":
+            metrics = dict.fromkeys(metrics)
+        steps = np.arange(1, training["steps"] + 1)
+        curves = {"validation_accuracy": Curve(steps, 0.8 + 0.01 * steps + draws), "train_loss": Curve(steps, draws)}
+        sys.stderr.write("done\n")
+        return Record(trial.id, trial.config, trial.seed, status, trial.stream, metrics, curves, reason=reason)
