@@ -1,0 +1,1 @@
+"""Records → comparisons → verdicts. Imports no torch."""

@@ -40,7 +40,10 @@ class Dropout(nn.Module):
                 "dropout has no random stream yet; call `model.start_step(step)` before the step"
             )
         keep = 1 - self.rate
-        return x * torch.empty_like(x).bernoulli_(keep, generator=self.generator).div_(keep)
+        # Comparing uniform numbers takes half the time of `bernoulli_` on CPU; 16 bits would be too coarse.
+        uniform = torch.empty_like(x, dtype=torch.promote_types(x.dtype, torch.float32))
+        factor = uniform.uniform_(generator=self.generator).lt_(keep).div_(keep)
+        return x * factor.to(x.dtype)
 
     def extra_repr(self) -> str:
         """Shown by `print(model)`."""

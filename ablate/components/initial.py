@@ -20,6 +20,6 @@ Draw = Callable[[str], Generator]
 
 
 def fan_in_uniform(parameter: Tensor, fan_in: int, generator: Generator) -> None:
-    """U(−1/√fan_in, 1/√fan_in) in place: the initial values of weight and bias of `torch.nn.Linear`."""
+    """U(−1/√fan_in, 1/√fan_in) in place, as the weight of `torch.nn.Linear` begins."""
     bound = max(fan_in, 1) ** -0.5
     parameter.uniform_(-bound, bound, generator=generator)

@@ -53,6 +53,7 @@ class _Worker:
         while True:
             trial = self.trials.get()
             os.ftruncate(1, 0)
+            os.lseek(1, 0, os.SEEK_SET)
             self.send(Started(trial.id))
 
             def emit(step: int, metrics: Mapping[str, float], trial: Trial = trial) -> bool:

@@ -111,6 +111,8 @@ class Attention(nn.Module):
     ) -> Tensor:
         """The same weights times v, by torch's kernel, which never forms them."""
         q, k, scale = inner
+        if bias is not None:
+            bias = bias.unsqueeze(0)
         if mask is None and bias is None:
             return F.scaled_dot_product_attention(q, k, v, is_causal=self.causal, scale=scale)
         if self.causal:

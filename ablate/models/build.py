@@ -22,7 +22,9 @@ def build_model(
 
     `stream` names other initialisation and dropout streams under the same seed (a placebo). On the meta
     device the model has shapes and no values. Initial values do not depend on the device, and nothing is
-    drawn from torch's global generator. Raises `Invalid` with all size rules that fail, paths from the section.
+    drawn from torch's global generator.
+
+    Raises `Invalid` with all size rules that fail, with paths from the section.
     """
     device = torch.device(device)
     with torch.device("meta"):

@@ -5,11 +5,13 @@ What a module does to take part is said in `ablate.components.initial`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor, nn
 
 from ablate.components.initial import Draw, fan_in_uniform
-from ablate.errors import AblateError
+from ablate.errors import AblateError, listed
 from ablate.streams import stream_seed, torch_stream
 
 
@@ -18,7 +20,8 @@ def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
     """Fills every parameter and buffer of `model`, which is on CPU, from the streams of its path.
 
     `stream` names other initial values under the same seed. Children come before their parents, so that a
-    parent has the last word, as in torch's constructors.
+    parent has the last word, as in torch's constructors. Raises `AblateError` when a tensor is left without
+    a value: one that is NaN, or whose module has no way to set it.
     """
     for path, module in reversed(list(model.named_modules())):
 
@@ -34,26 +37,38 @@ def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
             with torch.random.fork_rng(devices=[]):
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream, path))
                 reset()
-        elif _own_tensors(module):
-            names = ", ".join(_own_tensors(module))
-            raise AblateError(
-                f"{type(module).__name__} at {path or 'the root'}: has tensors without initial values: "
-                f"{names}; give it a method `initialise(draw)` (see ablate.components.initial) or `reset_parameters()`"
-            )
+        elif tensors := _tensors(module, recurse=False):
+            raise _without_values(path, module, tensors)
+    for path, module in model.named_modules():
+        if unset := [
+            name for name, tensor in _tensors(module, recurse=False).items() if tensor.isnan().any()
+        ]:
+            raise _without_values(path, module, unset)
 
 
 def _initialise_linear(linear: nn.Linear, draw: Draw) -> None:
     fan_in_uniform(linear.weight, linear.in_features, draw("weight"))
     if linear.bias is not None:
-        fan_in_uniform(linear.bias, linear.in_features, draw("bias"))
+        # Torch's range depends on the width of the input, which a bias of the same name and shape in another
+        # variant need not share.
+        linear.bias.zero_()
 
 
-def _own_tensors(module: nn.Module) -> dict[str, Tensor]:
-    return dict(module.named_parameters(recurse=False)) | dict(module.named_buffers(recurse=False))
+def _tensors(module: nn.Module, recurse: bool) -> dict[str, Tensor]:
+    return dict(module.named_parameters(recurse=recurse)) | dict(module.named_buffers(recurse=recurse))
 
 
+def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> AblateError:
+    where = f"{type(module).__name__} at {path or 'the root'}"
+    return AblateError(
+        f"{where}: has tensors without initial values: {listed(names)}; "
+        "set them in `initialise(draw)` (see ablate.components.initial) or `reset_parameters()`"
+    )
+
+
+@torch.no_grad()
 def materialise(model: nn.Module) -> None:
-    """Gives a model on the meta device uninitialised memory on CPU; parameters that were one stay one."""
+    """Gives a model on the meta device memory on CPU, filled with NaN; parameters that were one stay one."""
     names_of: dict[Tensor, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names_of.setdefault(parameter, []).append(name)
@@ -62,3 +77,6 @@ def materialise(model: nn.Module) -> None:
         for other in others:
             path, _, name = other.rpartition(".")
             setattr(model.get_submodule(path), name, model.get_parameter(first))
+    for tensor in _tensors(model, recurse=True).values():
+        if tensor.is_floating_point():
+            tensor.fill_(torch.nan)

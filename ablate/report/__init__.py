@@ -1,0 +1,1 @@
+"""Figure data, figures, tables and the page."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from ablate.analysis import wording
 
 MINUS = "−"
 NOTHING = "–"
@@ -25,7 +27,6 @@ MARKS = {
     "refuted": "▼",
 }
 "Verdict → the shape that stands for it, beside its colour."
-MAX_DECIMALS = 6
 
 Row = Mapping[str, Any]
 
@@ -83,7 +84,11 @@ def verdict_table(rows: Sequence[Row], *, brief: bool = False) -> Table:
     if not brief:
         columns.insert(-2, Column("mean_variant", "Variant mean", True))
         columns.insert(-2, Column("mean_baseline", "Baseline mean", True))
-        columns += [Column("solved", "Solved", True), Column("mde", "Detectable", True), Column("note", "Note")]
+        columns += [
+            Column("solved", "Solved", True),
+            Column("mde", "Detectable", True),
+            Column("note", "Note"),
+        ]
     return Table(columns, [_verdict_cells(row) for row in rows])
 
 
@@ -146,9 +151,17 @@ def detail_table(rows: Sequence[Row]) -> Table:
 
 def claim_table(rows: Sequence[Row], *, brief: bool = False) -> Table:
     """Claims as strings; `brief` keeps what fits 80 columns."""
-    columns = [Column("claim", "Claim"), Column("verdict", "Verdict"), Column("difference", "Difference [95 %]", True)]
+    columns = [
+        Column("claim", "Claim"),
+        Column("verdict", "Verdict"),
+        Column("difference", "Difference [95 %]", True),
+    ]
     if not brief:
-        columns += [Column("p_holm", "p (Holm)", True), Column("n", "Seeds", True), Column("reason", "Reason")]
+        columns += [
+            Column("p_holm", "p (Holm)", True),
+            Column("n", "Seeds", True),
+            Column("reason", "Reason"),
+        ]
     cells = []
     for row in rows:
         late = " (exploratory)" if is_true(row.get("exploratory")) else ""
@@ -177,7 +190,9 @@ def markdown_table(table: Table) -> str:
     """A pipe table; every cell is escaped."""
     head = "| " + " | ".join(markdown(c.heading) for c in table.columns) + " |"
     rule = "|" + "|".join("---:" if c.numeric else ":---" for c in table.columns) + "|"
-    body = ["| " + " | ".join(markdown(marked(row, c.key)) for c in table.columns) + " |" for row in table.rows]
+    body = [
+        "| " + " | ".join(markdown(marked(row, c.key)) for c in table.columns) + " |" for row in table.rows
+    ]
     return "\n".join([head, rule, *body])
 
 
@@ -252,63 +267,52 @@ def is_true(value: Any) -> bool:
 
 
 def decimals(low: Any, high: Any) -> int:
-    """Decimal places at which the half-width of an interval keeps two significant digits; 3 without a width."""
+    """The places at which the half-width of an interval keeps two significant digits; 3 without a width."""
     low, high = number(low), number(high)
-    if low is None or high is None or not math.isfinite(high - low) or high <= low:
-        return 3
-    return min(MAX_DECIMALS, max(0, 1 - math.floor(math.log10((high - low) / 2))))
+    return wording.decimals(math.nan if low is None or high is None else (high - low) / 2)
 
 
 def fixed(value: Any, places: int) -> str:
-    """A number with `places` decimals and a true minus sign."""
+    """A number with `places` decimals: −.021."""
     value = number(value)
-    if value is None:
-        return NOTHING
-    if math.isinf(value):
-        return "∞" if value > 0 else f"{MINUS}∞"
-    shown = f"{abs(value):.{places}f}"
-    return f"{MINUS}{shown}" if value < 0 and float(shown) else shown
+    return NOTHING if value is None else wording.number(value, places)
 
 
-def significant(value: Any, digits: int = 2) -> str:
-    """A number with two significant digits; without an exponent where it is easily read."""
+def significant(value: Any) -> str:
+    """A number with two significant digits; with an exponent only where it would not be read otherwise."""
     value = number(value)
     if value is None or not math.isfinite(value) or value == 0:
         return fixed(value, 0)
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    return fixed(value, places) if 0 <= places <= MAX_DECIMALS else f"{value:.{digits}g}".replace("-", MINUS)
+    places = 1 - math.floor(math.log10(abs(value)))
+    return fixed(value, max(0, places)) if -3 <= places <= 6 else f"{value:.1e}".replace("-", MINUS)
 
 
 def difference(diff: Any, low: Any, high: Any) -> str:
-    """`+0.012 [−0.003, 0.027]`, with the digits that the interval supports."""
-    if number(diff) is None:
+    """`+.012 [−.003, .027]`, with the digits that the interval supports."""
+    value = number(diff)
+    if value is None:
         return NOTHING
     places = decimals(low, high)
-    shown = fixed(diff, places)
-    sign = "" if shown.startswith(MINUS) or not float(shown.replace("∞", "1")) else "+"
+    shown = fixed(value, places)
+    sign = "+" if value > 0 and shown != "0" else ""
     return f"{sign}{shown} {interval(low, high, places)}" if number(low) is not None else sign + shown
 
 
 def interval(low: Any, high: Any, places: int) -> str:
-    """`[−0.003, 0.027]`."""
+    """`[−.003, .027]`."""
     return NOTHING if number(low) is None else f"[{fixed(low, places)}, {fixed(high, places)}]"
 
 
 def p_value(value: Any) -> str:
-    """`.003`, `<.001`, `.32`; a p just below .05 is never rounded up to it."""
+    """`.003`, `<.001`; enough digits to tell which side of .05 it is on."""
     p = number(value)
-    if p is None:
-        return NOTHING
-    if p < 0.001:
-        return "<.001"
-    places = 3 if p < 0.0995 else 2
-    while p < 0.05 and float(f"{p:.{places}f}") >= 0.05 and places < 8:
-        places += 1
-    return f"{p:.{places}f}".removeprefix("0")
+    return (
+        NOTHING if p is None else wording.p_value(p).removeprefix("p ").removeprefix("= ").replace("< ", "<")
+    )
 
 
 def count(value: Any) -> str:
-    """A whole number, with thin groups of three digits left out below 10,000."""
+    """A whole number, its digits in groups of three from 10,000 on."""
     value = number(value)
     if value is None:
         return NOTHING
@@ -321,9 +325,3 @@ def share(value: Any) -> str:
     """A rate as a percentage."""
     value = number(value)
     return NOTHING if value is None else f"{100 * value:.0f} %"
-
-
-def listed_names(names: Iterable[str]) -> str:
-    """`a, b and c`."""
-    names = list(names)
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -34,7 +34,9 @@ def print_verdicts(folder: Path, console: Console) -> None:
     Raises `AblateError` when the folder holds no comparisons.
     """
     if not (folder / "comparisons.csv").is_file():
-        raise AblateError(f"{folder}: has no comparisons.csv; run the study first, or name a folder of results/")
+        raise AblateError(
+            f"{folder}: has no comparisons.csv; run the study first, or name a folder of results/"
+        )
     rows = verdict_rows(_read(folder / "comparisons.csv"))
     if rows:
         metrics = ", ".join(dict.fromkeys(row["metric"] for row in rows))
@@ -57,7 +59,9 @@ def print_table(table: Table, title: str, console: Console) -> None:
     gaps = 2 * (len(widths) - 1)
     first = max(12, min(widths[0], console.width - gaps - sum(widths[1:])))
 
-    shown = RichTable(box=box.ASCII if ascii_only else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    shown = RichTable(
+        box=box.ASCII if ascii_only else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False
+    )
     for column in table.columns:
         shown.add_column(
             column.heading,

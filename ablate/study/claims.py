@@ -15,7 +15,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ablate.errors import Invalid, listed, nearest
-from ablate.records.evidence import BASELINE
 from ablate.study.designs import Design
 from ablate.study.load import parse_value
 
@@ -79,10 +78,11 @@ def _number(given: str | None, text: str, positive: bool) -> float:
 
 
 def _side(side: str, text: str, design: Design) -> list[str]:
+    """The variants that one side of a claim stands for."""
     names = [v.name for v in design.variants]
-    if side in names:
-        return [side]
     path, equals, level = side.partition("=")
+    if side in names and not (design.factorial and path in design.paths):
+        return [side]
     if not equals or path not in design.paths:
         known = names + [f"{p}={label}" for p in design.paths for label in set(design.labels(p).values())]
         what = f"names no factor: {path!r}" if equals else f"names no variant: {side!r}"
@@ -92,15 +92,14 @@ def _side(side: str, text: str, design: Design) -> list[str]:
     if wanted is None:
         found = sorted(set(labels.values()))
         raise Invalid("", f"names no level of {path}: {level!r}", text, listed(found), nearest(level, found))
-    having = [name for name in names if labels[name] == wanted]
-    alone = [name for name in having if _changes(design, name) <= {path}]
-    if len(design.factors) > 1 and _is_factorial(design):
-        alone = [name for name in having if not _variant_is_placebo(design, name)]
-    elif BASELINE in alone:
-        alone = [BASELINE]
+    having = [v for v in design.variants if labels[v.name] == wanted and not v.placebo]
+    if design.factorial:
+        return [v.name for v in having if v.at[:1] != ("variants",)]
+    alone = [v.name for v in having if set(v.patches) <= {path}]
     if not alone:
-        raise Invalid("", f"{side} stands only in variants that change other paths too", text, listed(having))
-    return alone
+        rule = f"{side} stands only in variants that change other paths too"
+        raise Invalid("", rule, text, listed(v.name for v in having))
+    return alone[:1]
 
 
 def _label(level: str, labels: Collection[str]) -> str | None:
@@ -116,15 +115,3 @@ def _label(level: str, labels: Collection[str]) -> str | None:
         if read == value and isinstance(read, bool) == isinstance(value, bool):
             return label
     return None
-
-
-def _changes(design: Design, name: str) -> set[str]:
-    return next(set(v.patches) for v in design.variants if v.name == name)
-
-
-def _variant_is_placebo(design: Design, name: str) -> bool:
-    return next(v.placebo for v in design.variants if v.name == name)
-
-
-def _is_factorial(design: Design) -> bool:
-    return any(len(v.patches) > 1 and v.at == ("factors",) for v in design.variants)

@@ -61,10 +61,12 @@ class Design:
     factors: list[Factor]
     paths: list[str]
     "Every path that some variant changes."
+    factorial: bool = False
 
     def labels(self, path: str) -> dict[str, str]:
         """Variant → label of its level at `path`; empty where the variant has no such path."""
-        return dict(zip((v.name for v in self.variants), _labels(self.variants, path), strict=True))
+        levels = [level for factor in self.factors if factor.path == path for level in factor.levels]
+        return dict(zip((v.name for v in self.variants), _labels(self.variants, path, levels), strict=True))
 
 
 _ABSENT: Any = object()
@@ -91,7 +93,7 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
         elif configs is not None:
             named.append(Variant(name, configs, patches, ("variants", name)))
     paths = list(dict.fromkeys([f.path for f in factors] + [path for v in named for path in v.patches]))
-    design = Design(_named(variants, [f.path for f in factors]) + named, factors, paths)
+    design = Design(_named(variants, factors) + named, factors, paths, study.design == "factorial")
     if study.placebo:
         design.variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
     return design
@@ -101,14 +103,15 @@ def _factor(
     path: str, study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document
 ) -> Factor | None:
     at: PathKey = ("factors", path)
-    if document.is_faulty(tuple(path.split("."))):
-        return None
+    keys = tuple(path.split("."))
     try:
         for config in baseline:
             value_at(config, path)
     except Invalid as error:
-        for problem in error.problems:
-            document.report(Problem(problem.rule, at, allowed=problem.allowed, hint=problem.hint))
+        # Below a setting that was refused, and so took its default, nothing can be said of a path.
+        if not any(document.is_refused(keys[:length]) for length in range(1, len(keys))):
+            for problem in error.problems:
+                document.report(Problem(problem.rule, at, allowed=problem.allowed, hint=problem.hint))
         return None
     levels: list[Level] = []
     faulty = False
@@ -120,7 +123,7 @@ def _factor(
             document.report(Problem("is listed twice", (*at, index), value))
         elif configs != baseline:
             levels.append(Level(value, configs, (*at, index)))
-    if not levels and not faulty:
+    if not levels and not faulty and not document.is_faulty(keys):
         rule = "has no level but the baseline's, so that nothing is compared"
         document.report(Problem(rule, at, study.factors[path], hint="Add a level, or take the factor out"))
     return Factor(path, levels)
@@ -177,22 +180,42 @@ def report_at(problems: Iterable[Problem], patches: Mapping[str, Any], at: PathK
         document.report(Problem(rule, place, problem.given, problem.allowed, problem.hint))
 
 
-def _named(variants: list[Variant], paths: list[str]) -> list[Variant]:
+def _named(variants: list[Variant], factors: list[Factor]) -> list[Variant]:
     """The variants of a design, with their names: `path=level`, joined by commas."""
-    labels = {path: _labels(variants, path) for path in paths}
+    labels = {f.path: _labels(variants, f.path, f.levels) for f in factors}
     named = []
     for index, variant in enumerate(variants):
-        changes = [f"{path}={labels[path][index]}" for path in paths if path in variant.patches]
+        changes = [f"{path}={labels[path][index]}" for path in labels if path in variant.patches]
         name = ",".join(changes) or BASELINE
         named.append(Variant(name, variant.configs, variant.patches, variant.at))
     return named
 
 
-def _labels(variants: list[Variant], path: str) -> list[str]:
-    """The label of each variant's level at `path`."""
-    values = [value_at(v.configs[0], path) if has_path(v.configs[0], path) else _ABSENT for v in variants]
-    labels = level_labels(value for value in values if value is not _ABSENT)
-    return ["" if value is _ABSENT else labels[_key(value)] for value in values]
+def _labels(variants: list[Variant], path: str, levels: list[Level]) -> list[str]:
+    """The label of each variant's level at `path`.
+
+    A level is what its patch makes of the baseline alone: another factor further down changes no label.
+    """
+    alone = {_key(level.value): value_at(level.configs[0], path) for level in levels}
+    for variant in variants:
+        if path in variant.patches:
+            alone.setdefault(_key(variant.patches[path]), value_at(variant.configs[0], path))
+    baseline = value_at(variants[0].configs[0], path)
+    labels = level_labels([baseline, *alone.values()])
+    return [_label(variant, path, baseline, alone, labels) for variant in variants]
+
+
+def _label(
+    variant: Variant, path: str, baseline: Any, alone: Mapping[str, Any], labels: Mapping[str, str]
+) -> str:
+    if path in variant.patches:
+        return labels[_key(alone[_key(variant.patches[path])])]
+    if not has_path(variant.configs[0], path):
+        return ""
+    value = value_at(variant.configs[0], path)
+    if any(path.startswith(f"{outer}.") for outer in variant.patches):
+        return labels.get(_key(value)) or level_labels([value])[_key(value)]
+    return labels[_key(baseline)]
 
 
 def _key(value: Any) -> str:

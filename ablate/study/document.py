@@ -57,6 +57,10 @@ class Document:
         """Whether a problem is known at `path`, above it or below it."""
         return any(path[: len(known)] == known or known[: len(path)] == path for known in self.faulty)
 
+    def is_refused(self, path: PathKey) -> bool:
+        """Whether a problem is known of the node at `path` itself."""
+        return path in self.faulty
+
     def set(self, path: str, value: Any, option: str) -> None:
         """Changes the value at a dotted path, as `option` of the command line asks."""
         set_in_document(self.data, path, value)
@@ -146,7 +150,9 @@ class _Reader:
             key = str(key_node.value)
             if key in result:
                 first = self.document.lines[(*path, key)]
-                self.fault(f"duplicate key; it stands already in line {first}", (*path, key), line)
+                # Not a fault of the value that is kept: what is wrong with that shall be said as well.
+                problem = Problem(f"duplicate key; it stands already in line {first}", (*path, key), line=line)
+                self.document.problems.append(replace(problem, source=self.document.source))
                 continue
             self.document.lines[(*path, key)] = line
             value = self.read(value_node, (*path, key))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ablate.errors import Invalid, Problem, listed, nearest
+from ablate.errors import Invalid, Problem, StudyError, listed, nearest
 from ablate.records.evidence import (
     BASELINE,
     ClaimFacts,
@@ -19,7 +19,7 @@ from ablate.records.evidence import (
     TaskFacts,
     VariantFacts,
 )
-from ablate.registry import Section
+from ablate.registry import CATALOGUE, Section
 from ablate.study.claims import Claim, parse_claim
 from ablate.study.designs import Config, Design, Variant, expand, report_at, task_labels
 from ablate.study.document import Document
@@ -59,8 +59,15 @@ class Experiment:
         """All trials; seed by seed, so that the first blocks are complete early."""
         ids = _Ids(self.workload)
         limit = self.study.time_limit
+        shown = {task: f" on {task}" if len(self.tasks) > 1 else "" for task in self.tasks}
         return [
-            Cell(variant.name, task, seed, Trial(ids(config, seed, stream), config, seed, stream, limit))
+            Cell(
+                variant.name,
+                task,
+                seed,
+                Trial(ids(config, seed, stream), config, seed, stream, limit),
+                f"{variant.name}{shown[task]} seed {seed}",
+            )
             for seed in range(self.study.seeds)
             for variant in self.variants
             for task, config in zip(self.tasks, variant.configs, strict=True)
@@ -144,22 +151,33 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
     if "task" in sections and bool(getattr(study, "task", None)) == bool(getattr(study, "tasks", [])):
         if not document.is_faulty(("task",)) and not document.is_faulty(("tasks",)):
             document.report(Problem("give either `task`, or `tasks` with several", ("task",)))
-        refuse_if_faulty(document)
     resolver = _Resolver(config_model(workload))
     baseline = study.configs(sections)
-    sound = _check_baseline(workload, baseline, document)
+    if any(config.get("task", {}) is None for config in baseline):
+        baseline = _with_stand_in(baseline, resolver, document)
+    known = _check_baseline(workload, baseline, document)
     design = expand(study, baseline, resolver, document)
-    if sound:
-        _check_variants(workload, design, document)
+    _check_variants(workload, design, known, document)
+    sound = not known
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.report(Problem("names the same task twice", ("tasks",), task))
     metrics = _check_metric(workload, baseline, study, document) if sound else {}
     claims = _claims(study, design, metrics, document)
-    refuse_if_faulty(document)
-    _check_live(workload, design, document)
+    if sound:
+        _check_live(workload, design, document)
     refuse_if_faulty(document)
     return Experiment(path, study, workload, sections, design, tasks, claims)
+
+
+def _with_stand_in(baseline: list[Config], resolver: _Resolver, document: Document) -> list[Config]:
+    """The baseline on some other task, when the study's own cannot be read: so that more mistakes are found."""
+    for name in CATALOGUE.names("task"):
+        try:
+            return [resolver({**config, "task": name}) for config in baseline]
+        except Invalid:
+            continue
+    raise StudyError(document.problems)
 
 
 class _Resolver:
@@ -175,40 +193,45 @@ class _Resolver:
             raise Invalid.many(translated(error, self.model, config)) from None
 
 
-def _check_baseline(workload: Workload, baseline: list[Config], document: Document) -> bool:
-    sound = True
+def _check_baseline(workload: Workload, baseline: list[Config], document: Document) -> list[Problem]:
+    """Builds the baseline; what is wrong with it."""
+    found: list[Problem] = []
     for index, config in enumerate(baseline):
         try:
             workload.check(config)
         except Invalid as error:
-            sound = False
+            found += error.problems
             for problem in error.problems:
                 path = problem.path
                 if path[:1] == ("task",) and len(baseline) > 1:
                     path = ("tasks", index, *path[1:])
                 if not document.is_faulty(path):
                     document.report(dataclasses.replace(problem, path=path))
-    return sound
+    return found
 
 
-def _check_variants(workload: Workload, design: Design, document: Document) -> None:
-    """Builds every distinct variant; in a large factorial each level and an even sample of the rest."""
+def _check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:
+    """Builds every distinct variant; in a large factorial each level and an even sample of the rest.
+
+    What is wrong with the baseline already is not repeated.
+    """
     levels = [v for v in design.variants if len(v.patches) == 1]
     rest = [v for v in design.variants if len(v.patches) > 1]
-    faulty = len(document.problems)
+    before = len(document.problems)
     for variant in levels:
-        _check_variant(workload, variant, document)
-    if len(document.problems) == faulty:
+        _check_variant(workload, variant, known, document)
+    if len(document.problems) == before:
         for variant in rest[:: max(1, -(-len(rest) // MAX_CHECKED))]:
-            _check_variant(workload, variant, document)
+            _check_variant(workload, variant, known, document)
 
 
-def _check_variant(workload: Workload, variant: Variant, document: Document) -> None:
+def _check_variant(workload: Workload, variant: Variant, known: list[Problem], document: Document) -> None:
     for config in variant.configs:
         try:
             workload.check(config)
         except Invalid as error:
-            report_at(error.problems, variant.patches, variant.at, document)
+            new = [problem for problem in error.problems if problem not in known]
+            report_at(new, variant.patches, variant.at, document)
 
 
 def _check_metric(
@@ -230,7 +253,8 @@ def _claims(
     for index, text in enumerate(study.claims):
         at = ("claims", index)
         # A side cannot be judged when the factor that it names is at fault itself.
-        if any(path in text and document.is_faulty(("factors", path)) for path in study.factors):
+        faulty = [p for p in study.factors if p not in design.paths or document.is_faulty(("factors", p))]
+        if any(path in text for path in faulty):
             continue
         try:
             claim = parse_claim(text, design, metrics or _AnyMetric())
@@ -266,6 +290,8 @@ def _check_live(workload: Workload, design: Design, document: Document) -> None:
         return
     reference = [workload.fingerprint(config) for config in baseline.configs]
     for at, configs in models:
+        if document.is_faulty(at):
+            continue
         if [workload.fingerprint(config) for config in configs] == reference:
             rule = "changes nothing: under one seed, parameters and output are bitwise the baseline's"
             document.report(Problem(rule, at, hint="Give it another value, or take it out"))

@@ -21,11 +21,8 @@ class Cell:
     task: str
     seed: int
     trial: Trial
-
-    @property
-    def name(self) -> str:
-        """For people: variant, task where it says something, seed."""
-        return f"{self.variant} [{self.task}] seed {self.seed}" if self.task else f"{self.variant} seed {self.seed}"
+    name: str
+    "For people: variant, task where there are several, seed."
 
 
 class Plan(Protocol):

@@ -1,7 +1,7 @@
 """Handwritten digits: the 1,797 images of 8 × 8 pixels that come with scikit-learn, read as sequences.
 
-E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998 (its
-test part).
+E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998
+(its test part).
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class Digits(Classification):
     """
 
     class Config(PartConfig):
+        """Parameters of the digits task."""
+
         representation: Literal["rows", "pixels", "patches"] = "rows"
         "What a position holds: a row (T = 8, F = 8), a pixel (T = 64, F = 1), a square patch."
         patch_size: Literal[2, 4] | None = None
@@ -162,9 +164,8 @@ def load_digits() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.intp]:
     """A random order of the examples in which every stretch has nearly the same share of each class.
 
-    The members of a class are shuffled and spread evenly over [0, 1), from a random offset; the order is that of
-    their places. A stretch therefore holds each class's share, rounded up or down, give or take the rounding of
-    the others.
+    The members of a class are shuffled and spread evenly over [0, 1), from a random offset; the order is that
+    of their places. A stretch therefore holds each class's share, give or take the rounding of all classes.
     """
     places = np.empty(len(labels))
     for label in np.unique(labels):

@@ -1,7 +1,7 @@
 """Associative recall: which value stood beside this key?
 
-The task of Ba et al. 2016 ("Using Fast Weights to Attend to the Recent Past") in the form of Arora et al. 2023
-("Zoology"), with one query at the end. An example with two pairs and two fillers:
+The task of Ba et al. 2016 ("Using Fast Weights to Attend to the Recent Past"), in which pairs may stand
+apart. An example with two pairs and two fillers:
 
     k3 v1  ·  k1 v7  ·  k3   →  v1
 
@@ -40,6 +40,8 @@ class Recall(Classification):
     """
 
     class Config(PartConfig):
+        """Parameters of the recall task."""
+
         vocab_size: PositiveInt = 16
         "V: one filler, (V − 1) // 2 keys, the rest values."
         seq_len: PositiveInt = 5
@@ -95,8 +97,8 @@ class Recall(Classification):
     def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:
         """The next `count` examples of a stream.
 
-        Each example takes the same number of draws, one after the other, so that examples do not depend on how
-        many are asked for at a time.
+        Each example takes the same number of draws, one after the other, so that examples do not depend on
+        how many are asked for at a time.
         """
         pairs, seq_len = self.config.num_pairs, self.config.seq_len
         num_slots = seq_len - 1 - pairs

@@ -86,8 +86,8 @@ class History:
         if final <= RISE * max(initial, chance_loss):
             return ""
         return (
-            f"diverged: training loss {final:.4g} over the last 5 % of {self.done} steps; it began at {initial:.4g}, "
-            f"chance is {chance_loss:.4g}"
+            f"diverged: training loss {final:.4g} over the last 5 % of {self.done} steps; "
+            f"it began at {initial:.4g}, chance is {chance_loss:.4g}"
         )
 
 

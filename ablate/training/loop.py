@@ -25,8 +25,8 @@ from ablate.training.optimizers import Optimizer
 from ablate.training.schedules import learning_rates
 from ablate.workload import Emit
 
-STEPS_BEFORE_SYNC = 50
-"""On an accelerator losses are read, and so checked, this many at a time, to keep its queue full."""
+STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
+"""Losses are read, and so checked, this many at a time: elsewhere than on CPU, reading waits for the device."""
 
 
 @dataclass
@@ -45,37 +45,37 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
 
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
 
-    M, for each of the task's metrics       on test after the last step
-    M_at_best_validation                    on test, once, with the weights of the evaluation at which the task's
-                                            first metric was best on validation (the first on ties), which was
-                                            `best_validation_step`; the model is left with these weights
-    validation_M                            at the last evaluation
-    train_loss                              mean over the last 5 % of steps
-    grad_norm_median, grad_norm_max         of the global norm before clipping, which has the gradient of l2 decay
-    train_seconds                           wall clock of all steps and evaluations on validation data
+    M, for each of the task's metrics    on test after the last step
+    M_at_best_validation                 on test, once, with the weights of `best_validation_step`
+    best_validation_step                 the evaluation at which the task's first metric was best on
+                                         validation, the first on ties; the model is left with its weights
+    validation_M                         at the last evaluation
+    train_loss                           mean over the last 5 % of steps
+    grad_norm_median, grad_norm_max      of the global norm before clipping, the gradient of l2 decay included
+    train_seconds                        wall clock of the whole call
 
-    A metric without a finite value is None; those on test are None unless the run completed. Loss means the task's
-    own: l2 decay is not part of it. Diverged, by METHODS §6: a loss that is not finite ends the run; so does a
-    validation or test metric; or the training loss has risen.
+    A metric without a finite value is None; those on test are None unless the run completed. The loss is the
+    task's own, without l2 decay. A run diverged when a loss, or a validation or test metric, was not finite,
+    which ends it at once, or when its training loss has risen (`History.risen`).
     """
     started = time.perf_counter()
     device = model.device.type
-    steps_before_sync = 1 if device == "cpu" else STEPS_BEFORE_SYNC
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer: Optimizer = training.optimizer.build(parameters)
     decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
     primary = next(iter(task.metrics))
     best = Best(primary, task.metrics[primary].direction)
     history = History(training.steps)
-    metrics = dict.fromkeys(_metric_names(task))
+    metrics: dict[str, float | None] = dict.fromkeys(_metric_names(task))
     validation_split = task.split(seed, "validation", device)
     batches = task.train_batches(seed, training.batch_size, device)
     unread: list[Tensor] = []
 
     def outcome(status: Status, reason: str = "") -> Outcome:
-        found = {**metrics, **history.summary(), "best_validation_step": best.step}
-        found["train_seconds"] = seconds
-        return Outcome(status, reason, _finite(found), history.curves, history.arrays)
+        metrics.update(history.summary())
+        metrics["best_validation_step"] = best.step
+        metrics["train_seconds"] = time.perf_counter() - started
+        return Outcome(status, reason, _finite(metrics), history.curves, history.arrays)
 
     model.train()
     for step, lr in enumerate(learning_rates(training)):
@@ -94,11 +94,10 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
         last = done == training.steps
         evaluating = last or done % training.eval_every == 0
         unread += [loss.detach(), norm]
-        if evaluating or len(unread) >= 2 * steps_before_sync:
+        if evaluating or len(unread) >= 2 * STEPS_BEFORE_SYNC[device]:
             numbers = iter(torch.stack(unread).tolist())
             unread.clear()
             if not all(history.add(*pair) for pair in zip(numbers, numbers, strict=True)):
-                seconds = time.perf_counter() - started
                 return outcome("diverged", f"diverged: training loss was not finite at step {history.done}")
         if not evaluating:
             continue
@@ -106,7 +105,6 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
         point = history.evaluated(lr, validation)
         best.offer(done, validation, model)
         metrics |= {f"validation_{name}": value for name, value in validation.items()}
-        seconds = time.perf_counter() - started
         if reason := _not_finite(validation, f"validation, after step {done}"):
             return outcome("diverged", reason)
         if emit(done, point) and not last:

@@ -25,7 +25,7 @@ class Schedule(ABC):
 
     @abstractmethod
     def factor(self, progress: float) -> float:
-        """Share of the peak learning rate at `progress`, 0 … 1 of the way from the peak to the last update."""
+        """Share of the peak that is left at `progress`, 0 … 1 of the way to the last update."""
 
 
 class Decay(PartConfig):
@@ -43,7 +43,7 @@ class Constant(Schedule):
         pass
 
     def factor(self, progress: float) -> float:
-        """1."""
+        """The peak."""
         return 1.0
 
 
@@ -52,13 +52,13 @@ class Linear(Schedule):
     """Falls in a straight line: 1 − (1 − final) · p."""
 
     class Config(Decay):
-        pass
+        """Parameters of the linear schedule."""
 
     def __init__(self, config: Config) -> None:
         self.final = config.final
 
     def factor(self, progress: float) -> float:
-        """1 − (1 − final) · p."""
+        """See the class."""
         return 1 - (1 - self.final) * progress
 
 
@@ -67,13 +67,13 @@ class Cosine(Schedule):
     """Falls along half a cosine: final + (1 − final) · (1 + cos πp) / 2 (Loshchilov and Hutter 2017)."""
 
     class Config(Decay):
-        pass
+        """Parameters of the cosine schedule."""
 
     def __init__(self, config: Config) -> None:
         self.final = config.final
 
     def factor(self, progress: float) -> float:
-        """final + (1 − final) · (1 + cos πp) / 2."""
+        """See the class."""
         return self.final + (1 - self.final) * (1 + math.cos(math.pi * progress)) / 2
 
 

@@ -1,0 +1,121 @@
+"""The findings as sentences: for the top of the report and for the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ablate.analysis import wording
+from ablate.analysis.learning import convergence, solved_rates
+from ablate.analysis.runs import Runs
+from ablate.errors import listed
+from ablate.records.evidence import Evidence
+
+OPENINGS = {
+    "worse": "Worse than the baseline",
+    "better": "Better than the baseline",
+    "equivalent": "Equivalent to the baseline",
+    "inconclusive": "Inconclusive",
+    "degenerate": "No difference to be seen (degenerate)",
+    "unstable": "Unstable, some runs diverged",
+}
+"""By verdict, in the order of the sentences."""
+
+
+def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame) -> list[str]:
+    """Sentences with numbers: whether the baseline learned, what each verdict found, the claims, the caveats.
+
+    `comparisons` and `claims` are what `compare` and `judge` return.
+    """
+    return [
+        *_baseline_learned(evidence),
+        *_verdicts(evidence, comparisons),
+        *_placebos(evidence, comparisons),
+        *_claims(claims),
+        *_caveats(evidence),
+    ]
+
+
+def _baseline_learned(evidence: Evidence) -> list[str]:
+    rates = solved_rates(evidence)
+    rates = rates[rates["variant"] == evidence.facts.variants[0].name]
+    missed: list[str] = []
+    learned: list[str] = []
+    for row in rates.itertuples():
+        metric = next(t for t in evidence.facts.tasks if t.name == row.task).metrics[row.metric]
+        threshold = f"{row.metric} {'≤' if metric.direction == 'min' else '≥'} {wording.exact(row.threshold)}"
+        text = f"{row.task} on {wording.share(row.solved, row.runs)} seeds ({threshold})"
+        if row.runs:
+            (learned if row.solved == row.runs else missed).append(text)
+    sentences = []
+    if missed:
+        sentences.append(f"The baseline did not learn: it solved {wording.joined(missed)}.")
+    if learned:
+        sentences.append(
+            f"The baseline learned{' otherwise' if missed else ''}: it solved {wording.joined(learned)}."
+        )
+    return sentences
+
+
+def _verdicts(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
+    family = comparisons[~comparisons["exploratory"].astype(bool)]
+    metric = evidence.facts.metric
+    fewer = any(t.metrics[metric].direction == "min" for t in evidence.facts.tasks if metric in t.metrics)
+    on = f"{metric} (positive is better)" if fewer else metric
+    sentences = []
+    for verdict, opening in OPENINGS.items():
+        rows = family[family["verdict"] == verdict]
+        if len(rows):
+            rows = rows.reindex(rows["diff"].abs().sort_values(ascending=False, kind="stable").index)
+            found = listed((_finding(evidence, row) for row in rows.itertuples()), limit=8)
+            sentences.append(f"{opening} on {on}: {found}.")
+    return sentences
+
+
+def _finding(evidence: Evidence, row: Any) -> str:
+    """`model.position=none (−.52, 95 % interval [−.55, −.49])`, with the interval that decided."""
+    name = row.variant if len(evidence.facts.tasks) == 1 else f"{row.variant} on {row.task}"
+    if row.verdict == "unstable":
+        runs = wording.share(row.diverged, len(evidence.facts.seeds))
+        return f"{name} (diverged: {runs} runs, {row.baseline_diverged} of the baseline)"
+    if row.n < 2:
+        return f"{name} ({wording.counted(row.n, 'pair')})"
+    level = 90 if row.verdict == "equivalent" else 95
+    bounds = (row.ci90_low, row.ci90_high) if level == 90 else (row.ci_low, row.ci_high)
+    return f"{name} ({wording.signed(row.diff, bounds)}, {level} % interval {wording.interval(bounds)})"
+
+
+def _placebos(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
+    rows = comparisons[comparisons["placebo"].astype(bool) & (comparisons["metric"] == evidence.facts.metric)]
+    if not len(rows):
+        return []
+    found = listed(f"{_finding(evidence, row)}: {row.verdict}" for row in rows.itertuples())
+    return [f"The noise floor, the baseline against itself with other random streams: {found}."]
+
+
+def _claims(claims: pd.DataFrame) -> list[str]:
+    sentences = []
+    for verdict in ("refuted", "supported", "inconclusive"):
+        rows = claims[claims["verdict"] == verdict]
+        if len(rows):
+            quoted = listed(f"“{row.claim}” ({row.reason})" for row in rows.itertuples())
+            share = f"{wording.share(len(rows), len(claims))} claims" if len(claims) > 1 else "The claim is"
+            sentences.append(f"{share} {verdict}: {quoted}.")
+    return sentences
+
+
+def _caveats(evidence: Evidence) -> list[str]:
+    facts, runs = evidence.facts, Runs(evidence)
+    sentences = []
+    trend = convergence(evidence)
+    improving = trend.loc[trend["improving"], "variant"].drop_duplicates()
+    if len(improving):
+        sentences.append(f"Not converged, still improving when training ended: {listed(improving)}.")
+    planned = len(facts.variants) * len(facts.tasks) * len(facts.seeds)
+    ended = sum(int(runs.ended(v.name, t.name).sum()) for v in facts.variants for t in facts.tasks)
+    if ended < planned:
+        sentences.append(f"{wording.share(planned - ended, planned)} planned trials have no result.")
+    if facts.data_fixed:
+        sentences.append("The test split is fixed: the verdicts are conditional on it.")
+    return sentences

@@ -1,0 +1,187 @@
+"""What n paired differences say: the mean with its intervals and tests, the effect, the power (METHODS §2).
+
+Everything here is oriented: a positive difference means that the first is better. Arrays have shape (n,), one
+value a seed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from statsmodels.stats.weightstats import DescrStatsW, ttost_paired
+
+from ablate.analysis.power import ALPHA, detectable_effect, seeds_for_difference, seeds_for_equivalence
+from ablate.records.evidence import MetricFacts
+
+NAN = math.nan
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+
+ROUNDING = 1e-12
+"""Differences below this share of the values are taken for rounding."""
+
+
+def sign(metric: MetricFacts) -> float:
+    """1 where more is better, −1 where less is."""
+    return -1.0 if metric.direction == "min" else 1.0
+
+
+@dataclass(frozen=True)
+class Differences:
+    """n paired differences, a sample from which to infer their mean."""
+
+    values: Floats
+    "Shape (n,), sorted, so that no result depends on the order of the seeds."
+    floor: float
+    "The standard deviation is never taken below it; positive."
+
+    @classmethod
+    def between(cls, a: ArrayLike, b: ArrayLike, resolution: float = 0.0) -> Differences:
+        """Of a − b, both of shape (n,), finite and oriented; `resolution` is the metric's."""
+        a, b = np.asarray(a, float), np.asarray(b, float)
+        rounding = ROUNDING * float(np.abs([a, b]).max(initial=0.0))
+        values = a - b
+        values[np.abs(values) <= rounding] = 0.0
+        # The last bound keeps squares above zero where all values are 0 and the metric has no resolution.
+        return cls(np.sort(values), max(resolution, rounding, 1e-100))
+
+    @property
+    def n(self) -> int:
+        """Number of pairs."""
+        return len(self.values)
+
+    @property
+    def all_zero(self) -> bool:
+        """Every pair is a tie."""
+        return not self.values.any()
+
+    @cached_property
+    def mean(self) -> float:
+        """d̄, or NaN without pairs."""
+        return float(self.values.mean()) if self.n else NAN
+
+    @cached_property
+    def sd(self) -> float:
+        """s_d, not below the floor; NaN for fewer than two pairs."""
+        return max(float(self.values.std(ddof=1)), self.floor) if self.n > 1 else NAN
+
+    @cached_property
+    def sample(self) -> Floats:
+        """The differences or, where they spread less than the floor, others of equal n and mean that do.
+
+        Mean, standard deviation and n are all that the t procedures look at.
+        """
+        if self.values.std(ddof=1) >= self.floor:
+            return self.values
+        pattern = np.linspace(-1.0, 1.0, self.n)
+        return self.mean + self.floor * pattern / pattern.std(ddof=1)
+
+    @cached_property
+    def _described(self) -> DescrStatsW:
+        return DescrStatsW(self.sample)
+
+    def interval(self, alpha: float = ALPHA) -> Interval:
+        """The two-sided t interval of the mean at level 1 − `alpha`; NaN for fewer than two pairs."""
+        if self.n < 2:
+            return NAN, NAN
+        low, high = self._described.tconfint_mean(alpha)
+        return float(low), float(high)
+
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p of the paired t-test against a mean of `null`; NaN for fewer than two pairs."""
+        return float(self._described.ttest_mean(null)[1]) if self.n > 1 else NAN
+
+    def p_above(self, bound: float) -> float:
+        """One-sided p: small when the mean lies above `bound`."""
+        return float(self._described.ttest_mean(bound, alternative="larger")[1]) if self.n > 1 else NAN
+
+    def p_below(self, bound: float) -> float:
+        """One-sided p: small when the mean lies below `bound`."""
+        return float(self._described.ttest_mean(bound, alternative="smaller")[1]) if self.n > 1 else NAN
+
+    def p_equivalent(self, margin: float) -> float:
+        """The p of paired TOST: small when the mean lies inside (−`margin`, `margin`)."""
+        if self.n < 2:
+            return NAN
+        return float(ttost_paired(self.sample, np.zeros(self.n), -margin, margin)[0])
+
+
+@dataclass(frozen=True)
+class PairedStatistics:
+    """One variant against the baseline on one metric. NaN where n is too small."""
+
+    differences: Differences
+    n: int
+    mean_variant: float
+    "In the metric's own direction and units, over the pairs; so is the next."
+    mean_baseline: float
+    diff: float
+    "d̄, oriented; so are the intervals."
+    ci95: Interval
+    ci90: Interval
+    bonferroni: Interval
+    "At level 1 − α/m."
+    p: float
+    d_z: float
+    prob_better: float
+    "Share of the seeds on which the variant is better, ties half."
+    correlation: float
+    "Of variant and baseline over seeds: what the pairing found."
+    mde: float
+    "The difference that n pairs detect with 80 % power, two-sided at α/m."
+
+
+def paired(variant: ArrayLike, baseline: ArrayLike, metric: MetricFacts, m: int = 1) -> PairedStatistics:
+    """Compares `variant` and `baseline` seed by seed.
+
+    Both have shape (n,), are finite and in the metric's own direction. `m` is the size of the family.
+    """
+    a, b = np.asarray(variant, float), np.asarray(baseline, float)
+    d = Differences.between(sign(metric) * a, sign(metric) * b, metric.resolution)
+    n = d.n
+    return PairedStatistics(
+        differences=d,
+        n=n,
+        mean_variant=_mean(a),
+        mean_baseline=_mean(b),
+        diff=d.mean,
+        ci95=d.interval(ALPHA),
+        ci90=d.interval(2 * ALPHA),
+        bonferroni=d.interval(ALPHA / m),
+        p=d.p(),
+        d_z=d.mean / d.sd,
+        prob_better=float(((d.values > 0) + 0.5 * (d.values == 0)).mean()) if n else NAN,
+        correlation=_correlation(a, b),
+        mde=detectable_effect(n, ALPHA / m) * d.sd if n > 1 else NAN,
+    )
+
+
+def seeds_needed(differences: Differences, m: int = 1, margin: float | None = None) -> float:
+    """The seeds that would settle a comparison, if the truth were what was observed.
+
+    The smallest n that has 80 % power at two-sided α/m for the observed effect or, with a margin, for
+    equivalence at the observed difference, whichever is smaller. Infinite above `power.MAX_SEEDS`.
+    """
+    if differences.n < 2:
+        return NAN
+    needed = seeds_for_difference(differences.mean / differences.sd, ALPHA / m)
+    if margin is None:
+        return needed
+    return min(needed, seeds_for_equivalence(margin / differences.sd, differences.mean / differences.sd))
+
+
+def _mean(values: Floats) -> float:
+    """Independent of the order of the seeds."""
+    return float(np.sort(values).mean()) if len(values) else NAN
+
+
+def _correlation(a: Floats, b: Floats) -> float:
+    """Pearson's r; NaN for fewer than three pairs, or where one side does not vary."""
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return NAN
+    order = np.lexsort((b, a))
+    return float(np.corrcoef(a[order], b[order])[0, 1])

@@ -1,0 +1,91 @@
+"""What a number of paired seeds can show, and how many would show it.
+
+Power of the paired t-test by the noncentral t distribution; power of the paired equivalence test (TOST) by
+integrating over the distribution of the standard deviation (Phillips 1990, J. Pharmacokinet. Biopharm. 18,
+137–144). Effects are in units of σ_d, the standard deviation of the paired differences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import brentq
+from statsmodels.stats.power import ttest_power
+
+ALPHA = 0.05
+POWER = 0.8
+MAX_SEEDS = 1000
+"""Beyond this many, the number of seeds needed is given as infinite."""
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
+
+
+def difference_power(effect: float, n: int, alpha: float = ALPHA) -> float:
+    """Probability that the two-sided paired t-test at `alpha` finds d_z = |`effect`| with its right sign.
+
+    n ≥ 2 pairs. The chance of significance with the wrong sign, at most α/2 and next to nothing where power
+    is of interest, is not counted.
+    """
+    power = float(ttest_power(abs(effect), n, alpha / 2, alternative="larger"))
+    # The library's distribution is NaN where the noncentrality leaves no mass below the critical value.
+    return 1.0 if math.isnan(power) else power
+
+
+@lru_cache(maxsize=1024)
+def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER) -> float:
+    """The minimum detectable d_z: n ≥ 2 pairs find it with probability `power`, two-sided at `alpha`."""
+    high = 1.0
+    while difference_power(high, n, alpha) < power:
+        high *= 2
+    return float(brentq(lambda effect: difference_power(effect, n, alpha) - power, 0.0, high, xtol=1e-9))
+
+
+def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float = ALPHA) -> float:
+    """Probability that paired TOST, each side at `alpha`, finds a true `effect` inside (−`margin`, `margin`).
+
+    Margin and effect in units of σ_d; n ≥ 2 pairs.
+    """
+    df = n - 1
+    # TOST rejects where |mean| < margin − s·t/√n: given s, a range of a normal mean; none above `widest`.
+    t = stats.t.isf(alpha, df)
+    root = math.sqrt(n)
+    widest = margin * root / t
+    low, high = stats.chi.ppf([1e-12, 1 - 1e-12], df) / math.sqrt(df)
+    high = min(high, widest)
+    if high <= low:
+        return 0.0
+    s = low + (high - low) * (_NODES + 1) / 2
+    inside = stats.norm.cdf((margin - effect) * root - t * s) - stats.norm.cdf(
+        (-margin - effect) * root + t * s
+    )
+    density = stats.chi.pdf(s * math.sqrt(df), df) * math.sqrt(df)
+    return float((_WEIGHTS * inside * density).sum() * (high - low) / 2)
+
+
+def seeds_for_difference(effect: float, alpha: float = ALPHA, power: float = POWER) -> float:
+    """The smallest number of pairs that finds d_z = |`effect`| with `power`; infinite above `MAX_SEEDS`."""
+    return _smallest(lambda n: difference_power(effect, n, alpha) >= power)
+
+
+def seeds_for_equivalence(
+    margin: float, effect: float = 0.0, alpha: float = ALPHA, power: float = POWER
+) -> float:
+    """The smallest n at which TOST has `power` for a true `effect`; infinite above `MAX_SEEDS`."""
+    if abs(effect) >= margin:
+        return math.inf
+    return _smallest(lambda n: equivalence_power(margin, n, effect, alpha) >= power)
+
+
+def _smallest(enough: Callable[[int], bool]) -> float:
+    """The smallest n in 2 … `MAX_SEEDS` that is enough, power being monotone in n; infinite if none is."""
+    if not enough(MAX_SEEDS):
+        return math.inf
+    low, high = 1, MAX_SEEDS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return float(high)

@@ -1,0 +1,383 @@
+"""Draws the figures of a report; each function returns a matplotlib figure and touches no global state.
+
+Call them inside `style.context()`. `width` is in inches: below `STACKED`, labels stand above their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from ablate.records.evidence import BASELINE, MetricFacts
+from ablate.report import layout, style
+from ablate.report.figure_data import Entry
+from ablate.report.layout import Limits
+from ablate.report.style import NARROW, WIDE, colour
+from ablate.report.tables import difference
+
+STACKED = (NARROW + WIDE) / 2
+"Inches of width below which a figure is stacked."
+LABEL_WIDTH = 1.75
+NUMBER_WIDTH = 1.5
+
+
+def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float = WIDE) -> Figure:
+    """Paired differences with 95 % and Bonferroni intervals, over the margin and the placebo's interval.
+
+    `data` is `figure_data.forest`. Where a few differences dwarf the rest, a second axis looks closer.
+    """
+    stacked = width < STACKED
+    entries = _entries(data)
+    lines, height = layout.rows(
+        entries, width if stacked else LABEL_WIDTH, row_height=0.17 if stacked else 0.23, above=stacked
+    )
+    handles = _forest_key(data, margin)
+    columns = 2 if stacked else 4
+    key = 0.19 * -(-len(handles) // columns) + 0.12
+    bottom = 0.52
+    fig = layout.figure(width, bottom + height + key)
+    margins = (-margin, margin) if margin else (0.0, 0.0)
+    views = _views(list(zip(data["ci_low"], data["ci_high"], strict=True)), margins)
+    left, room = (
+        (0.12, width - 0.24) if stacked else (LABEL_WIDTH + 0.1, width - LABEL_WIDTH - NUMBER_WIDTH - 0.2)
+    )
+
+    for ax, limits in _view_axes(fig, views, left, bottom, room, height):
+        _band(ax, data, margin)
+        for line in lines:
+            if line.index is not None:
+                _difference(ax, data.iloc[line.index], height - line.centre, limits)
+    layout.write_labels(fig, lines, bottom + height, above=stacked)
+    for line in lines:
+        if line.index is not None:
+            row = data.iloc[line.index]
+            at = line.top + style.LINE_HEIGHT / 2 if stacked else line.centre
+            layout.write(
+                fig,
+                width - 0.05,
+                bottom + height - at,
+                difference(row["diff"], row["ci_low"], row["ci_high"]),
+                ha="right",
+                size=style.TEXT_SIZE - 0.8,
+            )
+    _x_label(fig, f"difference in {metric}, right is better", left, room, len(views))
+    _legend(fig, handles, columns)
+    return fig
+
+
+def _entries(data: pd.DataFrame) -> list[Entry]:
+    distinct = data.drop_duplicates("variant")
+    return [Entry(**row) for row in distinct[["variant", "group", "label", "placebo"]].to_dict("records")]
+
+
+def _views(intervals: list[Limits], always: Limits) -> list[Limits]:
+    """The limits of the axes: what holds everything and, where that hides the rest, a closer look."""
+    finite = [i for i in intervals if np.isfinite(i).all()]
+    full = (min([always[0], *(i[0] for i in finite)]), max([always[1], *(i[1] for i in finite)]))
+    near = layout.closer(intervals, always)
+    return [layout.padded(*full), *([layout.padded(*near)] if near else [])]
+
+
+def _view_axes(
+    fig: Figure, views: Sequence[Limits], left: float, bottom: float, room: float, height: float
+) -> list[tuple[Axes, Limits]]:
+    gap = 0.22
+    share = (room - gap * (len(views) - 1)) / len(views)
+    result = []
+    for i, limits in enumerate(views):
+        ax = layout.axes(fig, left + i * (share + gap), bottom, share, height)
+        ax.set_xlim(limits)
+        ax.set_ylim(0, height)
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+        ax.xaxis.set_major_locator(MaxNLocator(4 if share < 2 else 6, steps=[1, 2, 2.5, 5, 10]))
+        result.append((ax, limits))
+    return result
+
+
+def _x_label(fig: Figure, label: str, left: float, room: float, views: int) -> None:
+    gap = 0.22
+    share = (room - gap * (views - 1)) / views
+    for i in range(views):
+        content = label if i == 0 and views == 1 else ("all" if i == 0 else "closer")
+        layout.write(fig, left + i * (share + gap) + share / 2, 0.25, content, ha="center")
+    if views > 1:
+        layout.write(fig, left + room / 2, 0.08, label, ha="center")
+
+
+def _band(ax: Axes, data: pd.DataFrame, margin: float | None) -> None:
+    if margin:
+        ax.axvspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
+    for row in data[data["placebo"]].to_dict("records"):
+        for edge in (row["ci_low"], row["ci_high"]):
+            ax.axvline(edge, color=colour("soft"), lw=0.9, ls=(0, (1, 1.6)), zorder=1)
+    ax.axvline(0, color=colour("ink"), lw=0.8, zorder=1)
+
+
+def _difference(ax: Axes, row: pd.Series, y: float, limits: Limits) -> None:
+    mark = style.VERDICTS[row["verdict"]]
+    shade = colour(mark.colour)
+    low, high = limits
+    if np.isnan(row["diff"]):
+        return
+    if not low <= row["diff"] <= high:
+        # Outside this view: an arrow at the edge points to where it is.
+        edge, marker = (low, "<") if row["diff"] < low else (high, ">")
+        ax.plot([edge], [y], marker=marker, ms=4.5, color=shade, clip_on=False, zorder=4)
+        return
+    ax.plot([row["bonferroni_low"], row["bonferroni_high"]], [y, y], color=shade, lw=0.8, zorder=2)
+    ax.plot([row["ci_low"], row["ci_high"]], [y, y], color=shade, lw=2.4, solid_capstyle="butt", zorder=3)
+    ax.plot([row["diff"]], [y], **_marker(mark), zorder=4)
+
+
+def _marker(mark: style.Mark) -> dict[str, Any]:
+    face = colour(mark.colour) if mark.filled else colour("paper")
+    edge = colour("paper") if mark.filled else colour(mark.colour)
+    return {
+        "marker": mark.marker,
+        "ms": 6.0,
+        "mfc": face,
+        "mec": edge,
+        "mew": 0.6 if mark.filled else 1.1,
+        "ls": "",
+    }
+
+
+def _forest_key(data: pd.DataFrame, margin: float | None) -> list[Line2D | Patch]:
+    present = set(data["verdict"])
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], label=name, **_marker(mark))
+        for name, mark in style.VERDICTS.items()
+        if name in present
+    ]
+    handles.append(Line2D([], [], color=colour("soft"), lw=2.4, solid_capstyle="butt", label="95 % interval"))
+    handles.append(Line2D([], [], color=colour("soft"), lw=0.8, label="Bonferroni"))
+    if margin:
+        handles.append(Patch(color=colour("band"), lw=0, label=f"margin ±{margin:g}"))
+    if data["placebo"].any():
+        handles.append(Line2D([], [], color=colour("soft"), lw=0.9, ls=(0, (1, 1.6)), label="placebo, 95 %"))
+    return handles
+
+
+def _legend(fig: Figure, handles: Sequence[Line2D | Patch], columns: int) -> None:
+    fig.legend(
+        handles=list(handles),
+        loc="upper left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncol=columns,
+        frameon=False,
+        borderaxespad=0.1,
+        borderpad=0.2,
+        handlelength=1.7,
+        columnspacing=1.4,
+        handletextpad=0.6,
+        labelspacing=0.35,
+    )
+
+
+def seeds(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WIDE) -> Figure:
+    """Every seed as a point: the baseline above, the variant below, a line joining the two of one seed.
+
+    `data` is `figure_data.seeds`. Runs without a value are counted at the right.
+    """
+    stacked = width < STACKED
+    only = set(data["variant"]) == {BASELINE}
+    entries = _entries(data)
+    lines, height = layout.rows(
+        entries, width if stacked else LABEL_WIDTH, row_height=0.3 if stacked else 0.36, above=stacked
+    )
+    lost = data[data["value"].isna() & (data["status"] != "missing")]
+    bottom, key = 0.52, 0.31
+    side = 0.95 if not stacked and len(lost) else 0.15
+    fig = layout.figure(width, bottom + height + key)
+    left, room = (0.15, width - 0.3) if stacked else (LABEL_WIDTH + 0.1, width - LABEL_WIDTH - 0.1 - side)
+
+    spans = []
+    for _, rows in data.groupby("variant", sort=False):
+        values = rows[["baseline", "value"]].to_numpy(float)
+        if np.isfinite(values).any():
+            spans.append((float(np.nanmin(values)), float(np.nanmax(values))))
+    base = data["baseline"].dropna()
+    always = (base.min(), base.max()) if len(base) else (spans[0] if spans else (0.0, 1.0))
+    views = _views(spans, always)
+    for ax, limits in _view_axes(fig, views, left, bottom, room, height):
+        _references(ax, known, limits, vertical=True)
+        for line in lines:
+            if line.index is not None:
+                mine = data[data["variant"] == entries[line.index].variant]
+                _pairs(ax, mine, height - line.centre, limits, only)
+    layout.write_labels(fig, lines, bottom + height, above=stacked)
+    for line in lines:
+        if line.index is not None:
+            mine = lost[lost["variant"] == entries[line.index].variant]
+            words = ", ".join(
+                f"{n} {status}" for status, n in mine["status"].value_counts(sort=False).items()
+            )
+            at = line.top + style.LINE_HEIGHT / 2 if stacked else line.centre
+            layout.write(fig, width - 0.05, bottom + height - at, words, ha="right", color=colour("purple"))
+    _x_label(fig, metric, left, room, len(views))
+    handles = [_dot("soft", False, "baseline")] + ([] if only else [_dot("blue", True, "variant")])
+    handles.append(
+        Line2D([], [], color=colour("ink"), lw=1.6, marker="|", ls="", ms=8, mew=1.6, label="mean")
+    )
+    _legend(fig, handles, 3)
+    return fig
+
+
+def _dot(name: str, filled: bool, label: str = "") -> Line2D:
+    face = colour(name) if filled else colour("paper")
+    return Line2D([], [], marker="o", ls="", ms=4.2, mfc=face, mec=colour(name), mew=0.9, label=label)
+
+
+def _pairs(ax: Axes, rows: pd.DataFrame, y: float, limits: Limits, only: bool) -> None:
+    half = 0.0 if only else 0.085
+    low, high = limits
+    for baseline, value in rows[["baseline", "value"]].dropna().to_numpy(float):
+        ax.plot([baseline, value], [y + half, y - half], color=colour("line"), lw=0.8, zorder=1)
+    for column, place, name, filled in (("baseline", half, "soft", False), ("value", -half, "blue", True)):
+        if only and column == "value":
+            continue
+        values = rows[column].dropna().to_numpy(float)
+        inside = values[(values >= low) & (values <= high)]
+        face = colour(name) if filled else colour("paper")
+        ax.plot(
+            inside,
+            np.full(len(inside), y + place),
+            "o",
+            ms=4.2,
+            mfc=face,
+            mec=colour(name),
+            mew=0.9,
+            zorder=3,
+        )
+        if len(values) and low <= values.mean() <= high:
+            ax.plot([values.mean()], [y + place], "|", ms=9, mew=1.6, color=colour("ink"), zorder=2)
+        if len(values) > len(inside):
+            edge, marker = (low, "<") if (values < low).any() else (high, ">")
+            ax.plot([edge], [y + place], marker=marker, ms=4, color=colour(name), clip_on=False, zorder=4)
+
+
+def _references(ax: Axes, known: MetricFacts, limits: Limits, *, vertical: bool) -> None:
+    """Thin lines, named on the spot, at guessing and at solved."""
+    for value, name in ((known.floor, "guessing"), (known.solved, "solved")):
+        if value is None or not limits[0] <= value <= limits[1]:
+            continue
+        shade, size = colour("soft"), style.TEXT_SIZE - 1.5
+        look: dict[str, Any] = {"textcoords": "offset points", "color": shade, "size": size, "va": "bottom"}
+        if vertical:
+            ax.axvline(value, color=shade, lw=0.7, ls=(0, (1, 1.6)), zorder=0)
+            ax.annotate(name, (value, 1), (0, 1), xycoords=("data", "axes fraction"), ha="center", **look)
+        else:
+            ax.axhline(value, color=shade, lw=0.7, ls=(0, (1, 1.6)), zorder=0)
+            ax.annotate(name, (0, value), (2, 1), xycoords=("axes fraction", "data"), **look)
+
+
+def curves(
+    data: pd.DataFrame,
+    broken: pd.DataFrame,
+    panels: dict[str, list[Entry]],
+    label: str,
+    known: MetricFacts | None = None,
+    width: float = WIDE,
+) -> Figure:
+    """Learning curves in small multiples: in each panel the baseline and the levels of one factor.
+
+    `data` is `figure_data.curves`, `broken` is `figure_data.broken_curves`. A line is the mean over seeds, its
+    band reaches from the lowest seed to the highest; a run that did not complete ends in a cross.
+    """
+    across = 1 if width < STACKED or len(panels) == 1 else 2
+    down = -(-len(panels) // across)
+    panel_height, head, foot, left, right = 1.7, 0.3, 0.3, 0.55, 1.05
+    fig = layout.figure(width, down * (panel_height + head + foot) + 0.12)
+    share = width / across
+    limits, log = _curve_limits(data, broken)
+    steps = [*data["step"], *broken["step"]]
+    for i, (title, entries) in enumerate(panels.items()):
+        column, line = i % across, i // across
+        bottom = 0.12 + (down - 1 - line) * (panel_height + head + foot) + foot
+        ax = layout.axes(fig, left + column * share, bottom, share - left - right, panel_height)
+        if log:
+            ax.set_yscale("log")
+        ax.set_ylim(limits)
+        ax.set_xlim(min(steps, default=0), max(steps, default=1))
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        if known:
+            _references(ax, known, limits, vertical=False)
+        _panel(fig, ax, data, broken, entries, bottom, panel_height, (column + 1) * share - right)
+        shown = layout.fitted(title, layout.characters(share - left), 1)[0]
+        ax.set_title(shown, loc="left", weight="bold", pad=6)
+        if column == 0:
+            ax.set_ylabel(label)
+        if i >= len(panels) - across:
+            ax.set_xlabel("step", labelpad=1)
+    return fig
+
+
+def _curve_limits(data: pd.DataFrame, broken: pd.DataFrame) -> tuple[Limits, bool]:
+    """The range of the completed trials, so that one that left the numbers does not flatten the others."""
+    low, high = (data["low"], data["high"]) if len(data) else (broken["value"], broken["value"])
+    if not len(low):
+        return (0.0, 1.0), False
+    bottom, top = float(low.min()), float(high.max())
+    if bottom > 0 and top > 30 * bottom:
+        bottom, top = layout.padded(np.log(bottom), np.log(top))
+        return (float(np.exp(bottom)), float(np.exp(top))), True
+    return layout.padded(bottom, top), False
+
+
+def _panel(
+    fig: Figure,
+    ax: Axes,
+    data: pd.DataFrame,
+    broken: pd.DataFrame,
+    entries: Sequence[Entry],
+    bottom: float,
+    height: float,
+    right: float,
+) -> None:
+    ends: list[tuple[float, str, str]] = []
+    looks: list[tuple[str, str, str, Any, float]] = [(BASELINE, BASELINE, "ink", "-", 1.6)]
+    for i, entry in enumerate(entries):
+        looks.append((entry.variant, entry.label, style.LEVELS[i], style.DASHES[i], 1.3))
+    for z, (variant, label, name, dashes, thickness) in enumerate(looks):
+        mine = data[data["variant"] == variant]
+        shade = colour(name)
+        if len(mine):
+            ax.fill_between(mine["step"], mine["low"], mine["high"], color=shade, alpha=0.16, lw=0, zorder=2)
+            ax.plot(mine["step"], mine["mean"], color=shade, ls=dashes, lw=thickness, zorder=10 + z)
+            ends.append((float(mine["mean"].iloc[-1]), label, name))
+        for _, run in broken[broken["variant"] == variant].groupby("seed"):
+            ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)), zorder=5)
+            last = np.clip(run["value"].iloc[-1], *ax.get_ylim())
+            ax.plot(
+                [run["step"].iloc[-1]],
+                [last],
+                marker="X",
+                ms=5,
+                color=shade,
+                mec=colour("paper"),
+                mew=0.4,
+                clip_on=False,
+                zorder=30,
+            )
+            if not len(mine) and not any(end[1] == label for end in ends):
+                ends.append((float(last), label, name))
+    to_axes = ax.transData + ax.transAxes.inverted()
+    at = [bottom + height * float(to_axes.transform((ax.get_xlim()[1], value))[1]) for value, _, _ in ends]
+    places = layout.apart(at, 0.125, bottom + 0.04, bottom + height - 0.04)
+    w, h = fig.get_size_inches()
+    for (_, label, name), y, from_y in zip(ends, places, at, strict=True):
+        shown = layout.fitted(label, 14, 1)[0]
+        line = Line2D(
+            [(right + 0.02) / w, (right + 0.1) / w], [from_y / h, y / h], lw=0.5, color=colour(name)
+        )
+        fig.add_artist(line)
+        layout.write(fig, right + 0.12, y, shown, color=colour(name), size=style.TEXT_SIZE - 0.8)

@@ -1,0 +1,179 @@
+"""How figures are laid out: axes placed in inches, rows with labels, a closer look where scales differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from ablate.report import style
+from ablate.report.figure_data import Entry
+from ablate.report.tables import shortened, text, wrapped
+
+Limits = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the rows: a heading, or a variant (an index into the data)."""
+
+    text: list[str]
+    index: int | None
+    top: float
+    "Inches below the top of the rows."
+    centre: float
+    "Where its data stand, inches below the top of the rows."
+
+
+def figure(width: float, height: float) -> Figure:
+    """An empty figure of that many inches, drawn without a display."""
+    result = Figure(figsize=(width, height))
+    FigureCanvasAgg(result)
+    return result
+
+
+def axes(fig: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    """Axes whose place is given in inches."""
+    w, h = fig.get_size_inches()
+    return fig.add_axes((left / w, bottom / h, width / w, height / h))
+
+
+def write(fig: Figure, x: float, y: float, content: str, **options: object) -> None:
+    """Text at a place given in inches from the lower left."""
+    w, h = fig.get_size_inches()
+    fig.text(x / w, y / h, text(content), **{"va": "center", "ha": "left", **options})  # type: ignore[arg-type]
+
+
+def characters(width: float) -> int:
+    """How many characters fit that many inches."""
+    return max(6, int(width / style.CHARACTER))
+
+
+def rows(
+    entries: Sequence[Entry], label_width: float, *, row_height: float, above: bool
+) -> tuple[list[Line], float]:
+    """Lines from top to bottom and their height in inches.
+
+    Variants of one group share a heading, unless there is only one. `above`: labels stand over the data, for
+    a narrow figure, and not beside it.
+    """
+    sizes: dict[str, int] = {}
+    for entry in entries:
+        sizes[entry.group] = sizes.get(entry.group, 0) + 1
+    lines: list[Line] = []
+    top = 0.0
+    group = None
+    for index, entry in enumerate(entries):
+        alone = sizes[entry.group] == 1
+        if entry.group != group:
+            top += 0.06 if lines else 0.0
+            if not alone:
+                heading = fitted(entry.group, characters(label_width), 2)
+                height = style.LINE_HEIGHT * len(heading) + 0.05
+                lines.append(Line(heading, None, top, top + height / 2))
+                top += height
+        group = entry.group
+        label = fitted(entry.variant if alone else entry.label, characters(label_width) - 2 * (not alone), 3)
+        height = style.LINE_HEIGHT * len(label)
+        if above:
+            lines.append(Line(label, index, top, top + height + row_height / 2))
+            top += height + row_height + 0.04
+        else:
+            height = max(height + 0.06, row_height)
+            lines.append(Line(label, index, top, top + height / 2))
+            top += height
+    return lines, top
+
+
+def fitted(name: str, width: int, most: int) -> list[str]:
+    """`name` in at most `most` lines of `width` characters, its middle left out if need be."""
+    name = text(name)
+    found = wrapped(name, width)
+    room = width * most
+    while len(found) > most:
+        found = wrapped(shortened(name, room), width)
+        room -= 1
+    return found
+
+
+def write_labels(fig: Figure, lines: Sequence[Line], top: float, *, above: bool) -> None:
+    """The labels of `rows`; `top` is the top of the rows, in inches from the bottom of the figure."""
+    for line in lines:
+        heading = line.index is None
+        indent = 0.04 if heading else 0.16
+        beside = line.centre - style.LINE_HEIGHT * (len(line.text) - 1) / 2
+        first = line.top + style.LINE_HEIGHT / 2 if above else beside
+        for i, part in enumerate(line.text):
+            write(
+                fig,
+                indent,
+                top - first - i * style.LINE_HEIGHT,
+                part,
+                weight="bold" if heading else "normal",
+            )
+
+
+def padded(low: float, high: float, share: float = 0.06) -> Limits:
+    """The limits of an axis around what it shows."""
+    if not low < high:
+        room = abs(low) * 0.1 or 1.0
+        return low - room, high + room
+    room = (high - low) * share
+    return low - room, high + room
+
+
+def closer(intervals: Sequence[Limits], always: Limits) -> Limits | None:
+    """Limits of a second, closer view, or None where one scale serves all rows.
+
+    `always` is in view. The closer view covers as many rows as fit a quarter of the full range, if those are
+    at least two, and a third of all.
+    """
+    finite = [i for i in intervals if np.isfinite(i).all()]
+    if not finite:
+        return None
+    low, high = always
+    reach = sorted(finite, key=lambda i: max(i[1], high) - min(i[0], low))
+    full = max([high, *(i[1] for i in finite)]) - min([low, *(i[0] for i in finite)])
+    found, inside = None, 0
+    for row in reach:
+        low, high = min(low, row[0]), max(high, row[1])
+        if high - low > full / 4:
+            break
+        inside += 1
+        found = (low, high)
+    return found if inside >= max(2, len(finite) / 3) and inside < len(finite) else None
+
+
+def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places for labels near `wanted`, at least `gap` apart, between `low` and `high` if they all fit.
+
+    Labels that collide are centred, as a block, on the mean of what they want.
+    """
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    blocks: list[tuple[float, list[int]]] = []
+    for i in order:
+        blocks.append((wanted[i], [i]))
+        while len(blocks) > 1 and _end(blocks[-2], gap) + gap > _start(blocks[-1], gap):
+            (_, first), (_, second) = blocks[-2:]
+            members = first + second
+            blocks[-2:] = [(float(np.mean([wanted[k] for k in members])), members)]
+            centre, members = blocks[-1]
+            half = gap * (len(members) - 1) / 2
+            blocks[-1] = (max(low + half, min(high - half, centre)), members)
+    places = [0.0] * len(wanted)
+    for block in blocks:
+        for k, i in enumerate(block[1]):
+            places[i] = _start(block, gap) + k * gap
+    return places
+
+
+def _start(block: tuple[float, list[int]], gap: float) -> float:
+    return block[0] - gap * (len(block[1]) - 1) / 2
+
+
+def _end(block: tuple[float, list[int]], gap: float) -> float:
+    return block[0] + gap * (len(block[1]) - 1) / 2

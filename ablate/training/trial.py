@@ -1,0 +1,88 @@
+"""One trial of a sequence model → one record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import torch
+
+from ablate.models.build import build_model
+from ablate.records.record import Record
+from ablate.registry import Section, Slot
+from ablate.streams import stream_seed
+from ablate.study.sections.model import ModelSection
+from ablate.study.sections.training import TrainingSection
+from ablate.tasks.task import Task
+from ablate.training.loop import train
+from ablate.workload import Emit, Trial
+
+TaskConfig = Annotated[Any, Slot("task")]
+
+
+class TrialConfig(Section):
+    """The config of one trial, resolved."""
+
+    task: TaskConfig
+    model: ModelSection
+    training: TrainingSection
+
+
+def run_trial(trial: Trial, emit: Emit) -> Record:
+    """Trains on one thread; torch's global generators and number of threads are restored at the end."""
+    config = parse(trial.config)
+    task: Task = config.task.build()
+    device = resolve_device(config.training.device)
+    with isolated(device, stream_seed(trial.seed, "global", trial.stream)):
+        model = build_model(config.model, task.signature, seed=trial.seed, stream=trial.stream, device=device)
+        outcome = train(model, task, config.training, trial.seed, emit)
+    return Record(
+        id=trial.id,
+        config=trial.config,
+        seed=trial.seed,
+        stream=trial.stream,
+        status=outcome.status,
+        reason=outcome.reason,
+        metrics=outcome.metrics,
+        curves=outcome.curves,
+        arrays=outcome.arrays,
+        data=dict(task.digests(trial.seed)),
+    )
+
+
+def resolve_device(name: str) -> str:
+    """`cpu` or `cuda`, for `auto` the second where there is one."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return name
+
+
+def parse(config: Mapping[str, Any]) -> TrialConfig:
+    """The sections of a trial, from plain data."""
+    return TrialConfig.model_validate(dict(config))
+
+
+@contextmanager
+def isolated(device: str, seed: int) -> Iterator[None]:
+    """One thread and, on CUDA, repeatable kernels; global generators start from `seed` and are restored.
+
+    The harness draws nothing from the global generators; seeded, a plugin's modules repeat too.
+    """
+    threads = torch.get_num_threads()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    devices = [torch.cuda.current_device()] if device == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        try:
+            torch.set_num_threads(1)
+            if device == "cuda":
+                # What cuBLAS needs to repeat itself; read when its first handle is made.
+                os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+                torch.use_deterministic_algorithms(True)
+            torch.manual_seed(seed)
+            yield
+        finally:
+            if device == "cuda":
+                torch.use_deterministic_algorithms(deterministic)
+            torch.set_num_threads(threads)

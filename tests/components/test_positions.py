@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ablate.components.positions import Learned, NoPosition, SinCos, sinusoids
+from ablate.components.sizes import Sizes
+from ablate.models.initialise import initialise
+
+
+def formula(length: int, width: int) -> list[list[float]]:
+    """PE of FOUNDATIONS §1, entry by entry."""
+    table = []
+    for position in range(length):
+        row = []
+        for column in range(width):
+            angle = position / 10000 ** (2 * (column // 2) / width)
+            row.append(math.sin(angle) if column % 2 == 0 else math.cos(angle))
+        table.append(row)
+    return table
+
+
+def built(part, max_len=8, d_model=6):
+    position = part.Config().build(Sizes(d_model=d_model, max_len=max_len))
+    initialise(position, seed=0)
+    return position
+
+
+@settings(deadline=None, max_examples=30)
+@given(length=st.integers(1, 40), width=st.integers(1, 17))
+def test_sinusoids_follow_the_formula(length, width):
+    expected = torch.tensor(formula(length, width), dtype=torch.float64)
+    torch.testing.assert_close(sinusoids(length, width), expected, rtol=0, atol=1e-12)
+
+
+def test_far_positions_keep_their_fraction_in_single_precision():
+    table = SinCos.Config().build(Sizes(d_model=4, max_len=100_001))
+    initialise(table, seed=0)
+    assert float(table.encoding[100_000, 0]) == pytest.approx(math.sin(100_000), abs=1e-7)
+
+
+@pytest.mark.parametrize("length", [5, 8, 20])
+def test_sincos_scales_the_token_and_adds_the_encoding_at_any_length(length):
+    x = torch.randn(2, length, 6, generator=torch.Generator().manual_seed(0))
+    expected = x * math.sqrt(6) + torch.tensor(formula(length, 6))
+    torch.testing.assert_close(built(SinCos).embed(x), expected)
+
+
+def test_sincos_has_no_parameters_and_saves_nothing():
+    position = built(SinCos)
+    assert list(position.parameters()) == []
+    assert position.state_dict() == {}
+
+
+def test_learned_adds_its_first_rows():
+    position = built(Learned)
+    x = torch.zeros(2, 5, 6)
+    torch.testing.assert_close(position.embed(x), position.weight[:5].expand(2, 5, 6))
+
+
+def test_learned_ends_at_the_trained_length():
+    position = built(Learned)
+    assert position.embed(torch.zeros(1, 8, 6)).shape == (1, 8, 6)
+    with pytest.raises(ValueError, match=r"max_len = 8; given a sequence of 9; use `position: sincos`"):
+        position.embed(torch.zeros(1, 9, 6))
+
+
+@pytest.mark.parametrize("part", [NoPosition, SinCos, Learned])
+def test_no_built_in_position_acts_inside_attention(part):
+    position = built(part)
+    q, k = torch.ones(1, 2, 3, 4), torch.ones(1, 2, 5, 4)
+    assert position.rotate(q, k) == (q, k)
+    assert position.bias(3, 5, q.device) is None
+
+
+def test_none_leaves_the_embedding_alone():
+    x = torch.ones(2, 3, 6)
+    assert built(NoPosition).embed(x) is x

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from ablate.components.sizes import Sizes
+from ablate.components.values import Full, LowRank
+from ablate.errors import Invalid
+from ablate.models.initialise import initialise
+
+SIZES = Sizes(d_model=6, max_len=5, num_heads=2, d_k=3, d_v=4)
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0))
+
+
+def test_full_is_one_projection(x):
+    value = Full.Config().build(SIZES)
+    initialise(value, seed=0)
+    torch.testing.assert_close(value(x), torch.einsum("btd,nd->btn", x, value.projection.weight))
+
+
+def test_low_rank_is_the_product_of_two_maps(x):
+    value = LowRank.Config(rank=2).build(SIZES)
+    initialise(value, seed=0)
+    product = value.up.weight @ value.down.weight
+    assert product.shape == (8, 6)
+    assert torch.linalg.matrix_rank(product) == 2
+    torch.testing.assert_close(value(x), x @ product.T)
+
+
+def test_rank_may_equal_the_width_and_not_exceed_it():
+    LowRank.Config(rank=6).build(SIZES)
+    with pytest.raises(Invalid) as error:
+        LowRank.Config(rank=7).build(SIZES)
+    assert str(error.value) == "rank: must not exceed d_model = 6; given 7; allowed: 1 to 6"
+
+
+def test_low_rank_value_map_saves_48_times_the_weights():
+    """FOUNDATIONS §2, number 3: D = 12,288, r = 128, one head with d_v = D."""
+    sizes = Sizes(d_model=12_288, max_len=1, num_heads=1, d_k=128, d_v=12_288)
+    with torch.device("meta"):
+        full, low_rank = Full.Config().build(sizes), LowRank.Config(rank=128).build(sizes)
+    assert sum(p.numel() for p in full.parameters()) == 150_994_944
+    assert sum(p.numel() for p in low_rank.parameters()) == 3_145_728 == 150_994_944 // 48

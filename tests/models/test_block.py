@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from ablate.components.positions import Position
+from ablate.components.sizes import Sizes
+from ablate.models.block import Block
+from ablate.models.initialise import initialise
+from ablate.registry import CATALOGUE, PartConfig
+from ablate.study.sections.model import ModelSection
+
+CATALOGUE.load_builtin()
+B, T, D, H = 3, 5, 8, 2
+SIZES = Sizes(d_model=D, max_len=T)
+NO_POSITION = Position(PartConfig(), SIZES)
+CAUSAL = torch.ones(T, T, dtype=torch.bool).triu(1)
+
+
+def section(placement="pre", activation="relu", layers=2, **settings) -> ModelSection:
+    model = {
+        "d_model": D,
+        "num_layers": layers,
+        "norm_placement": placement,
+        "mixer": {"num_heads": H, "bias": True},
+        "feedforward": {"activation": activation, "expansion": 3},
+    }
+    return ModelSection.model_validate(model | settings)
+
+
+def shaken(module: nn.Module) -> nn.Module:
+    """Initialised, then with every parameter moved, so that norms are no identity and biases not 0."""
+    initialise(module, seed=0)
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
+    return module.double()
+
+
+def copy_block(block: Block, twin: nn.TransformerEncoderLayer) -> None:
+    mixer = block.mixer
+    projections = (mixer.query, mixer.key, mixer.value.projection)
+    with torch.no_grad():
+        twin.self_attn.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
+        twin.self_attn.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
+    for ours, theirs in [
+        (mixer.output, twin.self_attn.out_proj),
+        (block.feedforward.up, twin.linear1),
+        (block.feedforward.down, twin.linear2),
+        (block.mixer_norm, twin.norm1),
+        (block.feedforward_norm, twin.norm2),
+    ]:
+        theirs.load_state_dict(ours.state_dict())
+
+
+def torch_layer(placement: str, activation: str) -> nn.TransformerEncoderLayer:
+    return nn.TransformerEncoderLayer(
+        D, H, 3 * D, 0.0, activation, batch_first=True, norm_first=placement == "pre"
+    ).double()
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.randn(B, T, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_block_against_torch(x, placement, activation, causal):
+    block = shaken(Block(section(placement, activation), Sizes(d_model=D, max_len=T, causal=causal)))
+    twin = torch_layer(placement, activation)
+    copy_block(block, twin)
+    torch.testing.assert_close(block(x, NO_POSITION), twin(x, src_mask=CAUSAL if causal else None))
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize("topology", ["encoder", "decoder"])
+def test_stack_against_torch(x, topology, placement):
+    settings = section(placement, layers=3, topology=topology)
+    stack = shaken(settings.topology.build(SIZES, settings))
+    norm = nn.LayerNorm(D).double() if placement == "pre" else None
+    layer = torch_layer(placement, "relu")
+    twin = nn.TransformerEncoder(layer, 3, norm, enable_nested_tensor=False)
+    for ours, theirs in zip(stack.blocks, twin.layers, strict=True):
+        copy_block(ours, theirs)
+    if norm is not None:
+        twin.norm.load_state_dict(stack.norm.state_dict())
+    expected = twin(x, mask=CAUSAL if topology == "decoder" else None)
+    torch.testing.assert_close(stack(x, NO_POSITION), expected)
+
+
+RATES = {
+    "attention_weights": 0.1,
+    "attention_output": 0.2,
+    "feedforward_hidden": 0.3,
+    "feedforward_output": 0.4,
+    "residual": 0.5,
+}
+
+
+@pytest.mark.parametrize("residual", ["on", "off"])
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_norms_dropouts_and_residuals_stand_where_they_should(x, placement, residual):
+    settings = section(placement, residual=residual, dropout=RATES)
+    block = shaken(Block(settings, Sizes(d_model=D, max_len=T, dropout=settings.dropout.model_dump())))
+    names = {
+        "mixer_dropout": (B, T, D),
+        "mixer_residual_dropout": (B, T, D),
+        "feedforward_dropout": (B, T, D),
+        "feedforward_residual_dropout": (B, T, D),
+        "mixer.weights_dropout": (B, H, T, T),
+        "feedforward.hidden_dropout": (B, T, 3 * D),
+    }
+    factor = {}
+    for seed, (name, shape) in enumerate(names.items()):
+        site = block.get_submodule(name)
+        site.reseed(seed)
+        factor[name] = site(torch.ones(shape, dtype=torch.float64))
+        site.reseed(seed)
+
+    def mix(y):
+        weights = block.mixer.weights(y, NO_POSITION) * factor["mixer.weights_dropout"]
+        v = block.mixer.value(y).view(B, T, H, D // H)
+        mixed = torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2)
+        return block.mixer.output(mixed) * factor["mixer_dropout"]
+
+    def feed(y):
+        hidden = block.feedforward.up(y).relu() * factor["feedforward.hidden_dropout"]
+        return block.feedforward.down(hidden) * factor["feedforward_dropout"]
+
+    on = 1.0 if residual == "on" else 0.0
+    if placement == "pre":
+        mixed = (on * x + mix(block.mixer_norm(x))) * factor["mixer_residual_dropout"]
+        expected = on * mixed + feed(block.feedforward_norm(mixed))
+        expected = expected * factor["feedforward_residual_dropout"]
+    else:
+        mixed = block.mixer_norm((on * x + mix(x)) * factor["mixer_residual_dropout"])
+        expected = (on * mixed + feed(mixed)) * factor["feedforward_residual_dropout"]
+        expected = block.feedforward_norm(expected)
+    torch.testing.assert_close(block(x, NO_POSITION), expected)

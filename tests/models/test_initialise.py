@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from ablate.models.build import build_model
+from ablate.models.initialise import initialise
+from ablate.registry import CATALOGUE
+from ablate.signature import Signature
+from ablate.study.sections.model import ModelSection
+
+CATALOGUE.load_builtin()
+TOKENS = Signature(seq_len=6, num_outputs=5, vocab_size=11)
+
+
+def parameters(seed=0, stream="", **settings) -> dict[str, torch.Tensor]:
+    section = ModelSection.model_validate({"d_model": 16, "num_layers": 2, **settings})
+    return dict(build_model(section, TOKENS, seed=seed, stream=stream).named_parameters())
+
+
+VARIANTS = [
+    {"norm_placement": "post"},
+    {"norm": "batch"},
+    {"norm": "none"},
+    {"position": "sincos"},
+    {"topology": "decoder"},
+    {"num_layers": 3},
+    {"mixer": {"score": "additive"}},
+    {"mixer": {"value": {"name": "low_rank", "rank": 4}}},
+    {"mixer": {"bias": "on"}},
+    {"mixer": {"num_heads": 2}},
+    {"feedforward": {"activation": "gelu"}},
+    {"feedforward": {"expansion": 2}},
+    {"dropout": {"residual": 0.1}},
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_variants_share_the_initial_values_of_what_they_have_in_common(variant):
+    baseline, other = parameters(), parameters(**variant)
+    common = [n for n in baseline if n in other and baseline[n].shape == other[n].shape]
+    assert len(common) >= 10
+    assert all(torch.equal(baseline[name], other[name]) for name in common)
+
+
+def is_random(name: str) -> bool:
+    return "norm" not in name and not name.endswith("bias")
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"stream": "placebo"}])
+def test_seed_and_stream_change_every_random_parameter(change):
+    baseline, other = parameters(), parameters(**change)
+    for name in baseline:
+        assert torch.equal(baseline[name], other[name]) != is_random(name), name
+
+
+def test_no_two_parameters_share_their_random_numbers():
+    drawn = [
+        p.detach().flatten()[:5] for n, p in parameters(mixer={"score": "additive"}).items() if is_random(n)
+    ]
+    assert len(drawn) == 21
+    # Ratios, because the same numbers may have been scaled to different ranges.
+    ratios = {tuple((p / p[0]).tolist()) for p in drawn}
+    assert len(ratios) == len(drawn)
+
+
+def test_distributions():
+    section = ModelSection.model_validate({"d_model": 64, "num_layers": 1, "mixer": {"score": "additive"}})
+    model = build_model(section, Signature(seq_len=100, num_outputs=5, vocab_size=1000))
+    block = model.stack.blocks[0]
+    for weight in (model.embedding.weight, model.position.weight):
+        assert float(weight.detach().std()) == pytest.approx(1 / 8, rel=0.05)
+        assert float(weight.detach().mean()) == pytest.approx(0, abs=0.01)
+    for parameter, fan_in in [
+        (block.mixer.query.weight, 64),
+        (block.feedforward.up.weight, 64),
+        (block.feedforward.down.weight, 256),
+        (block.mixer.score.query, 16),
+        (block.mixer.score.weight, 16),
+    ]:
+        bound, values = 1 / math.sqrt(fan_in), parameter.detach()
+        assert float(values.abs().max()) <= bound
+        assert float(values.abs().max()) > 0.9 * bound
+        assert float(values.std()) == pytest.approx(bound / math.sqrt(3), rel=0.2)
+
+
+def test_linear_weights_range_as_torch_draws_them_and_biases_begin_at_zero():
+    ours, theirs = nn.Linear(300, 200), nn.Linear(300, 200)
+    initialise(ours, seed=0)
+    found, reference = ours.weight.detach(), theirs.weight.detach()
+    assert float(found.abs().max()) == pytest.approx(float(reference.abs().max()), rel=1e-3)
+    assert float(found.std()) == pytest.approx(float(reference.std()), rel=0.02)
+    assert torch.equal(ours.bias, torch.zeros(200))
+
+
+def test_global_random_state_is_neither_read_nor_left_changed():
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = parameters(mixer={"score": "additive"}, norm="batch")
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    second = parameters(mixer={"score": "additive"}, norm="batch")
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_modules_of_torch_repeat_and_do_not_touch_the_global_state():
+    before = torch.get_rng_state()
+    one, same, other = (nn.GRU(4, 4) for _ in range(3))
+    torch.set_rng_state(before)
+    for module, seed in ((one, 0), (same, 0), (other, 1)):
+        initialise(module, seed)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(one.weight_hh_l0, same.weight_hh_l0)
+    assert not torch.equal(one.weight_hh_l0, other.weight_hh_l0)

@@ -1,0 +1,178 @@
+"""Every mistake of a study is named at once, with its line, its path and the nearest valid name."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import TOY, ablate
+
+from ablate.errors import StudyError
+from ablate.study.experiment import prepare
+
+TOY_HEAD = f"workload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
+
+
+def problems(path: Path, **options: object) -> list[str]:
+    with pytest.raises(StudyError) as caught:
+        prepare(path, **options)  # type: ignore[arg-type]
+    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
+
+
+def test_all_mistakes_of_a_model_study_are_named_at_once(write: Callable[..., Path]) -> None:
+    path = write(
+        """\
+        name: ../escape
+        task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 3}
+        quesiton: what?
+        model:
+          d_model: 30
+          num_layers: "2"
+          mixer: {num_heads: 4, scor: dot, value: {name: low_rank, rank: 64}}
+          norm: lyer
+          dropout: {residual: 1.5, embedding: .nan}
+        training: {lr: 1e-3, steps: 10, steps: 20}
+        factors:
+          model.positon: [none]
+          model.norm_placement: [pre]
+          model.mixer.score: [dott]
+          model.mixer.num_heads: [7]
+        variants:
+          same: {model.d_model: 30}
+        metric: acuracy
+        claims:
+          - model.norm_placement=pst beats baseline on accuracy
+          - same beats baseline on acuracy
+          - bsaeline beats same on accuracy
+        """
+    )
+    found = problems(path)
+    expected = [
+        ("line 1", "name: must be a plain name", "../escape"),
+        ("line 3", "quesiton: unknown key", "Did you mean 'question'?"),
+        ("line 5", "", ""),
+        ("line 6", "model.num_layers: must be a whole number", "'2'"),
+        ("line 7", "model.mixer.scor: unknown key", "Did you mean 'score'?"),
+        ("line 7", "model.mixer.num_heads: must divide d_model = 30", "given 4"),
+        ("line 7", "model.mixer.value.rank: must not exceed d_model = 30", "given 64"),
+        ("line 8", "model.norm: unknown norm", "Did you mean 'layer'?"),
+        ("line 9", "model.dropout.residual: must be less than 1", "1.5"),
+        ("line 9", "model.dropout.embedding: must be a finite number", "nan"),
+        ("line 10", "training.steps: duplicate key", "line 10"),
+        ("line 12", "factors.model.positon: the path does not exist", "Did you mean 'position'?"),
+        ("line 13", "factors.model.norm_placement: has no level but the baseline's", "Add a level"),
+        ("line 14", "factors.model.mixer.score[0]: unknown score", "Did you mean 'dot'?"),
+        ("line 15", "factors.model.mixer.num_heads[0]: must divide d_model = 30", "given 7"),
+        ("line 17", "variants.same: changes nothing", "Give it another value"),
+        ("line 18", "metric.name: no such metric", "Did you mean 'accuracy'?"),
+    ]
+    for line, rule, rest in expected:
+        if rule:
+            assert any(p.startswith(f"{line}: {rule}") and rest in p for p in found), (line, rule, found)
+    assert any(p.startswith("line 2: task.seq_len") and "3 pairs" in p for p in found), found
+    assert any(p.startswith("line 21: claims[1]") and "Did you mean 'accuracy'?" in p for p in found), found
+    assert any(p.startswith("line 22: claims[2]") and "Did you mean 'baseline'?" in p for p in found), found
+
+
+def test_nothing_is_written_and_the_exit_code_is_two(write: Callable[..., Path], tmp_path: Path) -> None:
+    path = write(f"name: bad\n{TOY_HEAD}model: {{nois: 1}}\n")
+    done = ablate("run", path, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "1 problem in the study; nothing was written or trained:\n"
+        f"  {path}:5: model.nois: unknown key; allowed: effect, noise, width, inert. Did you mean 'noise'?\n"
+    )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["study.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", ":1: must be a mapping of settings, but the file is empty"),
+        (b"# only a comment\n", ":1: must be a mapping of settings, but the file is empty"),
+        (b"- a\n- b\n", ":1: must be a mapping of settings, not a list"),
+        (b"just words\n", ":1: must be a mapping of settings, not a single value"),
+        (b"name: x\nquestion: caf\xe9\n", ":2: must be UTF-8 text; given 'byte 0xe9'"),
+        (b"name: x\nmodel: [1, 2\nseeds: 3\n", ":3: must be YAML"),
+        (b"name: x\n\tseeds: 3\n", ":2: must be YAML"),
+    ],
+)
+def test_a_file_that_is_no_study(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_bytes(content)
+    with pytest.raises(StudyError) as caught:
+        prepare(path)
+    assert expected in str(caught.value)
+    done = ablate("run", path, cwd=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+
+
+def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "quickstart.yaml").write_text("name: x\n")
+    with pytest.raises(StudyError, match=r"does not exist; name a study file\. Did you mean 'quickstart.yaml'"):
+        prepare(tmp_path / "quickstar.yaml")
+
+
+def test_a_folder_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="must be a study file, not a folder"):
+        prepare(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("seeds: 0", "line 5: seeds: must be greater than or equal to 1; given 0"),
+        ("seeds: true", "line 5: seeds: must be a whole number; given True"),
+        ("placebo: maybe", "line 5: placebo: must be on or off"),
+        ("design: full", "line 5: design: is not a choice; given 'full'; allowed: one_factor, factorial"),
+        ("metric: {name: accuracy, margin: -1}", "line 5: metric.margin: must be greater than 0; given -1"),
+        ("factors: {model.effect: []}", "line 5: factors.model.effect: List must have at least 1 item"),
+        ("factors: {model.effect: 3}", "line 5: factors.model.effect: must be a list; given 3"),
+        ("factors: {model.effect: [1, 1.0]}", "line 5: factors.model.effect[1]: is listed twice; given 1.0"),
+        ("factors: {model.effect.deeper: [1]}", "model.effect has no settings of its own"),
+        ("variants: {a/b: {model.effect: 1}}", "line 5: variants.a/b: is not a name for a variant"),
+        ("variants: {baseline: {model.effect: 1}}", "line 5: variants.baseline: is not a name for a variant"),
+        ("variants: {x: {model.inert: 1}}", "line 5: variants.x: changes nothing: under one seed"),
+        ("variants: {x: {model.width: 13}}", "line 5: variants.x.model.width: must not be unlucky; given 13"),
+        ("factors: {model.inert: [2]}", "line 5: factors.model.inert[0]: changes nothing: under one seed"),
+        ("claims: [a beats b]", "line 5: claims[0]: is not a claim; given 'a beats b'; allowed: `A beats B on"),
+        ("claims: [baseline beats baseline on loss]", "line 5: claims[0]: compares a variant with itself"),
+        ("plugins: [gone.py]", "line 5: plugins: duplicate key"),
+        ("workload: toi", "line 5: workload: duplicate key"),
+        ("tasks: [{name: coin}]", "give either `task`, or `tasks` with several"),
+        ("time_limit: 0", "line 5: time_limit: must be greater than 0"),
+        ("name: store", "line 5: name: duplicate key"),
+    ],
+)
+def test_one_mistake(write: Callable[..., Path], text: str, expected: str) -> None:
+    found = problems(write(f"name: bad\n{TOY_HEAD}{text}\n"))
+    assert any(expected in problem for problem in found), found
+
+
+@pytest.mark.parametrize("name", ["store", "a/b", "../a", "", ".hidden", "a b", "x" * 101])
+def test_names_that_are_no_names(write: Callable[..., Path], name: str) -> None:
+    assert any("line 1: name:" in problem for problem in problems(write(f"name: '{name}'\n{TOY_HEAD}")))
+
+
+def test_a_name_and_a_task_are_required(write: Callable[..., Path]) -> None:
+    found = problems(write(f"workload: toy\nplugins: [{TOY}]\n"))
+    assert any("name: is required" in problem for problem in found)
+    assert any("give either `task`, or `tasks`" in problem for problem in found)
+
+
+def test_a_plugin_that_fails_is_named_with_its_line(write: Callable[..., Path]) -> None:
+    write("x = 1\nraise RuntimeError('no')\n", "broken.py")
+    found = problems(write("name: x\nplugins: [broken.py]\ntask: recall\n"))
+    assert found == [
+        "line 2: plugins[0]: fails when it is loaded: line 2: RuntimeError: no; given 'broken.py'. Mend the plugin"
+    ]
+
+
+def test_options_are_named_as_the_place_of_their_mistakes(toy_study: Path) -> None:
+    found = problems(toy_study, sets=["model.nois=1", "model.noise=x", "nonsense"])
+    assert "--set nonsense: must be PATH=VALUE, for instance training.lr=1e-3" in found
+    assert any(p.startswith("--set model.nois=1: model.nois: unknown key") for p in found)
+    assert "--set model.noise=x: model.noise: must be a number; given 'x'" in found
+
+
+def test_a_file_that_contains_itself(write: Callable[..., Path]) -> None:
+    assert any("must not contain itself" in p for p in problems(write(f"name: x\n{TOY_HEAD}model: &a {{width: *a}}\n")))

@@ -1,0 +1,83 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import TOY
+
+from ablate.errors import Invalid
+from ablate.study.claims import parse_claim
+from ablate.study.declared import declare, read_claims
+from ablate.study.designs import Design
+from ablate.study.experiment import prepare
+
+HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
+METRICS = ("accuracy", "loss")
+
+
+@pytest.fixture
+def design(write: Callable[..., Path]) -> Design:
+    return prepare(write(HEAD + "factors: {model.effect: [1], model.noise: [0.2]}\nvariants: {my-own: {model.width: 7}}\n")).design
+
+
+@pytest.fixture
+def factorial(write: Callable[..., Path]) -> Design:
+    return prepare(write(HEAD + "design: factorial\nfactors: {model.effect: [1], model.noise: [0.2]}\n")).design
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("model.effect=1.0 beats baseline on accuracy", ("beats", "accuracy", ["model.effect=1.0"], ["baseline"], 0.0)),
+        ("model.effect=1 beats model.effect=0 on loss by 0.5", ("beats", "loss", ["model.effect=1.0"], ["baseline"], 0.5)),
+        ("my-own  matches baseline on accuracy\n within 2e-2", ("matches", "accuracy", ["my-own"], ["baseline"], 0.02)),
+        ("my-own does not lose to model.noise=0.2 on loss within 1", ("does_not_lose", "loss", ["my-own"], ["model.noise=0.2"], 1.0)),
+        ("model.width=7 beats baseline on loss", ("beats", "loss", ["my-own"], ["baseline"], 0.0)),
+    ],
+)  # fmt: skip
+def test_the_grammar(design: Design, text: str, expected: tuple[object, ...]) -> None:
+    claim = parse_claim(text, design, METRICS)
+    assert (claim.kind, claim.metric, claim.a, claim.b, claim.by) == expected
+
+
+def test_in_a_factorial_a_level_is_the_mean_over_the_other_factors(factorial: Design) -> None:
+    claim = parse_claim("model.effect=1.0 beats model.effect=0.0 on accuracy", factorial, METRICS)
+    assert claim.a == ["model.effect=1.0", "model.effect=1.0,model.noise=0.2"]
+    assert claim.b == ["baseline", "model.noise=0.2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("model.effect=1 is better than baseline", "is not a claim"),
+        ("model.effect=1 matches baseline on accuracy", "is not a claim"),
+        ("model.effect=1 beats baseline on acc", "names no metric: 'acc'"),
+        ("model.efect=1 beats baseline on loss", "names no factor: 'model.efect'"),
+        ("model.effect=7 beats baseline on loss", "names no level of model.effect: '7'"),
+        ("myown beats baseline on loss", "names no variant: 'myown'"),
+        ("baseline beats model.effect=0 on loss", "compares a variant with itself"),
+        ("my-own matches baseline on loss within 0", "no positive number: '0'"),
+        ("my-own beats baseline on loss by nan", "no number: 'nan'"),
+        ("my-own beats baseline on loss by lots", "no number: 'lots'"),
+    ],
+)
+def test_what_is_no_claim(design: Design, text: str, rule: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        parse_claim(text, design, METRICS)
+    assert rule in str(caught.value)
+
+
+def test_claims_are_dated_before_the_first_trial_and_late_ones_are_exploratory(design: Design, tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    first = parse_claim("my-own beats baseline on loss", design, METRICS)
+    late = parse_claim("my-own beats baseline on accuracy", design, METRICS)
+    (early,) = declare(path, [first], trials_exist=False)
+    assert [(row["claim"], row["verdict"], row["exploratory"]) for row in read_claims(path)] == [
+        (first.text, "", "False")
+    ]
+    again, added = declare(path, [first, late], trials_exist=True)
+    assert (again.declared, again.exploratory) == (early.declared, False)
+    assert added.exploratory
+    assert [fact.declared for fact in declare(path, [late, first], trials_exist=True)] == [
+        added.declared,
+        early.declared,
+    ]

@@ -1,0 +1,137 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import TOY
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ablate.errors import StudyError
+from ablate.study.designs import level_labels, task_labels
+from ablate.study.experiment import prepare
+
+HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\nmodel: {{effect: 0.5}}\n"
+SEQUENCE = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\n"
+
+
+def test_one_factor_changes_one_thing_at_a_time(write: Callable[..., Path]) -> None:
+    design = prepare(write(HEAD + "factors: {model.effect: [0, 0.5, 1], model.noise: [0.2]}\n")).design
+    assert [v.name for v in design.variants] == ["baseline", "model.effect=0.0", "model.effect=1.0", "model.noise=0.2"]
+    assert design.variants[2].configs[0]["model"] == {"effect": 1.0, "noise": 0.1, "width": 4, "inert": 0}
+    assert design.labels("model.effect") == {
+        "baseline": "0.5", "model.effect=0.0": "0.0", "model.effect=1.0": "1.0", "model.noise=0.2": "0.5",
+    }  # fmt: skip
+
+
+def test_a_factorial_combines_every_level(write: Callable[..., Path]) -> None:
+    design = prepare(
+        write(HEAD + "design: factorial\nfactors: {model.effect: [1, 2], model.noise: [0.2], model.width: [5]}\n")
+    ).design
+    assert len(design.variants) == 12
+    assert design.variants[0].name == "baseline"
+    assert "model.effect=2.0,model.width=5" in [v.name for v in design.variants]
+    assert len({str(v.configs) for v in design.variants}) == 12
+
+
+def test_named_variants_change_several_paths(write: Callable[..., Path]) -> None:
+    design = prepare(write(HEAD + "variants: {big: {model.width: 9, model.effect: 1}}\n")).design
+    assert [v.name for v in design.variants] == ["baseline", "big"]
+    assert design.paths == ["model.width", "model.effect"]
+    assert design.labels("model.width") == {"baseline": "4", "big": "9"}
+
+
+def test_a_placebo_is_the_baseline_under_another_stream(write: Callable[..., Path]) -> None:
+    experiment = prepare(write(HEAD + "placebo: on\nseeds: 1\n"))
+    baseline, placebo = experiment.cells()
+    assert (placebo.variant, placebo.trial.stream, placebo.trial.config) == ("placebo", "placebo", baseline.trial.config)
+    assert placebo.trial.id != baseline.trial.id
+
+
+def test_a_part_is_labelled_by_its_name_and_by_what_tells_it_apart(write: Callable[..., Path]) -> None:
+    design = prepare(
+        write(
+            SEQUENCE
+            + "factors:\n"
+            + "  model.mixer.value: [{name: low_rank, rank: 4}, {name: low_rank, rank: 8}]\n"
+            + "  model.mixer: [{num_heads: 2}]\n"
+            + "  model.residual: [off]\n"
+            + "  model.mixer.score: [additive]\n"
+        )
+    ).design
+    assert [v.name for v in design.variants[1:]] == [
+        "model.mixer.value=low_rank(rank=4)",
+        "model.mixer.value=low_rank(rank=8)",
+        "model.mixer=attention(num_heads=2)",
+        "model.residual=off",
+        "model.mixer.score=additive",
+    ]
+
+
+def test_a_patch_fills_in_the_defaults_of_the_new_part(write: Callable[..., Path]) -> None:
+    text = SEQUENCE.replace("d_model: 16", "d_model: 16, mixer: {score: {name: additive, hidden: 3}}")
+    design = prepare(write(text + "factors: {model.mixer.score: [dot, {hidden: 5}]}\n")).design
+    scores = [v.configs[0]["model"]["mixer"]["score"] for v in design.variants]
+    assert scores == [{"name": "additive", "hidden": 3}, {"name": "dot"}, {"name": "additive", "hidden": 5}]
+
+
+def test_several_tasks_are_told_apart(write: Callable[..., Path]) -> None:
+    text = SEQUENCE.replace("task: recall", "tasks: [recall, {name: recall, vocab_size: 20}, digits]")
+    experiment = prepare(write(text + "factors: {model.norm: [batch]}\nseeds: 2\n"))
+    assert experiment.tasks == ["recall(vocab_size=16)", "recall(vocab_size=20)", "digits"]
+    assert len(experiment.cells()) == 2 * 2 * 3
+    assert len({cell.trial.id for cell in experiment.cells()}) == 12
+
+
+def test_a_factorial_collapses_where_a_level_removes_a_path(write: Callable[..., Path]) -> None:
+    plugin = """
+        from ablate.registry import PartConfig, register
+        from torch import nn
+
+        @register("mixer", "identity_mixer")
+        class IdentityMixer(nn.Module):
+            def __init__(self, config, sizes):
+                super().__init__()
+
+            def forward(self, x, position=None, mask=None):
+                return x
+    """
+    write(plugin, "parts.py")
+    factors = "factors: {model.mixer: [identity_mixer], model.mixer.score: [dot, additive]}\n"
+    text = SEQUENCE + "plugins: [parts.py]\n" + factors
+    names = [v.name for v in prepare(write(text + "design: factorial\n")).design.variants]
+    assert names == [
+        "baseline",
+        "model.mixer.score=dot",
+        "model.mixer.score=additive",
+        "model.mixer=identity_mixer",
+    ]
+    refused = SEQUENCE.replace("num_layers: 1", "num_layers: 1, mixer: identity_mixer")
+    with pytest.raises(StudyError, match=r"factors.model.mixer.score: the path does not exist: model.mixer has no"):
+        prepare(write(refused + "plugins: [parts.py]\nfactors: {model.mixer.score: [dot]}\n"))
+
+
+def test_a_factorial_that_is_too_large_is_refused(write: Callable[..., Path]) -> None:
+    levels = ", ".join(str(i) for i in range(200, 600))
+    factors = f"factors: {{model.width: [{levels}], model.effect: [{levels}]}}\n"
+    with pytest.raises(StudyError, match="160,801 combinations; a factorial can have 100,000"):
+        prepare(write(HEAD + "design: factorial\n" + factors))
+
+
+VALUES = st.one_of(
+    st.booleans(),
+    st.integers(-3, 3),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(["a", "b"]),
+    st.fixed_dictionaries({"name": st.sampled_from(["p", "q"]), "x": st.integers(0, 2), "y": st.booleans()}),
+)
+
+
+@given(st.lists(VALUES, max_size=6))
+def test_labels_tell_distinct_parts_apart(values: list[object]) -> None:
+    labels = level_labels(v for v in values if isinstance(v, dict))
+    assert len(set(labels.values())) == len(labels)
+
+
+def test_labels_of_a_single_part_have_no_parameters() -> None:
+    assert task_labels([{"name": "recall", "n": 1}]) == ["recall"]
+    assert task_labels([{"name": "recall", "n": 1}, {"name": "recall", "n": 2}]) == ["recall(n=1)", "recall(n=2)"]

@@ -1,0 +1,147 @@
+"""The id of a trial changes if and only if something changes that its result depends on."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import TOY_STUDY
+
+from ablate.registry import CATALOGUE
+from ablate.study import sources
+from ablate.study.experiment import prepare
+
+PLUGIN = '''
+"""Parts of a user."""
+import torch
+from torch import nn
+
+from ablate.registry import PartConfig, register
+
+SCALE = 2.0
+
+
+def helper(x):
+    """Doc."""
+    return x * SCALE
+
+
+@register("activation", "mine")
+class Mine(nn.Module):
+    """Doc."""
+
+    class Config(PartConfig):
+        power: int = 1
+        "Doc."
+
+    def __init__(self, config, sizes=None):
+        super().__init__()
+
+    def forward(self, x):
+        return helper(x)
+
+
+@register("activation", "other")
+class Other(nn.Module):
+    def __init__(self, config, sizes=None):
+        super().__init__()
+
+    def forward(self, x):
+        return x * 3
+'''
+
+
+def ids(path: Path, **options: object) -> dict[str, str]:
+    return {cell.name: cell.trial.id for cell in prepare(path, **options).cells()}  # type: ignore[arg-type]
+
+
+def test_what_does_not_matter_leaves_the_ids(write: Callable[..., Path], toy_study: Path) -> None:
+    known = ids(toy_study)
+    assert ids(toy_study) == known
+    text = TOY_STUDY.replace("name: toy\n", "name: another\nquestion: why\nnotes: x\nmetric: loss\n", 1)
+    assert ids(write(text)) == known
+    assert ids(toy_study, sets=["training.note=irrelevant"]) == known
+    # What is spelled out is no change, nor is a level that is added.
+    more = ids(toy_study, sets=["model.width=4", "factors={model.effect: [0.2, 0.7], model.noise: [0.3]}"])
+    assert {name: more[name] for name in known} == known
+
+
+@pytest.mark.parametrize("change", ["model.width=5", "training.steps=4", "task.name=die", "model.noise=0.11"])
+def test_what_matters_changes_the_ids(toy_study: Path, change: str) -> None:
+    before, after = ids(toy_study), ids(toy_study, sets=[change])
+    assert before["baseline seed 0"] != after["baseline seed 0"]
+    # A variant that sets the path itself does not see the change.
+    same = {name for name in before if before[name] == after.get(name)}
+    assert all(change.partition("=")[0] in name for name in same)
+
+
+def test_seeds_and_variants_have_ids_of_their_own(toy_study: Path) -> None:
+    known = ids(toy_study)
+    assert len(set(known.values())) == len(known) == 9
+
+
+@pytest.fixture
+def reread(tmp_path: Path) -> Iterator[Callable[[str], dict[str, str]]]:
+    """Ids of a study whose plugin has the given source."""
+
+    def reread(source: str) -> dict[str, str]:
+        (tmp_path / "mine.py").write_text(source)
+        (tmp_path / "s.yaml").write_text(
+            "name: x\nplugins: [mine.py]\ntask: recall\nseeds: 1\n"
+            "model: {d_model: 8, num_layers: 1}\n"
+            "factors: {model.feedforward.activation: [mine, other]}\n"
+        )
+        CATALOGUE._loaded.discard(str((tmp_path / "mine.py").resolve()))
+        sources._module.cache_clear()
+        return ids(tmp_path / "s.yaml")
+
+    yield reread
+    sources._module.cache_clear()
+    sys.modules.pop("ablate_plugin_mine", None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("SCALE = 2.0", "SCALE = 2.5", {"mine"}),
+        ("return x * SCALE", "return x + SCALE", {"mine"}),
+        ("x * 3", "x * 4", {"other"}),
+        ('"""Doc."""', '"""Another text."""', set()),
+        ('"Doc."', '"Another text."', set()),
+        ("x * 3", "x*3  # a comment", set()),
+        ("\n\n\ndef helper", "\n\n\ndef unused():\n    return 1\n\n\ndef helper", set()),
+    ],
+)
+def test_editing_a_part_changes_the_trials_that_use_it_and_no_others(
+    reread: Callable[[str], dict[str, str]], old: str, new: str, changed: set[str]
+) -> None:
+    before = reread(PLUGIN)
+    assert old in PLUGIN
+    after = reread(PLUGIN.replace(old, new))
+    names = {name.partition("activation=")[2].partition(" ")[0] for name in before if before[name] != after[name]}
+    assert names == changed
+
+
+def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use() -> None:
+    CATALOGUE.load_builtin()
+    loop = importlib.import_module("ablate.training.loop")
+    workload = CATALOGUE.get("workload", "sequence")
+    seen: set[tuple[str, str]] = set()
+    roots = [*workload().sources(None), CATALOGUE.get("topology", "encoder")]  # type: ignore[attr-defined]
+    todo = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
+    while todo:
+        symbol = todo.pop()
+        if symbol not in seen:
+            seen.add(symbol)
+            todo += sources._module(symbol[0]).references(symbol[1])
+    names = {name for _, name in seen}
+    assert {"train", "build_model", "Block"} <= names, names
+    assert loop.train.__name__ in names
+    for slot in CATALOGUE.slots():
+        for name in CATALOGUE.names(slot):
+            part = CATALOGUE.get(slot, name)
+            if slot not in ("workload", "topology") and part.__module__.startswith("ablate."):
+                assert (part.__module__, part.__qualname__) not in seen, f"{slot} {name} is reached by every trial"
+
+

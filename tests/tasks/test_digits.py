@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sklearn import datasets
+
+from ablate.errors import Invalid
+from ablate.tasks.digits import Digits, load_digits
+
+
+def digits(**config) -> Digits:
+    return Digits(Digits.Config(**config))
+
+
+def test_the_data_are_those_of_scikit_learn():
+    images, labels = load_digits()
+    reference = datasets.load_digits()
+    assert np.array_equal(images, reference.images)
+    assert np.array_equal(labels, reference.target)
+
+
+def test_scikit_learn_itself_is_not_imported():
+    code = (
+        "import sys; from ablate.tasks.digits import load_digits; load_digits(); print('sklearn' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "cell"),
+    [
+        ({"representation": "rows"}, (1, 8)),
+        ({"representation": "pixels"}, (1, 1)),
+        ({"representation": "patches", "patch_size": 2}, (2, 2)),
+        ({"representation": "patches", "patch_size": 4}, (4, 4)),
+    ],
+)
+def test_a_position_holds_its_part_of_the_image(config, cell):
+    task = digits(**config)
+    batch = task.split(0, "test", "cpu")
+    height, width = cell
+    assert batch.inputs.dtype == torch.float32
+    assert batch.inputs.shape == (300, task.signature.seq_len, task.signature.num_features)
+    images = load_digits()[0][task.indices(0)["test"]]
+    for n in (0, 17, 299):
+        position = 0
+        for row in range(0, 8, height):
+            for column in range(0, 8, width):
+                part = images[n, row : row + height, column : column + width].reshape(-1) / 16
+                assert batch.inputs[n, position].tolist() == part.tolist()
+                position += 1
+        assert position == task.signature.seq_len
+    assert batch.targets.tolist() == load_digits()[1][task.indices(0)["test"]].tolist()
+
+
+@pytest.mark.parametrize(
+    "sizes", [{}, {"train_size": 100, "validation_size": 200, "test_size": 400}, {"train_size": 30}]
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_splits_are_disjoint_and_stratified(sizes, seed):
+    task = digits(**sizes)
+    indices = task.indices(seed)
+    assert {name: len(index) for name, index in indices.items()} == {
+        "train": task.config.train_size,
+        "validation": task.config.validation_size,
+        "test": task.config.test_size,
+    }
+    together = np.concatenate(list(indices.values()))
+    assert len(np.unique(together)) == len(together)
+    labels = load_digits()[1]
+    share = np.bincount(labels) / len(labels)
+    for index in indices.values():
+        counts = np.bincount(labels[index], minlength=10)
+        assert np.abs(counts - share * len(index)).max() <= 2
+
+
+def test_the_split_follows_the_seed_unless_it_is_fixed():
+    assert digits().digests(0) == digits().digests(0)
+    assert set(digits().digests(0).values()).isdisjoint(digits().digests(1).values())
+    assert digits(split="fixed").digests(0) == digits(split="fixed").digests(1)
+    assert not digits().data_fixed
+    assert digits(split="fixed").data_fixed
+    orders = [next(digits(split="fixed").train_batches(seed, 64, "cpu")).targets for seed in (0, 1)]
+    assert not torch.equal(*orders)
+
+
+def test_less_training_data_is_the_first_of_more_and_leaves_other_splits_alone():
+    small, large = digits(train_size=50).indices(3), digits().indices(3)
+    assert np.array_equal(small["train"], large["train"][:50])
+    assert np.array_equal(small["test"], large["test"])
+    assert np.array_equal(small["validation"], large["validation"])
+
+
+@pytest.mark.parametrize(("train_size", "batch_size"), [(100, 20), (70, 32), (30, 64)])
+def test_every_example_comes_once_an_epoch(train_size, batch_size):
+    task = digits(train_size=train_size)
+    batches = list(itertools.islice(task.train_batches(0, batch_size, "cpu"), 3 * 70))
+    assert {len(batch) for batch in batches} == {batch_size}
+    inputs = torch.cat([batch.inputs for batch in batches]).flatten(1)
+    targets = torch.cat([batch.targets for batch in batches])
+    train = load_digits()[0][task.indices(0)["train"]].reshape(train_size, 64)
+    expected = sorted((train / 16).tolist())
+    epochs = [inputs[start : start + train_size] for start in range(0, 3 * train_size, train_size)]
+    for epoch in epochs:
+        assert sorted(epoch.tolist()) == expected
+    assert not torch.equal(epochs[0], epochs[1])
+    label_of = {tuple(image): label for image, label in zip((train / 16).tolist(), _labels(task), strict=True)}
+    assert targets.tolist() == [label_of[tuple(image)] for image in inputs.tolist()]
+
+
+def _labels(task: Digits) -> list[int]:
+    return load_digits()[1][task.indices(0)["train"]].tolist()
+
+
+def test_what_is_known_in_advance():
+    task = digits(test_size=200)
+    accuracy = task.metrics["accuracy"]
+    assert (accuracy.resolution, accuracy.floor, accuracy.ceiling, accuracy.solved) == (1 / 200, 0.1, 1.0, 0.9)
+    assert task.chance_loss == pytest.approx(np.log(10))
+    assert (task.signature.num_outputs, task.signature.vocab_size) == (10, None)
+    assert task.signature.readout == "mean"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            {"representation": "patches"},
+            "patch_size: must be given with representation = patches; allowed: 2, 4",
+        ),
+        (
+            {"patch_size": 2},
+            "patch_size: has no meaning with representation = rows; given 2; allowed: nothing. "
+            "Leave it out, or choose representation: patches",
+        ),
+        (
+            {"train_size": 1500},
+            "train_size: must leave validation_size = 300 and test_size = 300 of 1797 examples; given 1500; "
+            "allowed: at most 1197",
+        ),
+    ],
+)
+def test_impossible_configs_are_refused(config, message):
+    with pytest.raises(Invalid) as caught:
+        digits(**config)
+    assert str(caught.value) == message
+
+
+def test_all_problems_are_reported_together():
+    with pytest.raises(Invalid) as caught:
+        digits(patch_size=4, test_size=1797)
+    assert [p.path for p in caught.value.problems] == [("patch_size",), ("train_size",)]

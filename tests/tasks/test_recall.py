@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ablate.errors import Invalid
+from ablate.tasks.recall import FILLER, Recall
+from ablate.tasks.task import digest, example_stream
+
+SIZES = [(16, 5, 2), (16, 12, 3), (9, 9, 4), (64, 20, 1)]
+
+
+def recall(vocab_size=16, seq_len=5, num_pairs=2, num_eval=256) -> Recall:
+    return Recall(
+        Recall.Config(vocab_size=vocab_size, seq_len=seq_len, num_pairs=num_pairs, num_eval=num_eval)
+    )
+
+
+def read(tokens: list[int], vocab_size: int) -> tuple[dict[int, int], list[int]]:
+    """The pairs and their places, read token by token as the module's docstring describes them."""
+    last_key = (vocab_size - 1) // 2
+    pairs, places = {}, []
+    position = 0
+    while position < len(tokens) - 1:
+        if tokens[position] == FILLER:
+            position += 1
+            continue
+        key, value = tokens[position], tokens[position + 1]
+        assert 1 <= key <= last_key < value < vocab_size
+        assert position + 1 < len(tokens) - 1
+        assert key not in pairs
+        pairs[key] = value
+        places.append(position)
+        position += 2
+    return pairs, places
+
+
+@pytest.mark.parametrize(("vocab_size", "seq_len", "num_pairs"), SIZES)
+def test_the_target_is_the_value_beside_the_queried_key(vocab_size, seq_len, num_pairs):
+    task = recall(vocab_size, seq_len, num_pairs)
+    for batch in (task.split(3, "test", "cpu"), next(task.train_batches(3, 200, "cpu"))):
+        assert batch.inputs.shape[1] == seq_len
+        assert batch.inputs.dtype == batch.targets.dtype == torch.int64
+        for tokens, target in zip(batch.inputs.tolist(), batch.targets.tolist(), strict=True):
+            pairs, _ = read(tokens, vocab_size)
+            assert len(pairs) == num_pairs
+            assert pairs[tokens[-1]] == target
+
+
+def test_every_choice_is_uniform():
+    """χ² of keys, values, places and queried pair at a fixed seed, each at the level 1e-4."""
+    task = recall(vocab_size=9, seq_len=8, num_pairs=2, num_eval=4000)
+    batch = task.split(0, "validation", "cpu")
+    keys, values, places, queried = [], [], [], []
+    for tokens in batch.inputs.tolist():
+        pairs, where = read(tokens, 9)
+        keys.append(tuple(pairs))
+        values.append(tuple(pairs.values()))
+        places.append(tuple(where))
+        queried.append(list(pairs).index(tokens[-1]))
+
+    def p_value(seen, possible):
+        return stats.chisquare([seen.count(each) for each in possible]).pvalue
+
+    assert p_value(keys, list(itertools.permutations(range(1, 5), 2))) > 1e-4
+    assert p_value(values, list(itertools.product(range(5, 9), repeat=2))) > 1e-4
+    assert p_value(places, [(i, j) for i in range(6) for j in range(i + 2, 6)]) > 1e-4
+    assert p_value(queried, [0, 1]) > 1e-4
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    batch_size=st.integers(1, 70),
+    sizes=st.lists(st.integers(1, 90), min_size=1, max_size=6),
+)
+def test_batches_do_not_depend_on_how_many_examples_are_drawn_at_a_time(batch_size, sizes):
+    task = recall(seq_len=9, num_pairs=3)
+    whole = task.examples(np.random.default_rng(5), 400)
+    generator = np.random.default_rng(5)
+    chunks = (task.examples(generator, size) for size in itertools.cycle(sizes))
+    batches = itertools.islice(example_stream(chunks, batch_size), 400 // batch_size)
+    for number, batch in enumerate(batches):
+        part = slice(number * batch_size, (number + 1) * batch_size)
+        assert torch.equal(batch.inputs, whole.inputs[part])
+        assert torch.equal(batch.targets, whole.targets[part])
+
+
+def test_training_examples_do_not_depend_on_the_batch_size_and_go_on_past_a_chunk():
+    task = recall()
+    first = list(itertools.islice(task.train_batches(1, 1000, "cpu"), 9))
+    second = list(itertools.islice(task.train_batches(1, 4500, "cpu"), 2))
+    assert {len(batch) for batch in first} == {1000}
+    assert torch.equal(torch.cat([b.inputs for b in first]), torch.cat([b.inputs for b in second]))
+
+
+def test_the_same_seed_gives_the_same_data_and_another_seed_others():
+    assert digest(next(recall().train_batches(0, 64, "cpu"))) == digest(
+        next(recall().train_batches(0, 64, "cpu"))
+    )
+    assert recall().digests(4) == recall().digests(4)
+    seen = {digest(next(recall(num_eval=64).train_batches(seed, 64, "cpu"))) for seed in (0, 1)}
+    seen |= {code for seed in (0, 1) for code in recall(num_eval=64).digests(seed).values()}
+    assert len(seen) == 6
+
+
+def test_no_global_random_state_is_used():
+    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()
+    task = recall()
+    next(task.train_batches(0, 8, "cpu"))
+    task.split(0, "test", "cpu")
+    assert torch.equal(torch.get_rng_state(), torch_state)
+    assert np.array_equal(np.random.get_state()[1], numpy_state)
+
+
+def test_what_is_known_in_advance():
+    task = recall(vocab_size=16, num_eval=500)
+    accuracy, loss = task.metrics["accuracy"], task.metrics["loss"]
+    assert next(iter(task.metrics)) == "accuracy"
+    assert (accuracy.direction, accuracy.resolution, accuracy.floor) == ("max", 1 / 500, 1 / 8)
+    assert (accuracy.ceiling, accuracy.solved) == (1.0, 0.95)
+    assert (loss.direction, loss.floor, loss.ceiling) == ("min", math.log(8), 0.0)
+    assert task.chance_loss == math.log(8)
+    assert not task.data_fixed
+    assert (task.signature.vocab_size, task.signature.num_outputs, task.signature.readout) == (16, 16, "last")
+
+
+def test_guessing_among_the_values_reaches_chance():
+    task = recall(num_eval=4096)
+    batch = task.split(0, "test", "cpu")
+    logits = torch.full((len(batch), 16), -torch.inf)
+    logits[:, 8:] = 0.0
+    logits[:, 8] += 1e-4
+    measured = {name: values.double().mean().item() for name, values in task.measure(logits, batch).items()}
+    assert measured["accuracy"] == pytest.approx(task.metrics["accuracy"].floor, abs=0.02)
+    assert measured["loss"] == pytest.approx(task.chance_loss, abs=1e-3)
+    assert task.loss(logits, batch).item() == pytest.approx(measured["loss"], rel=1e-5)
+
+
+def test_sizes_that_do_not_fit_are_reported_together():
+    with pytest.raises(Invalid) as caught:
+        recall(vocab_size=8, seq_len=8, num_pairs=4)
+    assert [p.path for p in caught.value.problems] == [("seq_len",), ("vocab_size",)]
+    assert str(caught.value) == (
+        "seq_len: must hold num_pairs = 4 pairs and the query; given 8; allowed: at least 9\n"
+        "vocab_size: must have a distinct key for each of num_pairs = 4 pairs; given 8; allowed: at least 9"
+    )
+    recall(vocab_size=9, seq_len=9, num_pairs=4)

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ablate.registry import CATALOGUE
+from ablate.training.trial import parse
+
+CATALOGUE.load_builtin()
+
+
+@pytest.fixture
+def resolved() -> Callable[..., dict[str, Any]]:
+    """A small trial's config with every default filled in; arguments replace settings of its sections."""
+
+    def config(task: Any = "recall", model: dict | None = None, training: dict | None = None) -> dict[str, Any]:
+        small = {"d_model": 8, "num_layers": 1, "mixer": {"num_heads": 2}, **(model or {})}
+        short = {"steps": 12, "batch_size": 16, "lr": 3e-3, "eval_every": 5, "clip_norm": 1.0, **(training or {})}
+        return parse({"task": task, "model": small, "training": short}).model_dump()
+
+    return config

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ablate.training.history import Best, History
+
+
+def history(losses, norms=None) -> History:
+    made = History(len(losses))
+    for loss, norm in zip(losses, norms or losses, strict=True):
+        made.add(loss, norm)
+    return made
+
+
+def test_points_hold_means_since_the_last_evaluation():
+    made = History(5)
+    for loss, norm in [(4.0, 1.0), (2.0, 3.0)]:
+        assert made.add(loss, norm)
+    first = made.evaluated(0.1, {"accuracy": 0.5})
+    assert first == {"train_loss": 3.0, "grad_norm": 2.0, "lr": 0.1, "validation_accuracy": 0.5}
+    made.add(1.0, 5.0)
+    made.evaluated(0.2, {"accuracy": 0.75})
+    assert made.curves["train_loss"].steps.tolist() == [2, 3]
+    assert made.curves["train_loss"].values.tolist() == [3.0, 1.0]
+    assert made.curves["grad_norm"].values.tolist() == [2.0, 5.0]
+    assert made.curves["lr"].values.tolist() == [0.1, 0.2]
+    assert made.curves["validation_accuracy"].values.tolist() == [0.5, 0.75]
+    assert made.arrays["train_loss"].tolist() == [4.0, 2.0, 1.0]
+    assert made.arrays["grad_norm"].dtype == np.float32
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_not_finite_is_kept_and_told(loss):
+    made = History(3)
+    assert made.add(1.0, 1.0)
+    assert not made.add(loss, 1.0)
+    np.testing.assert_equal(made.arrays["train_loss"], np.float32([1.0, loss]))
+
+
+@pytest.mark.parametrize(("steps", "window"), [(1, 1), (19, 1), (20, 1), (21, 2), (100, 5), (600, 30)])
+def test_the_final_loss_is_the_mean_over_the_last_twentieth(steps, window):
+    losses = [float(i) for i in range(steps)]
+    assert history(losses).final_loss() == pytest.approx(np.mean(losses[-window:]))
+
+
+def test_the_summary_of_gradient_norms():
+    summary = history([1.0, 1.0, 1.0, 1.0], [4.0, 1.0, 9.0, 2.0]).summary()
+    assert (summary["grad_norm_median"], summary["grad_norm_max"]) == (3.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("initial", "final", "chance", "diverged"),
+    [
+        (2.0, 2.19, 1.0, False),
+        (2.0, 2.21, 1.0, True),
+        (1.0, 2.19, 2.0, False),
+        (1.0, 2.21, 2.0, True),
+        (2.0, 2.0, 2.0, False),
+    ],
+)
+def test_risen_means_a_tenth_above_the_larger_of_initial_and_chance(initial, final, chance, diverged):
+    made = history([initial] + [9.0] * 20 + [final, final])
+    assert bool(made.risen(chance)) == diverged
+
+
+def test_the_best_evaluation_is_the_first_on_ties_and_keeps_its_weights():
+    model = nn.Linear(1, 1, bias=False)
+    for direction, values in (("max", [0.2, 0.9, 0.9, 0.1]), ("min", [3.0, 1.0, 1.0, 2.0])):
+        best = Best("metric", direction)
+        for step, value in enumerate(values):
+            nn.init.constant_(model.weight, step)
+            best.offer(step, {"metric": value, "other": -value}, model)
+        assert best.step == 1
+        assert torch.equal(best.state["weight"], torch.ones(1, 1))
+
+
+def test_a_value_that_is_not_a_number_is_never_best():
+    best = Best("metric", "max")
+    best.offer(1, {"metric": math.nan}, nn.Linear(1, 1))
+    assert best.step is None

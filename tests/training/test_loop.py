@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from ablate.models.build import build_model
+from ablate.tasks.recall import Recall
+from ablate.training.evaluate import evaluate
+from ablate.training.loop import train
+from ablate.training.trial import parse
+
+METRICS = {
+    "accuracy",
+    "loss",
+    "accuracy_at_best_validation",
+    "loss_at_best_validation",
+    "validation_accuracy",
+    "validation_loss",
+    "best_validation_step",
+    "train_loss",
+    "grad_norm_median",
+    "grad_norm_max",
+    "train_seconds",
+}
+
+
+def parts(config, seed=0):
+    trial = parse(config)
+    task = trial.task.build()
+    return build_model(trial.model, task.signature, seed=seed), task, trial.training
+
+
+def run(config, seed=0, emit=lambda step, metrics: False):
+    model, task, training = parts(config, seed)
+    return train(model, task, training, seed, emit)
+
+
+def test_a_run_measures_everything(resolved):
+    points = []
+    outcome = run(resolved(), emit=lambda step, point: points.append((step, dict(point))))
+    assert (outcome.status, outcome.reason) == ("completed", "")
+    assert set(outcome.metrics) == METRICS
+    assert all(isinstance(value, (int, float)) for value in outcome.metrics.values())
+    names = {"train_loss", "grad_norm", "lr", "validation_loss", "validation_accuracy"}
+    assert set(outcome.curves) == names
+    for name in names:
+        assert outcome.curves[name].steps.tolist() == [5, 10, 12]
+        assert outcome.curves[name].values.tolist() == [point[name] for _, point in points]
+    assert [step for step, _ in points] == [5, 10, 12]
+    losses = outcome.arrays["train_loss"].astype(np.float64)
+    assert losses.shape == outcome.arrays["grad_norm"].shape == (12,)
+    assert outcome.curves["train_loss"].values.tolist() == [
+        losses[:5].mean(),
+        losses[5:10].mean(),
+        losses[10:].mean(),
+    ]
+    assert outcome.metrics["train_loss"] == losses[-1]
+    assert outcome.metrics["validation_loss"] == outcome.curves["validation_loss"].values[-1]
+
+
+def test_the_loop_is_gradient_descent(resolved):
+    """Against autograd on a copy of the model: clipped SGD with a schedule, without the harness's own parts."""
+    config = resolved(
+        training={
+            "optimizer": "sgd",
+            "lr": 0.5,
+            "schedule": "linear",
+            "warmup_steps": 3,
+            "clip_norm": 0.7,
+            "weight_decay": 0.1,
+            "decay": "l2",
+        }
+    )
+    model, task, training = parts(config)
+    reference = copy.deepcopy(model)
+    outcome = train(model, task, training, 0, lambda step, metrics: False)
+
+    rates = [0.5 / 3, 1 / 3, 0.5, *(0.5 * (1 - i / 9) for i in range(1, 10))]
+    losses, norms = [], []
+    for lr, batch in zip(rates, task.train_batches(0, 16, "cpu"), strict=False):
+        loss = task.loss(reference(batch.inputs), batch)
+        decayed = [
+            p for name, p in reference.named_parameters() if "norm" not in name and not name.endswith("bias")
+        ]
+        penalty = 0.1 * sum(p.pow(2).sum() for p in decayed)
+        gradients = torch.autograd.grad(loss + penalty, list(reference.parameters()))
+        norm = torch.sqrt(sum(g.double().pow(2).sum() for g in gradients))
+        losses.append(loss.item())
+        norms.append(norm.item())
+        with torch.no_grad():
+            for parameter, gradient in zip(reference.parameters(), gradients, strict=True):
+                parameter -= lr * gradient * min(1.0, 0.7 / norm.item())
+    assert max(norms) > 0.7
+    np.testing.assert_allclose(outcome.arrays["train_loss"], losses, rtol=1e-4)
+    np.testing.assert_allclose(outcome.arrays["grad_norm"], norms, rtol=1e-4)
+    np.testing.assert_allclose(outcome.curves["lr"].values, [rates[4], rates[9], 0.0], atol=1e-12)
+
+
+def test_test_metrics_are_of_the_last_step_and_of_the_best_validation(resolved):
+    """The best evaluation is found again by training just as long."""
+    settings = {"steps": 60, "eval_every": 10, "lr": 0.1, "optimizer": {"name": "sgd", "momentum": 0.9}}
+    outcome = run(resolved(training=settings), seed=1)
+    accuracies = outcome.curves["validation_accuracy"].values
+    first = int(np.argmax(accuracies))
+    assert 0 < first < 5
+    step = int(outcome.curves["validation_accuracy"].steps[first])
+    assert outcome.metrics["best_validation_step"] == step
+    shorter = run(resolved(training=settings | {"steps": step}), seed=1)
+    for name in ("accuracy", "loss"):
+        assert outcome.metrics[f"{name}_at_best_validation"] == shorter.metrics[name]
+    assert outcome.metrics["loss"] != outcome.metrics["loss_at_best_validation"]
+
+
+def test_the_metrics_of_the_last_step_are_those_of_the_trained_model(resolved):
+    config = resolved(training={"eval_every": 100})
+    model, task, training = parts(config)
+    outcome = train(model, task, training, 0, lambda step, metrics: False)
+    test = evaluate(model, task, task.split(0, "test", "cpu"))
+    assert {name: outcome.metrics[name] for name in test} == test
+    assert {name: outcome.metrics[f"{name}_at_best_validation"] for name in test} == test
+    assert outcome.metrics["best_validation_step"] == 12
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
+    settings = {"optimizer": "sgd", "lr": 1e12, "clip_norm": None}
+    outcome = run(resolved(model={"norm": "none"}, training=settings))
+    assert outcome.status == "diverged"
+    losses = outcome.arrays["train_loss"]
+    assert len(losses) < 12
+    assert np.isfinite(losses[:-1]).all()
+    assert not np.isfinite(losses[-1])
+    assert outcome.reason == f"diverged: training loss was not finite at step {len(losses)}"
+    assert set(outcome.metrics) == METRICS
+    for name in ("accuracy", "loss", "accuracy_at_best_validation", "train_loss", "best_validation_step"):
+        assert outcome.metrics[name] is None
+    assert all(value is None or math.isfinite(value) for value in outcome.metrics.values())
+
+
+def test_weights_that_leave_the_numbers_in_the_last_step_are_diverged(resolved):
+    settings = {"optimizer": "sgd", "lr": 1e30, "clip_norm": None, "steps": 1}
+    outcome = run(resolved(model={"norm": "none"}, training=settings))
+    assert np.isfinite(outcome.arrays["train_loss"]).all()
+    assert (outcome.status, outcome.reason) == ("diverged", "diverged: loss on validation, after step 1 not finite")
+    assert outcome.metrics["accuracy"] is None
+
+
+def test_a_loss_that_has_risen_is_diverged(resolved):
+    outcome = run(resolved(training={"optimizer": "sgd", "lr": 300.0, "clip_norm": None}))
+    losses = outcome.arrays["train_loss"]
+    assert np.isfinite(losses).all()
+    assert losses[-1] > 1.1 * max(losses[0], math.log(8))
+    assert outcome.status == "diverged"
+    assert outcome.reason.startswith("diverged: training loss ")
+    assert f"over the last 5 % of 12 steps; it began at {losses[0]:.4g}, chance is 2.079" in outcome.reason
+    assert outcome.metrics["accuracy"] is outcome.metrics["loss_at_best_validation"] is None
+    assert outcome.metrics["validation_loss"] is not None
+
+
+def test_not_learning_is_not_divergence(resolved):
+    outcome = run(resolved(training={"lr": 1e-12}))
+    assert outcome.status == "completed"
+    assert outcome.metrics["accuracy"] < 0.3
+
+
+def test_the_driver_can_stop_a_run_but_not_one_that_is_finished(resolved):
+    outcome = run(resolved(), emit=lambda step, metrics: step == 10)
+    assert (outcome.status, outcome.reason) == ("pruned", "stopped after step 10 of 12")
+    assert outcome.curves["lr"].steps.tolist() == [5, 10]
+    assert len(outcome.arrays["train_loss"]) == 10
+    assert outcome.metrics["accuracy"] is None
+    assert outcome.metrics["validation_accuracy"] == outcome.curves["validation_accuracy"].values[-1]
+    assert run(resolved(), emit=lambda step, metrics: step == 12).status == "completed"
+
+
+def test_losses_that_are_read_late_give_the_same_record(resolved, monkeypatch):
+    """As on an accelerator, where losses are read some steps at a time."""
+    config = resolved(model={"norm": "none"}, training={"optimizer": "sgd", "lr": 1e12, "clip_norm": None})
+    for settings in (config, resolved()):
+        at_once = run(settings)
+        with monkeypatch.context() as patch:
+            patch.setattr("ablate.training.loop.STEPS_BEFORE_SYNC", {"cpu": 7})
+            late = run(settings)
+        assert (late.status, late.reason) == (at_once.status, at_once.reason)
+        for name in at_once.arrays:
+            np.testing.assert_array_equal(late.arrays[name], at_once.arrays[name])
+
+
+class Watched(Recall):
+    """Keeps the first batches that a run takes."""
+
+    def train_batches(self, seed, batch_size, device):
+        first, batches = itertools.tee(super().train_batches(seed, batch_size, device))
+        self.seen = list(itertools.islice(first, 3))
+        return batches
+
+
+def test_two_models_under_one_seed_see_the_same_batches(resolved):
+    seen = []
+    for model in ({}, {"d_model": 16, "norm": "batch", "dropout": {"residual": 0.1}}):
+        trial = parse(resolved(model=model))
+        task = Watched(trial.task)
+        built = build_model(trial.model, task.signature)
+        train(built, task, trial.training, 0, lambda step, metrics: False)
+        seen.append(torch.stack([batch.inputs for batch in task.seen]))
+    assert torch.equal(*seen)
+
+
+def test_no_warning_is_raised(resolved):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for optimizer in ("adamw", "sgd"):
+            run(resolved("digits", training={"optimizer": optimizer, "steps": 2}))
+
+
+@pytest.mark.slow
+def test_the_baseline_of_the_quickstart_learns(resolved):
+    model = {"d_model": 32, "num_layers": 2, "mixer": {"num_heads": 4}}
+    settings = {"steps": 600, "batch_size": 64, "weight_decay": 0.01, "eval_every": 100}
+    for seed in range(3):
+        outcome = run(resolved(model=model, training=settings), seed)
+        assert outcome.metrics["accuracy"] > 0.95

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from ablate.errors import Invalid
+from ablate.records.record import Record
+from ablate.registry import CATALOGUE
+from ablate.study.schema import config_model
+from ablate.tasks.digits import Digits
+from ablate.training.workload import SequenceWorkload
+from ablate.workload import Trial
+
+
+def quiet(step, metrics) -> bool:
+    return False
+
+
+def run(config, seed=0, stream="") -> Record:
+    return SequenceWorkload().train(Trial("id", config, seed, stream), quiet)
+
+
+def comparable(record: Record) -> tuple:
+    """All of a record that may not differ between repeats, as bytes where it is numbers."""
+    metrics = {name: value for name, value in record.metrics.items() if not name.endswith("_seconds")}
+    curves = {name: (c.steps.tobytes(), c.values.tobytes()) for name, c in record.curves.items()}
+    arrays = {name: array.tobytes() for name, array in record.arrays.items()}
+    return record.status, record.reason, metrics, curves, arrays, record.data
+
+
+CONFIGS = {
+    "dropout": {"model": {"dropout": {"attention_weights": 0.1, "residual": 0.2}}},
+    "batch norm": {"model": {"norm": "batch"}, "training": {"optimizer": "sgd"}},
+    "digits": {"task": {"name": "digits", "representation": "patches", "patch_size": 4}},
+}
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_a_repeat_is_bitwise_equal_whatever_ran_before(resolved, case):
+    config = resolved(**CONFIGS[case])
+    first = comparable(run(config, seed=2))
+    run(resolved(model={"d_model": 16}), seed=5)
+    torch.rand(3)
+    assert comparable(run(config, seed=2)) == first
+    assert comparable(run(config, seed=3)) != first
+
+
+def test_a_trial_leaves_global_state_alone(resolved):
+    torch.set_num_threads(2)
+    states = torch.get_rng_state(), np.random.get_state()[1].copy()
+    try:
+        run(resolved(model={"dropout": {"residual": 0.2}}))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert torch.equal(torch.get_rng_state(), states[0])
+    assert np.array_equal(np.random.get_state()[1], states[1])
+
+
+def test_a_trial_does_not_depend_on_the_global_generator(resolved):
+    torch.manual_seed(1)
+    first = comparable(run(resolved()))
+    torch.manual_seed(2)
+    assert comparable(run(resolved())) == first
+
+
+def test_a_placebo_differs_in_initial_values_and_dropout_only(resolved):
+    baseline, placebo = run(resolved()), run(resolved(), stream="placebo")
+    assert baseline.data == placebo.data
+    assert baseline.arrays["train_loss"][0] != placebo.arrays["train_loss"][0]
+
+
+def test_the_record_says_what_was_run(resolved):
+    config = resolved("digits")
+    record = SequenceWorkload().train(Trial("abc", config, 7, "placebo"), quiet)
+    assert (record.id, record.seed, record.stream) == ("abc", 7, "placebo")
+    assert record.config == config
+    assert (record.status, record.reason, record.error) == ("completed", "", "")
+    assert record.data == Digits(Digits.Config()).digests(7)
+
+
+def test_an_error_is_passed_on(resolved):
+    def fail(step, metrics):
+        raise ConnectionError("the pipe is closed")
+
+    with pytest.raises(ConnectionError, match="the pipe is closed"):
+        SequenceWorkload().train(Trial("id", resolved(), 0), fail)
+
+
+def test_the_schema_fills_in_defaults_and_needs_a_task():
+    model = config_model(SequenceWorkload())
+    config = model.model_validate({"task": "recall"}).model_dump()
+    assert config["model"]["mixer"]["score"] == {"name": "scaled_dot"}
+    assert config["training"]["optimizer"]["name"] == "adamw"
+    assert model.model_validate(config).model_dump() == config
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate({"training": {"optimizer": {"name": "sgd", "beta1": 0.5}}})
+    assert {error["loc"] for error in caught.value.errors()} == {("task",), ("training", "optimizer", "beta1")}
+
+
+def test_every_registered_task_optimizer_and_schedule_trains(resolved):
+    settings = [("task", name) for name in CATALOGUE.names("task")]
+    settings += [(slot, name) for slot in ("optimizer", "schedule") for name in CATALOGUE.names(slot)]
+    for slot, name in settings:
+        if slot == "task":
+            config = resolved(name, training={"steps": 2})
+        else:
+            config = resolved(training={"steps": 2, slot: name})
+        SequenceWorkload().check(config)
+        assert run(config).status == "completed", (slot, name)
+
+
+def test_a_description_is_known_without_training(resolved):
+    config = resolved({"name": "digits", "split": "fixed"})
+    description = SequenceWorkload().describe(config)
+    assert list(description.metrics) == ["accuracy", "loss"]
+    assert description.data_fixed
+    assert description.flops > 0
+    # D = 8: embedding 8·8 + 8, output 8·10 + 10, positions 8·8.
+    by_part = description.parameters_by_part
+    assert (by_part["embedding"], by_part["output"], by_part["position"]) == (72, 90, 64)
+    assert description.parameters == sum(by_part.values())
+
+
+def test_all_problems_of_a_config_are_found_at_once(resolved):
+    config = resolved(
+        model={"d_model": 9},
+        training={"warmup_steps": 13, "optimizer": {"name": "sgd", "nesterov": True}, "device": "cpu"},
+    )
+    with pytest.raises(Invalid) as caught:
+        SequenceWorkload().check(config)
+    assert {".".join(map(str, p.path)) for p in caught.value.problems} >= {"training.warmup_steps"}
+    assert any(p.path[:2] == ("model", "mixer") for p in caught.value.problems)
+    assert "training.warmup_steps: must not be more than steps = 12; given 13; allowed: 0 to 12" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "path"),
+    [
+        ({"task": {"name": "recall", "seq_len": 4}}, "task.seq_len"),
+        ({"model": {"mixer": {"num_heads": 3}}}, "model.mixer.num_heads"),
+        ({"training": {"optimizer": {"name": "sgd", "nesterov": True}}}, "training.optimizer.momentum"),
+    ],
+)
+def test_a_problem_has_its_path_from_the_root(resolved, settings, path):
+    with pytest.raises(Invalid) as caught:
+        SequenceWorkload().check(resolved(**settings))
+    assert [".".join(map(str, p.path)) for p in caught.value.problems] == [path]
+
+
+def test_a_topology_that_the_task_does_not_support_is_refused(resolved, monkeypatch):
+    config = resolved(model={"topology": "decoder"})
+    SequenceWorkload().check(config)
+
+    class ForEncoders(CATALOGUE.get("task", "recall")):
+        def __init__(self, config):
+            super().__init__(config)
+            self.topologies = ("encoder",)
+
+    monkeypatch.setattr(CATALOGUE.get("task", "recall").Config, "part", ForEncoders)
+    with pytest.raises(Invalid) as caught:
+        SequenceWorkload().check(config)
+    assert str(caught.value) == (
+        "model.topology: must be one that task recall supports; given 'decoder'; allowed: encoder"
+    )
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_a_gpu_that_is_not_there_is_refused(resolved):
+    with pytest.raises(Invalid) as caught:
+        SequenceWorkload().check(resolved(training={"device": "cuda"}))
+    assert str(caught.value) == (
+        "training.device: needs a GPU that torch can use; there is none here; given 'cuda'; allowed: auto, cpu"
+    )
+
+
+def test_the_identity_names_what_else_a_result_depends_on(resolved):
+    workload = SequenceWorkload()
+    identity = workload.identity(resolved(training={"device": "cpu"}))
+    assert identity == {"torch": torch.__version__, "device": "cpu", "dtype": "float32"}
+    assert type(identity["torch"]) is str
+    assert workload.irrelevant() == ("training.device",)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_repeat_on_a_gpu_is_bitwise_equal(resolved):
+    config = resolved(model={"dropout": {"attention_weights": 0.1}}, training={"device": "cuda", "steps": 120})
+    assert comparable(run(config)) == comparable(run(config))
