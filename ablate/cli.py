@@ -11,9 +11,14 @@ from typing import Any
 import click
 
 RESULTS = click.option(
-    "--results", type=click.Path(path_type=Path, file_okay=False), default=Path("results"), help="Results folder."
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    help="Results folder.",
 )
-SETS = click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change a setting; may be repeated.")
+SETS = click.option(
+    "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change a setting; may be repeated."
+)
 SEEDS = click.option("--seeds", type=click.IntRange(1), help="Number of seeds, instead of the study's.")
 STUDY = click.argument("study", type=click.Path(path_type=Path))
 
@@ -47,7 +52,9 @@ def main() -> None:
 
 @main.command()
 @STUDY
-@click.option("--jobs", type=click.IntRange(0), help="Worker processes (default: one a core or GPU); 0: none.")
+@click.option(
+    "--jobs", type=click.IntRange(0), help="Worker processes (default: one a core or GPU); 0: none."
+)
 @SEEDS
 @SETS
 @click.option("--only", multiple=True, metavar="VARIANT", help="Train only this variant; may be repeated.")
@@ -70,7 +77,9 @@ def run(study: Path, gate: bool, **options: Any) -> int:
     from ablate.study.declared import read_claims
 
     outcome = execute(study, Options(**options), Console(soft_wrap=False))
-    refuted = [row["claim"] for row in read_claims(outcome.folder / "claims.csv") if row["verdict"] == "refuted"]
+    refuted = [
+        row["claim"] for row in read_claims(outcome.folder / "claims.csv") if row["verdict"] == "refuted"
+    ]
     for claim in refuted if gate else []:
         click.echo(f"refuted: {claim}", err=True)
     return 1 if outcome.failed or (gate and refuted) else 0
@@ -112,7 +121,9 @@ def report(study: Path, results: Path) -> int:
 
 @main.command()
 @RESULTS
-@click.option("--port", type=click.IntRange(1, 65535), default=5000, show_default=True, help="Port on loopback.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=5000, show_default=True, help="Port on loopback."
+)
 @guarded
 def ui(results: Path, port: int) -> int:
     """Bring MLflow up to date with the results folder, and open its UI on loopback."""

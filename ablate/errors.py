@@ -51,7 +51,9 @@ class Problem:
 class Invalid(AblateError):
     """One or several problems, found below some path; raised by parts with a path relative to themselves."""
 
-    def __init__(self, field: str, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = "") -> None:
+    def __init__(
+        self, field: str, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""
+    ) -> None:
         path: tuple[str | int, ...] = tuple(field.split(".")) if field else ()
         self.problems: list[Problem] = [Problem(rule, path, given, allowed, hint)]
         super().__init__(field, rule)
@@ -138,9 +140,9 @@ def nearest(name: object, names: Iterable[str]) -> str:
 
 def listed(names: Iterable[object], limit: int = 12) -> str:
     """`a, b, c` of at most `limit` names."""
-    names = [str(name) for name in names]
-    more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+    texts = [str(name) for name in names]
+    more = len(texts) - limit
+    return ", ".join(texts[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def shown(value: Any, limit: int = 80) -> str:

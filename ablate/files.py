@@ -30,7 +30,9 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror or error}; free space or choose --results") from error
+        raise StoreError(
+            f"{path}: cannot be written: {error.strerror or error}; free space or choose --results"
+        ) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)

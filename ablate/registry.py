@@ -95,12 +95,17 @@ class Catalogue:
         def decorate(part: Class) -> Class:
             known = self._parts.setdefault(slot, {}).get(name)
             # A plugin that is loaded a second time replaces itself.
-            if known is not None and (known.__module__, known.__qualname__) != (part.__module__, part.__qualname__):
+            if known is not None and (known.__module__, known.__qualname__) != (
+                part.__module__,
+                part.__qualname__,
+            ):
                 where = f"{known.__module__}.{known.__qualname__}"
                 raise AblateError(f"{slot} {name!r} is already registered by {where}; choose another name")
-            config = part.__dict__.get("Config")
+            config: Any = part.__dict__.get("Config")
             if config is None:
-                config = type("Config", (PartConfig,), {"__module__": part.__module__, "__doc__": part.__doc__})
+                # Of its own even where the parameters are inherited: a config knows its one part.
+                base = getattr(part, "Config", PartConfig)
+                config = type("Config", (base,), {"__module__": part.__module__, "__doc__": part.__doc__})
                 part.Config = config  # type: ignore[attr-defined]
             config.part = part
             part.slot, part.name = slot, name  # type: ignore[attr-defined]
@@ -194,7 +199,9 @@ class Slot:
     def _context(self, name: object) -> dict[str, Any]:
         return {"slot": self.slot, "name": name, "names": CATALOGUE.names(self.slot)}
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         def validate(value: Any, info: core_schema.ValidationInfo) -> PartConfig:
             config, params = self.config(value)
             return config.model_validate(params, context=info.context)

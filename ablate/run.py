@@ -110,7 +110,9 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Plans, trains what is missing, compares and reports; prints as it goes."""
     cached = unchanged(path, options)
     if cached is not None:
-        console.print(f"Nothing to train: {cached} is up to date with the study, the sources and the records.")
+        console.print(
+            f"Nothing to train: {cached} is up to date with the study, the sources and the records."
+        )
         print_results(cached, options, console)
         return Outcome(cached)
     from ablate.records.store import Store
@@ -192,7 +194,10 @@ class _Run:
         claims = declare(self.folder / "claims.csv", self.experiment.claims, known)
         self._write_resolved()
         tracker = Tracker(
-            self.study.name, self.store.root, self.options.tracking_uri, lambda message: _warn(self.console, message)
+            self.study.name,
+            self.store.root,
+            self.options.tracking_uri,
+            lambda message: _warn(self.console, message),
         )
         tracker.start()
         try:
@@ -251,11 +256,15 @@ class _Run:
         kept = f", {cached} already in the store" if cached else ""
         where = f"{jobs} worker{'s' if jobs != 1 else ''}" if jobs else "this process"
         if todo:
-            self.console.print(f"{self.study.name}: {len(todo)} trials to train on {where}{kept}.", highlight=False)
+            self.console.print(
+                f"{self.study.name}: {len(todo)} trials to train on {where}{kept}.", highlight=False
+            )
         else:
             self.console.print(f"{self.study.name}: all {cached} trials are in the store.", highlight=False)
         names = {trial_id: cell.name for trial_id, cell in self.by_id.items()}
-        metric = self.study.metric.name or next(iter(self.experiment.describe(self.experiment.variants[0])[0].metrics))
+        metric = self.study.metric.name or next(
+            iter(self.experiment.describe(self.experiment.variants[0])[0].metrics)
+        )
         with Display(self.console, len(todo), names, jobs, metric) as display:
 
             def listen(event: Event) -> None:
@@ -264,7 +273,15 @@ class _Run:
                     tracker.add(self._tracked(event.record))
                 display(event)
 
-            drive(plan, finished, engine, self.store, surroundings, listen=listen, fail_fast=self.options.fail_fast)
+            drive(
+                plan,
+                finished,
+                engine,
+                self.store,
+                surroundings,
+                listen=listen,
+                fail_fast=self.options.fail_fast,
+            )
         return display.done
 
     def _devices(self) -> int:
@@ -301,7 +318,9 @@ class _Run:
         from ablate.records.mlflow_tracker import TrackedRun
 
         cell = self.by_id[record.id]
-        labels = {path: self.experiment.design.labels(path)[cell.variant] for path in self.experiment.design.paths}
+        labels = {
+            path: self.experiment.design.labels(path)[cell.variant] for path in self.experiment.design.paths
+        }
         return TrackedRun(cell.variant, cell.task, cell.seed, labels, record)
 
     def _write_resolved(self) -> None:
@@ -338,11 +357,15 @@ def gather(facts: Any, cells: Sequence[Cell], records: dict[str, Record]) -> Evi
             pd.DataFrame({"id": record.id, "step": curve.steps, "metric": name, "value": curve.values})
             for name, curve in record.curves.items()
         ]
-    trials = pd.DataFrame(rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"])
+    trials = pd.DataFrame(
+        rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
+    )
     for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
         if column not in trials:
             trials[column] = np.nan
-    empty = pd.DataFrame({"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []})
+    empty = pd.DataFrame(
+        {"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []}
+    )
     curve_frame = pd.concat(curves, ignore_index=True) if curves else empty
     return Evidence(facts, trials, curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True))
 
@@ -378,14 +401,18 @@ def _chosen(cells: list[Cell], options: Options) -> list[Cell]:
     """The trials to train: all, or those of `--only` (with the baseline) and `--seed`."""
     names = list(dict.fromkeys(cell.variant for cell in cells))
     problems = [
-        Problem("names no variant", given=name, allowed=listed(names), hint=nearest(name, names), source="--only")
+        Problem(
+            "names no variant", given=name, allowed=listed(names), hint=nearest(name, names), source="--only"
+        )
         for name in options.only
         if name not in names
     ]
     seeds = {cell.seed for cell in cells}
     if options.seed is not None and options.seed not in seeds:
         allowed = f"0 to {max(seeds)}"
-        problems.append(Problem("is not a seed of the study", given=options.seed, allowed=allowed, source="--seed"))
+        problems.append(
+            Problem("is not a seed of the study", given=options.seed, allowed=allowed, source="--seed")
+        )
     if problems:
         raise StudyError(problems)
     wanted = {BASELINE, *options.only} if options.only else set(names)

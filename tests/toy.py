@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from ablate.errors import Invalid
 from ablate.records.record import Curve, Record
 from ablate.registry import Section, register
-from ablate.errors import Invalid
 from ablate.streams import numpy_stream
 from ablate.workload import Description, Metric
 
@@ -51,7 +51,9 @@ class Toy:
 
     def describe(self, config: Any) -> Description:
         accuracy = Metric("max", resolution=0.001, floor=0.0, ceiling=None, solved=0.5)
-        return Description({"accuracy": accuracy, "loss": Metric("min")}, {"all": config["model"]["width"]}, 100)
+        return Description(
+            {"accuracy": accuracy, "loss": Metric("min")}, {"all": config["model"]["width"]}, 100
+        )
 
     def fingerprint(self, config: Any) -> str:
         return str({key: value for key, value in config["model"].items() if key != "inert"})
@@ -93,6 +95,11 @@ class Toy:
         if status != "completed":
             metrics = dict.fromkeys(metrics)
         steps = np.arange(1, training["steps"] + 1)
-        curves = {"validation_accuracy": Curve(steps, 0.8 + 0.01 * steps + draws), "train_loss": Curve(steps, draws)}
+        curves = {
+            "validation_accuracy": Curve(steps, 0.8 + 0.01 * steps + draws),
+            "train_loss": Curve(steps, draws),
+        }
         sys.stderr.write("done\n")
-        return Record(trial.id, trial.config, trial.seed, status, trial.stream, metrics, curves, reason=reason)
+        return Record(
+            trial.id, trial.config, trial.seed, status, trial.stream, metrics, curves, reason=reason
+        )

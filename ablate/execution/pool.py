@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Protocol
 
@@ -48,7 +49,10 @@ class InProcess:
         """One trial after the other; progress is not told while a trial runs."""
         for trial in trials:
             yield Started(trial.id)
-            yield Finished(run_trial(self.workload, trial, lambda step, metrics, t=trial.id: t in self._stopped))  # type: ignore[misc]
+            yield Finished(run_trial(self.workload, trial, partial(self._is_stopped, trial.id)))
+
+    def _is_stopped(self, trial_id: str, step: int, metrics: Mapping[str, float]) -> bool:
+        return trial_id in self._stopped
 
     def stop(self, trial_id: str) -> None:
         """Heard by a trial when it next reports progress."""
@@ -63,7 +67,7 @@ class _Worker:
 
     def __init__(self, reference: WorkloadRef, device: int | None) -> None:
         ours, theirs = socket.socketpair()
-        self.output = tempfile.TemporaryFile()
+        self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
         environment = os.environ | _ONE_THREAD
         if device is not None:
             environment["CUDA_VISIBLE_DEVICES"] = str(device)
@@ -174,7 +178,9 @@ class LocalPool:
         assert trial is not None
         reason = f"time limit of {trial.time_limit:g} s exceeded"
         output = self._replace(worker)
-        yield Finished(failed(trial, reason, output or reason, output=output, attempts=self._attempts[trial.id]))
+        yield Finished(
+            failed(trial, reason, output or reason, output=output, attempts=self._attempts[trial.id])
+        )
 
     def _replace(self, worker: _Worker) -> str:
         """A new worker for a lost one; what the lost one printed."""

@@ -17,7 +17,9 @@ from ablate.records.record import Record
 class Display:
     """Counts trials done, running and failed, and says how long the rest will take."""
 
-    def __init__(self, console: Console, total: int, names: Mapping[str, str], jobs: int, metric: str) -> None:
+    def __init__(
+        self, console: Console, total: int, names: Mapping[str, str], jobs: int, metric: str
+    ) -> None:
         self.console = console
         self.total = total
         self.names = names
@@ -32,13 +34,19 @@ class Display:
 
     def __enter__(self) -> Display:
         if self.console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[state]}"))
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=None),
+                TextColumn("{task.fields[state]}"),
+            )
             self._bar = Progress(*columns, console=self.console, transient=True)
             self._bar.start()
             self._task = self._bar.add_task("training", total=self.total, state=self._state())
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bar is not None:
             self._bar.stop()
 

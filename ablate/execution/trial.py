@@ -45,7 +45,9 @@ def run_trial(workload: Workload, trial: Trial, emit: Emit, output: Callable[[],
 def failed(trial: Trial, reason: str, error: str = "", **more: Any) -> Record:
     """The record of a trial that did not come to an outcome."""
     status: Status = "failed"
-    return Record(trial.id, trial.config, trial.seed, status, trial.stream, reason=reason, error=error, **more)
+    return Record(
+        trial.id, trial.config, trial.seed, status, trial.stream, reason=reason, error=error, **more
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -114,7 +114,8 @@ class Facts:
         """The inverse of `to_dict`."""
         fields = dict(data)
         fields["tasks"] = [
-            TaskFacts(t["name"], {name: MetricFacts(**m) for name, m in t["metrics"].items()}) for t in data["tasks"]
+            TaskFacts(t["name"], {name: MetricFacts(**m) for name, m in t["metrics"].items()})
+            for t in data["tasks"]
         ]
         fields["variants"] = [VariantFacts(**v) for v in data["variants"]]
         fields["claims"] = [ClaimFacts(**c) for c in data["claims"]]
@@ -145,6 +146,10 @@ class Evidence:
         import pandas as pd
 
         if not (folder / "trials.parquet").is_file():
-            raise AblateError(f"{folder}: has no trials.parquet; run the study first, or name a folder of results/")
+            raise AblateError(
+                f"{folder}: has no trials.parquet; run the study first, or name a folder of results/"
+            )
         trials = pd.read_parquet(folder / "trials.parquet")
-        return cls(Facts.from_dict(trials.attrs["ablate"]), trials, pd.read_parquet(folder / "curves.parquet"))
+        return cls(
+            Facts.from_dict(trials.attrs["ablate"]), trials, pd.read_parquet(folder / "curves.parquet")
+        )

@@ -68,6 +68,8 @@ def ensure_database(path: Path, *, repair: bool) -> str:
     it is now. Raises `StoreError` when the folder cannot be written or the file is no database of MLflow's.
     """
     path = path.resolve()
+    if set("?%") & set(str(path)):
+        raise StoreError(f"{path}: MLflow cannot keep its database below a name with '?' or '%'; choose another --results")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(f".{path.name}.lock")):

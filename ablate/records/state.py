@@ -15,7 +15,15 @@ from typing import Any
 from ablate.files import write_text
 from ablate.records.store import Store
 
-OUTPUTS = ("study.yaml", "trials.parquet", "curves.parquet", "comparisons.csv", "claims.csv", "report.html", "report.md")
+OUTPUTS = (
+    "study.yaml",
+    "trials.parquet",
+    "curves.parquet",
+    "comparisons.csv",
+    "claims.csv",
+    "report.html",
+    "report.md",
+)
 _PACKAGES = ("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "seaborn", "mlflow")
 
 

@@ -48,7 +48,9 @@ class Store:
             return None
         except (CorruptRecordError, ValueError, KeyError, TypeError) as error:
             aside = _set_aside(path)
-            self.warn(f"{path} is corrupt ({error}); set aside as {aside.name}, the trial will be trained again")
+            self.warn(
+                f"{path} is corrupt ({error}); set aside as {aside.name}, the trial will be trained again"
+            )
             return None
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
@@ -59,7 +61,7 @@ class Store:
         for name, curve in record.curves.items():
             arrays[f"steps/{name}"], arrays[f"values/{name}"] = curve.steps, curve.values
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
         content = buffer.getvalue()
         path = self.trials / f"{record.id}.json"
         with replacing(path.with_suffix(".npz")) as temporary:
@@ -86,7 +88,8 @@ def _encode(record: Record, arrays: bytes) -> str:
         if item.name not in ("curves", "arrays"):
             data[item.name] = getattr(record, item.name)
     data["metrics"] = {
-        name: None if value is None or not math.isfinite(value) else value for name, value in record.metrics.items()
+        name: None if value is None or not math.isfinite(value) else value
+        for name, value in record.metrics.items()
     }
     data["arrays_digest"] = _digest(arrays)
     return json.dumps(data, indent=1, allow_nan=False) + "\n"

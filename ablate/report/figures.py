@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from ablate.analysis import wording
 from ablate.records.evidence import BASELINE, MetricFacts
 from ablate.report import layout, style
 from ablate.report.figure_data import Entry
@@ -27,6 +28,7 @@ STACKED = (NARROW + WIDE) / 2
 "Inches of width below which a figure is stacked."
 LABEL_WIDTH = 1.75
 NUMBER_WIDTH = 1.5
+KEY_LINE = 0.19
 
 
 def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float = WIDE) -> Figure:
@@ -39,9 +41,8 @@ def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float =
     lines, height = layout.rows(
         entries, width if stacked else LABEL_WIDTH, row_height=0.17 if stacked else 0.23, above=stacked
     )
-    handles = _forest_key(data, margin)
-    columns = 2 if stacked else 4
-    key = 0.19 * -(-len(handles) // columns) + 0.12
+    keys = _forest_keys(data, margin, across=3 if stacked else 6)
+    key = _key_height(keys)
     bottom = 0.52
     fig = layout.figure(width, bottom + height + key)
     margins = (-margin, margin) if margin else (0.0, 0.0)
@@ -69,7 +70,7 @@ def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float =
                 size=style.TEXT_SIZE - 0.8,
             )
     _x_label(fig, f"difference in {metric}, right is better", left, room, len(views))
-    _legend(fig, handles, columns)
+    _write_keys(fig, keys)
     return fig
 
 
@@ -107,7 +108,7 @@ def _x_label(fig: Figure, label: str, left: float, room: float, views: int) -> N
     gap = 0.22
     share = (room - gap * (views - 1)) / views
     for i in range(views):
-        content = label if i == 0 and views == 1 else ("all" if i == 0 else "closer")
+        content = label if i == 0 and views == 1 else ("full range" if i == 0 else "closer")
         layout.write(fig, left + i * (share + gap) + share / 2, 0.25, content, ha="center")
     if views > 1:
         layout.write(fig, left + room / 2, 0.08, label, ha="center")
@@ -151,36 +152,52 @@ def _marker(mark: style.Mark) -> dict[str, Any]:
     }
 
 
-def _forest_key(data: pd.DataFrame, margin: float | None) -> list[Line2D | Patch]:
+Handle = Line2D | Patch
+
+
+def _forest_keys(data: pd.DataFrame, margin: float | None, across: int) -> list[list[Handle]]:
+    """The lines of the key, at most `across` handles each: verdicts first, then intervals and bands."""
     present = set(data["verdict"])
-    handles: list[Line2D | Patch] = [
+    verdicts: list[Handle] = [
         Line2D([], [], label=name, **_marker(mark))
         for name, mark in style.VERDICTS.items()
         if name in present
     ]
-    handles.append(Line2D([], [], color=colour("soft"), lw=2.4, solid_capstyle="butt", label="95 % interval"))
-    handles.append(Line2D([], [], color=colour("soft"), lw=0.8, label="Bonferroni"))
+    rest: list[Handle] = [
+        Line2D([], [], color=colour("soft"), lw=2.4, solid_capstyle="butt", label="95 % interval"),
+        Line2D([], [], color=colour("soft"), lw=0.8, label="Bonferroni"),
+    ]
     if margin:
-        handles.append(Patch(color=colour("band"), lw=0, label=f"margin ±{margin:g}"))
+        rest.append(Patch(color=colour("band"), lw=0, label=f"margin ±{wording.exact(margin)}"))
     if data["placebo"].any():
-        handles.append(Line2D([], [], color=colour("soft"), lw=0.9, ls=(0, (1, 1.6)), label="placebo, 95 %"))
-    return handles
+        rest.append(Line2D([], [], color=colour("soft"), lw=0.9, ls=(0, (1, 1.6)), label="placebo, 95 %"))
+    return [*_lines(verdicts, across), *_lines(rest, min(across, 4) if across > 3 else 2)]
 
 
-def _legend(fig: Figure, handles: Sequence[Line2D | Patch], columns: int) -> None:
-    fig.legend(
-        handles=list(handles),
-        loc="upper left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncol=columns,
-        frameon=False,
-        borderaxespad=0.1,
-        borderpad=0.2,
-        handlelength=1.7,
-        columnspacing=1.4,
-        handletextpad=0.6,
-        labelspacing=0.35,
-    )
+def _lines(handles: list[Handle], across: int) -> list[list[Handle]]:
+    return [handles[i : i + across] for i in range(0, len(handles), across)]
+
+
+def _key_height(keys: Sequence[Sequence[Handle]]) -> float:
+    return KEY_LINE * len(keys) + 0.1
+
+
+def _write_keys(fig: Figure, keys: Sequence[Sequence[Handle]]) -> None:
+    """Writes the lines of a key at the top of a figure."""
+    for i, handles in enumerate(keys):
+        legend = fig.legend(
+            handles=list(handles),
+            loc="upper left",
+            bbox_to_anchor=(0.0, 1.0 - i * KEY_LINE / fig.get_size_inches()[1]),
+            ncol=len(handles),
+            frameon=False,
+            borderaxespad=0.1,
+            borderpad=0.2,
+            handlelength=1.7,
+            columnspacing=1.4,
+            handletextpad=0.6,
+        )
+        fig.add_artist(legend)
 
 
 def seeds(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WIDE) -> Figure:
@@ -224,11 +241,13 @@ def seeds(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WI
             at = line.top + style.LINE_HEIGHT / 2 if stacked else line.centre
             layout.write(fig, width - 0.05, bottom + height - at, words, ha="right", color=colour("purple"))
     _x_label(fig, metric, left, room, len(views))
-    handles = [_dot("soft", False, "baseline")] + ([] if only else [_dot("blue", True, "variant")])
+    handles: list[Handle] = [_dot("soft", False, "baseline")] + (
+        [] if only else [_dot("blue", True, "variant")]
+    )
     handles.append(
         Line2D([], [], color=colour("ink"), lw=1.6, marker="|", ls="", ms=8, mew=1.6, label="mean")
     )
-    _legend(fig, handles, 3)
+    _write_keys(fig, [handles])
     return fig
 
 
@@ -267,17 +286,20 @@ def _pairs(ax: Axes, rows: pd.DataFrame, y: float, limits: Limits, only: bool) -
 
 def _references(ax: Axes, known: MetricFacts, limits: Limits, *, vertical: bool) -> None:
     """Thin lines, named on the spot, at guessing and at solved."""
-    for value, name in ((known.floor, "guessing"), (known.solved, "solved")):
+    up = known.direction == "max"
+    for value, name, above in ((known.floor, "guessing", up), (known.solved, "solved", not up)):
         if value is None or not limits[0] <= value <= limits[1]:
             continue
-        shade, size = colour("soft"), style.TEXT_SIZE - 1.5
-        look: dict[str, Any] = {"textcoords": "offset points", "color": shade, "size": size, "va": "bottom"}
+        shade = colour("soft")
+        look: dict[str, Any] = {"textcoords": "offset points", "color": shade, "size": style.TEXT_SIZE - 1.5}
         if vertical:
             ax.axvline(value, color=shade, lw=0.7, ls=(0, (1, 1.6)), zorder=0)
-            ax.annotate(name, (value, 1), (0, 1), xycoords=("data", "axes fraction"), ha="center", **look)
+            look |= {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
+            ax.annotate(name, (value, 1), (0, 1), **look)
         else:
             ax.axhline(value, color=shade, lw=0.7, ls=(0, (1, 1.6)), zorder=0)
-            ax.annotate(name, (0, value), (2, 1), xycoords=("axes fraction", "data"), **look)
+            look |= {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom" if above else "top"}
+            ax.annotate(name, (1, value), (-2, 1 if above else -2), **look)
 
 
 def curves(
@@ -295,7 +317,7 @@ def curves(
     """
     across = 1 if width < STACKED or len(panels) == 1 else 2
     down = -(-len(panels) // across)
-    panel_height, head, foot, left, right = 1.7, 0.3, 0.3, 0.55, 1.05
+    panel_height, head, foot, left, right = 1.45, 0.3, 0.3, 0.55, 1.2
     fig = layout.figure(width, down * (panel_height + head + foot) + 0.12)
     share = width / across
     limits, log = _curve_limits(data, broken)
@@ -307,7 +329,7 @@ def curves(
         if log:
             ax.set_yscale("log")
         ax.set_ylim(limits)
-        ax.set_xlim(min(steps, default=0), max(steps, default=1))
+        ax.set_xlim(0, max(steps, default=1))
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if known:
             _references(ax, known, limits, vertical=False)
@@ -375,7 +397,7 @@ def _panel(
     places = layout.apart(at, 0.125, bottom + 0.04, bottom + height - 0.04)
     w, h = fig.get_size_inches()
     for (_, label, name), y, from_y in zip(ends, places, at, strict=True):
-        shown = layout.fitted(label, 14, 1)[0]
+        shown = layout.fitted(label, 17, 1)[0]
         line = Line2D(
             [(right + 0.02) / w, (right + 0.1) / w], [from_y / h, y / h], lw=0.5, color=colour(name)
         )

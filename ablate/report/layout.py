@@ -27,6 +27,8 @@ class Line:
     "Inches below the top of the rows."
     centre: float
     "Where its data stand, inches below the top of the rows."
+    indented: bool = False
+    "Below the heading of its group."
 
 
 def figure(width: float, height: float) -> Figure:
@@ -80,11 +82,11 @@ def rows(
         label = fitted(entry.variant if alone else entry.label, characters(label_width) - 2 * (not alone), 3)
         height = style.LINE_HEIGHT * len(label)
         if above:
-            lines.append(Line(label, index, top, top + height + row_height / 2))
+            lines.append(Line(label, index, top, top + height + row_height / 2, not alone))
             top += height + row_height + 0.04
         else:
             height = max(height + 0.06, row_height)
-            lines.append(Line(label, index, top, top + height / 2))
+            lines.append(Line(label, index, top, top + height / 2, not alone))
             top += height
     return lines, top
 
@@ -104,7 +106,7 @@ def write_labels(fig: Figure, lines: Sequence[Line], top: float, *, above: bool)
     """The labels of `rows`; `top` is the top of the rows, in inches from the bottom of the figure."""
     for line in lines:
         heading = line.index is None
-        indent = 0.04 if heading else 0.16
+        indent = 0.16 if line.indented else 0.04
         beside = line.centre - style.LINE_HEIGHT * (len(line.text) - 1) / 2
         first = line.top + style.LINE_HEIGHT / 2 if above else beside
         for i, part in enumerate(line.text):

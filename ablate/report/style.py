@@ -142,13 +142,16 @@ def themed(svg: str, prefix: str) -> str:
     """An SVG of matplotlib as it stands inside a page.
 
     Its colours become the variables of `css_variables`, its identifiers begin with `prefix` (a page has
-    several figures), and the XML declaration, metadata and namespaces, which HTML has no use for, go.
+    several figures), and the XML declaration, comments, metadata and namespaces, which HTML has no use for, go.
     """
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
     svg = re.sub(r'\sid="', f"\\g<0>{prefix}-", svg)
     svg = re.sub(r'(href="#|url\(#)', f"\\g<1>{prefix}-", svg)
+    # A hundredth of a point is finer than any screen.
+    svg = re.sub(r'\s(d|x|y)="[^"]*"', lambda m: re.sub(r"(\.\d\d)\d+", r"\1", m[0]), svg)
+    svg = re.sub(r"\n\s*", "\n", svg)
     for name, shade in PALETTE.items():
         svg = svg.replace(f": {shade.light}", f": var(--{name})")
     return svg

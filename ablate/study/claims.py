@@ -25,7 +25,9 @@ GRAMMAR = (
 _PATTERNS = {
     "beats": re.compile(r"(?P<a>.+?) beats (?P<b>.+?) on (?P<metric>\S+)(?: by (?P<by>\S+))?"),
     "matches": re.compile(r"(?P<a>.+?) matches (?P<b>.+?) on (?P<metric>\S+) within (?P<by>\S+)"),
-    "does_not_lose": re.compile(r"(?P<a>.+?) does not lose to (?P<b>.+?) on (?P<metric>\S+) within (?P<by>\S+)"),
+    "does_not_lose": re.compile(
+        r"(?P<a>.+?) does not lose to (?P<b>.+?) on (?P<metric>\S+) within (?P<by>\S+)"
+    ),
 }
 
 
@@ -49,11 +51,10 @@ class Claim:
 def parse_claim(text: str, design: Design, metrics: Collection[str]) -> Claim:
     """Reads a claim about the variants of `design`; raises `Invalid`."""
     text = " ".join(text.split())
-    for kind, pattern in _PATTERNS.items():
-        if match := pattern.fullmatch(text):
-            break
-    else:
+    matches = [(kind, m) for kind, pattern in _PATTERNS.items() if (m := pattern.fullmatch(text))]
+    if not matches:
         raise Invalid("", "is not a claim", text, GRAMMAR)
+    kind, match = matches[0]
     metric = match["metric"]
     if metric not in metrics:
         raise Invalid("", f"names no metric: {metric!r}", text, listed(metrics), nearest(metric, metrics))
@@ -81,7 +82,8 @@ def _side(side: str, text: str, design: Design) -> list[str]:
     """The variants that one side of a claim stands for."""
     names = [v.name for v in design.variants]
     path, equals, level = side.partition("=")
-    if side in names and not (design.factorial and path in design.paths):
+    is_level = path in design.paths and level in design.labels(path).values()
+    if side in names and not (design.factorial and is_level):
         return [side]
     if not equals or path not in design.paths:
         known = names + [f"{p}={label}" for p in design.paths for label in set(design.labels(p).values())]

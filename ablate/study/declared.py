@@ -7,8 +7,8 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from ablate.errors import AblateError
 from ablate.clock import now
+from ablate.errors import AblateError
 from ablate.files import write_text
 from ablate.records.evidence import ClaimFacts
 from ablate.study.claims import Claim
@@ -56,5 +56,7 @@ def read_claims(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         if not {"hash", "declared", "exploratory"} <= set(reader.fieldnames or ()):
-            raise AblateError(f"{path}: is not a table of claims; restore it, or take it away to declare anew")
+            raise AblateError(
+                f"{path}: is not a table of claims; restore it, or take it away to declare anew"
+            )
         return list(reader)

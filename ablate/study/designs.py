@@ -167,7 +167,9 @@ def _patched(
         return None
 
 
-def report_at(problems: Iterable[Problem], patches: Mapping[str, Any], at: PathKey, document: Document) -> None:
+def report_at(
+    problems: Iterable[Problem], patches: Mapping[str, Any], at: PathKey, document: Document
+) -> None:
     """Reports problems of a patched config where the study file asks for the patch."""
     for problem in problems:
         place, rule = at, problem.rule
@@ -224,13 +226,16 @@ def _key(value: Any) -> str:
 
 def level_labels(values: Iterable[Any]) -> dict[str, str]:
     """Labels for the values at one path, by their JSON: the name, with the parameters that tell apart
-    values of one name (`low_rank(rank=8)`)."""
+    values of one name (`low_rank(rank=8)`).
+    """
     distinct = {_key(value): value for value in values}
     groups: dict[str, list[Any]] = {}
     for value in distinct.values():
         groups.setdefault(_short(value), []).append(value)
     return {
-        key: _short(value) + _parameters(value, groups[_short(value)]) if isinstance(value, Mapping) else _short(value)
+        key: _short(value) + _parameters(value, groups[_short(value)])
+        if isinstance(value, Mapping)
+        else _short(value)
         for key, value in distinct.items()
     }
 
@@ -260,7 +265,11 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             result |= _flat(item, f"{prefix}{key}.")
         else:
             result[prefix + key] = item
-    return {key: item for key, item in result.items() if not (key.endswith(".name") or item is None and key == "")}
+    return {
+        key: item
+        for key, item in result.items()
+        if not (key.endswith(".name") or (item is None and key == ""))
+    }
 
 
 def task_labels(tasks: list[Config]) -> list[str]:

@@ -136,6 +136,7 @@ class _Reader:
             items = [self.read(item, (*path, i)) for i, item in enumerate(node.value)]
             value: Any = [None if item is _FAULT else item for item in items]
         else:
+            assert isinstance(node, MappingNode)
             value = self.mapping(node, path)
         self.open.pop()
         return value
@@ -151,7 +152,9 @@ class _Reader:
             if key in result:
                 first = self.document.lines[(*path, key)]
                 # Not a fault of the value that is kept: what is wrong with that shall be said as well.
-                problem = Problem(f"duplicate key; it stands already in line {first}", (*path, key), line=line)
+                problem = Problem(
+                    f"duplicate key; it stands already in line {first}", (*path, key), line=line
+                )
                 self.document.problems.append(replace(problem, source=self.document.source))
                 continue
             self.document.lines[(*path, key)] = line

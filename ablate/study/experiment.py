@@ -102,7 +102,8 @@ class Experiment:
                     placebo=v.placebo,
                     parameters={t: d.parameters for t, d in zip(self.tasks, described[v.name], strict=True)},
                     parameters_by_part={
-                        t: dict(d.parameters_by_part) for t, d in zip(self.tasks, described[v.name], strict=True)
+                        t: dict(d.parameters_by_part)
+                        for t, d in zip(self.tasks, described[v.name], strict=True)
                     },
                     flops={t: d.flops for t, d in zip(self.tasks, described[v.name], strict=True)},
                 )
@@ -138,7 +139,9 @@ class _Ids:
             self.known[id(config)] = (self.workload.identity(config), source_digest(roots))
         identity, sources = self.known[id(config)]
         irrelevant = self.workload.irrelevant()
-        return trial_id(config, seed=seed, stream=stream, irrelevant=irrelevant, identity=identity, sources=sources)
+        return trial_id(
+            config, seed=seed, stream=stream, irrelevant=irrelevant, identity=identity, sources=sources
+        )
 
 
 def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> Experiment:
@@ -148,9 +151,9 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
     if study is None:
         refuse_if_faulty(document)
         raise AssertionError("a study that cannot be read has a problem")
-    if "task" in sections and bool(getattr(study, "task", None)) == bool(getattr(study, "tasks", [])):
-        if not document.is_faulty(("task",)) and not document.is_faulty(("tasks",)):
-            document.report(Problem("give either `task`, or `tasks` with several", ("task",)))
+    refused = document.is_faulty(("task",)) or document.is_faulty(("tasks",))
+    if "task" in sections and not refused and bool(study.given("task")) == bool(study.given("tasks")):
+        document.report(Problem("give either `task`, or `tasks` with several", ("task",)))
     resolver = _Resolver(config_model(workload))
     baseline = study.configs(sections)
     if any(config.get("task", {}) is None for config in baseline):
@@ -285,7 +288,11 @@ def _check_live(workload: Workload, design: Design, document: Document) -> None:
     """Every level under `model.`, alone, must change the parameters or the output of the baseline."""
     baseline = design.variants[0]
     models = [(level.at, level.configs) for f in design.factors if _is_model(f.path) for level in f.levels]
-    models += [(v.at, v.configs) for v in design.variants if v.at[:1] == ("variants",) and all(map(_is_model, v.patches))]
+    models += [
+        (v.at, v.configs)
+        for v in design.variants
+        if v.at[:1] == ("variants",) and all(map(_is_model, v.patches))
+    ]
     if not models:
         return
     reference = [workload.fingerprint(config) for config in baseline.configs]

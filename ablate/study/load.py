@@ -34,7 +34,9 @@ _RULES = {
 }
 
 
-def load(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> tuple[Document, StudyBase | None, Workload]:
+def load(
+    path: Path, sets: Sequence[str] = (), seeds: int | None = None
+) -> tuple[Document, StudyBase | None, Workload]:
     """The document with its problems, the study as far as it could be read, and its workload.
 
     `sets` are the `PATH=VALUE` of `--set`. The study is None when too little of it is left to go on.
@@ -115,32 +117,30 @@ def _validated(document: Document, model: type[StudyBase]) -> StudyBase | None:
             for problem in translated(error, model, data):
                 if not document.is_faulty(problem.path):
                     document.report(problem)
-            if not all([_repair(data, details["loc"]) for details in error.errors()]):
+            repaired = [_repair(data, details["loc"]) for details in error.errors()]
+            if not all(repaired):
                 return None
     return None
 
 
 def _repair(data: dict[str, Any], path: PathKey) -> bool:
-    """Takes the faulty node out; False when its absence is the fault, or nothing could be taken out."""
-    node: Any = data
-    parent: Any = None
-    for key in path:
-        if isinstance(node, dict) and key in node:
-            parent, last, node = node, key, node[key]
-        elif isinstance(node, list) and isinstance(key, int) and key < len(node):
-            parent, last, node = node, key, node[key]
-        else:
-            break
+    """Takes the faulty setting out; False when its absence is the fault."""
     if path == ("name",):
         data["name"] = "study"
         return True
-    if parent is None:
-        return False
-    if isinstance(parent, list):
-        # An index must keep its meaning for the problems that are still to be found.
-        return _repair(data, path[: path.index(last)]) if len(path) > 1 else False
-    del parent[last]
-    return True
+    nodes: list[Any] = [data]
+    for key in path:
+        node = nodes[-1]
+        inside = key in node if isinstance(node, dict) else isinstance(node, list) and key in range(len(node))
+        if not inside:
+            break
+        nodes.append(node[key])
+    # A list goes as a whole: an index must keep its meaning for the problems that are still to be found.
+    for depth in reversed(range(len(nodes) - 1)):
+        if isinstance(nodes[depth], dict):
+            del nodes[depth][path[depth]]
+            return True
+    return False
 
 
 def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -158,7 +158,11 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
         names = _fields_at(model, data, path[:-1])
         return Problem("unknown key", path, allowed=listed(names, 20), hint=nearest(path[-1], names))
     if kind in ("unknown_part", "part_without_name"):
-        rule = f"unknown {context['slot']}" if kind == "unknown_part" else f"needs the name of a {context['slot']}"
+        rule = (
+            f"unknown {context['slot']}"
+            if kind == "unknown_part"
+            else f"needs the name of a {context['slot']}"
+        )
         given = context["name"] if context["name"] is not None else given
         return Problem(rule, path, given, listed(context["names"], 40), nearest(given, context["names"]))
     if kind == "missing":
@@ -180,7 +184,8 @@ def _fields_at(model: type[BaseModel], data: Any, path: PathKey) -> list[str]:
     """The settings that the section or part at `path` has."""
     kinds: list[Any] = [model]
     for step in path:
-        data = data[step] if isinstance(data, (dict, list)) else None
+        node: Any = data
+        data = node[step] if isinstance(node, (dict, list)) else None
         if isinstance(step, str):
             fields = [kind.model_fields[step] for kind in kinds if step in kind.model_fields]
             kinds = [kind for f in fields for kind in _kinds([f.annotation, *f.metadata], data)]

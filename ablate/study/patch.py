@@ -13,7 +13,9 @@ from typing import Any
 from ablate.errors import Invalid, listed, nearest
 
 
-def apply_patches(config: Mapping[str, Any], patches: Mapping[str, Any], *, skip_removed: bool = False) -> dict[str, Any]:
+def apply_patches(
+    config: Mapping[str, Any], patches: Mapping[str, Any], *, skip_removed: bool = False
+) -> dict[str, Any]:
     """A copy of `config`, resolved or not, with the value at each dotted path changed.
 
     Outer paths come first. With `skip_removed`, a path that an outer patch removed is left out (a factorial
@@ -50,7 +52,9 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
             raise Invalid("", f"the path does not exist: {'.'.join(done)} has no settings of its own", path)
         if key not in node:
             where = ".".join(done) or "a study's config"
-            raise Invalid("", f"the path does not exist: {where} has no {key!r}", path, listed(node), nearest(key, node))
+            raise Invalid(
+                "", f"the path does not exist: {where} has no {key!r}", path, listed(node), nearest(key, node)
+            )
         node = node[key]
         done.append(key)
     return node
@@ -76,7 +80,12 @@ def merged(old: Any, new: Any) -> Any:
         new = given
     if not isinstance(new, Mapping):
         return copy.deepcopy(new)
-    return {**old, **{key: merged(old[key], value) if key in old else copy.deepcopy(value) for key, value in new.items()}}
+    return {
+        **old,
+        **{
+            key: merged(old[key], value) if key in old else copy.deepcopy(value) for key, value in new.items()
+        },
+    }
 
 
 def set_in_document(data: dict[str, Any], path: str, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, create_model
 from pydantic_core import PydanticCustomError
@@ -27,7 +27,9 @@ def _variant_name(name: str) -> str:
         raise PydanticCustomError(
             "name",
             "is not a name for a variant",
-            {"allowed": f"1 to 80 characters, no space, '/', '\\', '=' or ',', and not {BASELINE} or {PLACEBO}"},
+            {
+                "allowed": f"1 to 80 characters, no space, '/', '\\', '=' or ',', and not {BASELINE} or {PLACEBO}"
+            },
         )
     return name
 
@@ -83,6 +85,10 @@ class StudyBase(Section):
     notes: str = ""
     "Free text for the report."
 
+    def given(self, section: str) -> Any:
+        """A section of the workload, or None."""
+        return getattr(self, section, None)
+
     def configs(self, sections: list[str]) -> list[dict[str, Any]]:
         """The baseline's resolved config, one for each task."""
         data = self.model_dump()
@@ -98,11 +104,12 @@ def study_model(workload: Workload) -> type[StudyBase]:
     fields: dict[str, Any] = dict(workload.schema())
     if "task" in fields:
         kind, _ = fields["task"]
-        fields["task"] = (Optional[kind], None)
+        fields["task"] = (kind | None, None)
         fields["tasks"] = (list[kind], [])  # type: ignore[valid-type]
     return create_model("Study", __base__=StudyBase, **fields)
 
 
 def config_model(workload: Workload) -> type[Section]:
     """The schema of one trial's config: the workload's sections, one task."""
-    return create_model("Config", __base__=Section, **dict(workload.schema()))
+    fields: dict[str, Any] = dict(workload.schema())
+    return create_model("Config", __base__=Section, **fields)

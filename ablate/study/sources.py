@@ -146,5 +146,3 @@ def _assigned(statement: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
     return names or ["<effect>"]
-
-

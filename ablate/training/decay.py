@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 class WeightDecay:
-    """λ on the parameters `decayed`, of one kind; the other kind's method does nothing."""
+    """λ on the parameters `decayed` that have a gradient, of one kind; the other kind's method does nothing."""
 
     def __init__(self, kind: Literal["decoupled", "l2"], strength: float, decayed: Sequence[Tensor]) -> None:
         self.strength = strength
@@ -32,4 +32,5 @@ class WeightDecay:
     def shrink(self, lr: float) -> None:
         """Takes lr·λ·w from the weights; just before the optimiser's step, which does not see it."""
         for parameter in self._by_shrinking:
-            parameter.mul_(1 - lr * self.strength)
+            if parameter.grad is not None:
+                parameter.mul_(1 - lr * self.strength)

@@ -26,7 +26,7 @@ from ablate.training.schedules import learning_rates
 from ablate.workload import Emit
 
 STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
-"""Losses are read, and so checked, this many at a time: elsewhere than on CPU, reading waits for the device."""
+"""Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device."""
 
 
 @dataclass
@@ -105,7 +105,7 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
         point = history.evaluated(lr, validation)
         best.offer(done, validation, model)
         metrics |= {f"validation_{name}": value for name, value in validation.items()}
-        if reason := _not_finite(validation, f"validation, after step {done}"):
+        if reason := _not_finite(validation, "validation", done):
             return outcome("diverged", reason)
         if emit(done, point) and not last:
             return outcome("pruned", f"stopped after step {done} of {training.steps}")
@@ -114,7 +114,7 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
         return outcome("diverged", reason)
     test_split = task.split(seed, "test", device)
     test = evaluate(model, task, test_split)
-    if reason := _not_finite(test, "test"):
+    if reason := _not_finite(test, "test", training.steps):
         return outcome("diverged", reason)
     at_best = test
     if best.step != training.steps:
@@ -130,9 +130,10 @@ def _metric_names(task: Task) -> list[str]:
     return [form.format(name) for form in forms for name in task.metrics]
 
 
-def _not_finite(metrics: Mapping[str, float], where: str) -> str:
+def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
+    """Why such an evaluation means divergence, or nothing."""
     names = [name for name, value in metrics.items() if not math.isfinite(value)]
-    return f"diverged: {', '.join(names)} on {where} not finite" if names else ""
+    return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
 
 
 def _finite(metrics: Mapping[str, float | None]) -> dict[str, float | None]:

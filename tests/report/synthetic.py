@@ -54,7 +54,7 @@ def study(
 
     rng = np.random.default_rng(7)
     trials, curves = [], []
-    grid = np.arange(100, steps + 1, 50)
+    grid = np.arange(50, steps + 1, 50)
     fine = np.arange(10, steps + 1, 10)
     for task in tasks:
         blocks = rng.normal(0, 0.006, num_seeds)
@@ -74,9 +74,9 @@ def study(
                 trials.append(row | {"accuracy": last if done else np.nan, "loss": loss if done else np.nan})
                 until = steps if done else 180
                 delay = 150 * (1 + 0.2 * rng.normal())
-                rise = 1 / (1 + np.exp(-(grid[grid <= until] - 2 * delay) / 40))
+                rise = 1 / (1 + np.exp(-(grid[grid <= until] - 1.3 * delay) / 35))
                 curves.append(_curve(identity, "validation_accuracy", grid[grid <= until], 0.125 + (last - 0.125) * rise))
-                drop = loss + 2.1 / (1 + np.exp((fine[fine <= until] - 2 * delay) / 40))
+                drop = loss + 2.1 / (1 + np.exp((fine[fine <= until] - 1.3 * delay) / 35))
                 values = drop * np.exp(rng.normal(0, 0.05, len(drop)))
                 if status == "diverged":
                     values[-3:] = [30.0, 4e6, np.nan]

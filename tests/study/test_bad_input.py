@@ -108,7 +108,9 @@ def test_a_file_that_is_no_study(tmp_path: Path, content: bytes, expected: str) 
 
 def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "quickstart.yaml").write_text("name: x\n")
-    with pytest.raises(StudyError, match=r"does not exist; name a study file\. Did you mean 'quickstart.yaml'"):
+    with pytest.raises(
+        StudyError, match=r"does not exist; name a study file\. Did you mean 'quickstart.yaml'"
+    ):
         prepare(tmp_path / "quickstar.yaml")
 
 
@@ -134,7 +136,10 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
         ("variants: {x: {model.inert: 1}}", "line 5: variants.x: changes nothing: under one seed"),
         ("variants: {x: {model.width: 13}}", "line 5: variants.x.model.width: must not be unlucky; given 13"),
         ("factors: {model.inert: [2]}", "line 5: factors.model.inert[0]: changes nothing: under one seed"),
-        ("claims: [a beats b]", "line 5: claims[0]: is not a claim; given 'a beats b'; allowed: `A beats B on"),
+        (
+            "claims: [a beats b]",
+            "line 5: claims[0]: is not a claim; given 'a beats b'; allowed: `A beats B on",
+        ),
         ("claims: [baseline beats baseline on loss]", "line 5: claims[0]: compares a variant with itself"),
         ("plugins: [gone.py]", "line 5: plugins: duplicate key"),
         ("workload: toi", "line 5: workload: duplicate key"),
@@ -175,4 +180,7 @@ def test_options_are_named_as_the_place_of_their_mistakes(toy_study: Path) -> No
 
 
 def test_a_file_that_contains_itself(write: Callable[..., Path]) -> None:
-    assert any("must not contain itself" in p for p in problems(write(f"name: x\n{TOY_HEAD}model: &a {{width: *a}}\n")))
+    assert any(
+        "must not contain itself" in p
+        for p in problems(write(f"name: x\n{TOY_HEAD}model: &a {{width: *a}}\n"))
+    )

@@ -16,12 +16,18 @@ METRICS = ("accuracy", "loss")
 
 @pytest.fixture
 def design(write: Callable[..., Path]) -> Design:
-    return prepare(write(HEAD + "factors: {model.effect: [1], model.noise: [0.2]}\nvariants: {my-own: {model.width: 7}}\n")).design
+    return prepare(
+        write(
+            HEAD + "factors: {model.effect: [1], model.noise: [0.2]}\nvariants: {my-own: {model.width: 7}}\n"
+        )
+    ).design
 
 
 @pytest.fixture
 def factorial(write: Callable[..., Path]) -> Design:
-    return prepare(write(HEAD + "design: factorial\nfactors: {model.effect: [1], model.noise: [0.2]}\n")).design
+    return prepare(
+        write(HEAD + "design: factorial\nfactors: {model.effect: [1], model.noise: [0.2]}\n")
+    ).design
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,9 @@ def test_what_is_no_claim(design: Design, text: str, rule: str) -> None:
     assert rule in str(caught.value)
 
 
-def test_claims_are_dated_before_the_first_trial_and_late_ones_are_exploratory(design: Design, tmp_path: Path) -> None:
+def test_claims_are_dated_before_the_first_trial_and_late_ones_are_exploratory(
+    design: Design, tmp_path: Path
+) -> None:
     path = tmp_path / "claims.csv"
     first = parse_claim("my-own beats baseline on loss", design, METRICS)
     late = parse_claim("my-own beats baseline on accuracy", design, METRICS)

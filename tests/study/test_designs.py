@@ -16,7 +16,12 @@ SEQUENCE = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\n"
 
 def test_one_factor_changes_one_thing_at_a_time(write: Callable[..., Path]) -> None:
     design = prepare(write(HEAD + "factors: {model.effect: [0, 0.5, 1], model.noise: [0.2]}\n")).design
-    assert [v.name for v in design.variants] == ["baseline", "model.effect=0.0", "model.effect=1.0", "model.noise=0.2"]
+    assert [v.name for v in design.variants] == [
+        "baseline",
+        "model.effect=0.0",
+        "model.effect=1.0",
+        "model.noise=0.2",
+    ]
     assert design.variants[2].configs[0]["model"] == {"effect": 1.0, "noise": 0.1, "width": 4, "inert": 0}
     assert design.labels("model.effect") == {
         "baseline": "0.5", "model.effect=0.0": "0.0", "model.effect=1.0": "1.0", "model.noise=0.2": "0.5",
@@ -25,7 +30,10 @@ def test_one_factor_changes_one_thing_at_a_time(write: Callable[..., Path]) -> N
 
 def test_a_factorial_combines_every_level(write: Callable[..., Path]) -> None:
     design = prepare(
-        write(HEAD + "design: factorial\nfactors: {model.effect: [1, 2], model.noise: [0.2], model.width: [5]}\n")
+        write(
+            HEAD
+            + "design: factorial\nfactors: {model.effect: [1, 2], model.noise: [0.2], model.width: [5]}\n"
+        )
     ).design
     assert len(design.variants) == 12
     assert design.variants[0].name == "baseline"
@@ -43,7 +51,11 @@ def test_named_variants_change_several_paths(write: Callable[..., Path]) -> None
 def test_a_placebo_is_the_baseline_under_another_stream(write: Callable[..., Path]) -> None:
     experiment = prepare(write(HEAD + "placebo: on\nseeds: 1\n"))
     baseline, placebo = experiment.cells()
-    assert (placebo.variant, placebo.trial.stream, placebo.trial.config) == ("placebo", "placebo", baseline.trial.config)
+    assert (placebo.variant, placebo.trial.stream, placebo.trial.config) == (
+        "placebo",
+        "placebo",
+        baseline.trial.config,
+    )
     assert placebo.trial.id != baseline.trial.id
 
 
@@ -106,7 +118,9 @@ def test_a_factorial_collapses_where_a_level_removes_a_path(write: Callable[...,
         "model.mixer=identity_mixer",
     ]
     refused = SEQUENCE.replace("num_layers: 1", "num_layers: 1, mixer: identity_mixer")
-    with pytest.raises(StudyError, match=r"factors.model.mixer.score: the path does not exist: model.mixer has no"):
+    with pytest.raises(
+        StudyError, match=r"factors.model.mixer.score: the path does not exist: model.mixer has no"
+    ):
         prepare(write(refused + "plugins: [parts.py]\nfactors: {model.mixer.score: [dot]}\n"))
 
 
@@ -134,4 +148,7 @@ def test_labels_tell_distinct_parts_apart(values: list[object]) -> None:
 
 def test_labels_of_a_single_part_have_no_parameters() -> None:
     assert task_labels([{"name": "recall", "n": 1}]) == ["recall"]
-    assert task_labels([{"name": "recall", "n": 1}, {"name": "recall", "n": 2}]) == ["recall(n=1)", "recall(n=2)"]
+    assert task_labels([{"name": "recall", "n": 1}, {"name": "recall", "n": 2}]) == [
+        "recall(n=1)",
+        "recall(n=2)",
+    ]

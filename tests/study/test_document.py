@@ -6,7 +6,9 @@ from ablate.study.document import read_document
 
 def test_scalars_are_those_of_yaml_1_2(write: Callable[..., Path]) -> None:
     data = read_document(
-        write("a: 1e-4\nb: off\nc: 3\nd: '3'\ne: true\nf: ~\ng: 0o17\nh: 2020-01-01\ni: 1.5\nj: yes\nk: !x y\n")
+        write(
+            "a: 1e-4\nb: off\nc: 3\nd: '3'\ne: true\nf: ~\ng: 0o17\nh: 2020-01-01\ni: 1.5\nj: yes\nk: !x y\n"
+        )
     ).data
     assert data == {
         "a": 1e-4, "b": "off", "c": 3, "d": "3", "e": True, "f": None,
@@ -23,7 +25,9 @@ def test_every_node_has_its_line(write: Callable[..., Path]) -> None:
 def test_a_duplicate_key_keeps_the_first_and_is_a_problem(write: Callable[..., Path]) -> None:
     document = read_document(write("a: 1\nb: 2\na: 3\n"))
     assert document.data == {"a": 1, "b": 2}
-    assert [(p.line, p.rule) for p in document.problems] == [(3, "duplicate key; it stands already in line 1")]
+    assert [(p.line, p.rule) for p in document.problems] == [
+        (3, "duplicate key; it stands already in line 1")
+    ]
 
 
 def test_anchors_are_followed(write: Callable[..., Path]) -> None:

@@ -119,7 +119,9 @@ def test_editing_a_part_changes_the_trials_that_use_it_and_no_others(
     before = reread(PLUGIN)
     assert old in PLUGIN
     after = reread(PLUGIN.replace(old, new))
-    names = {name.partition("activation=")[2].partition(" ")[0] for name in before if before[name] != after[name]}
+    names = {
+        name.partition("activation=")[2].partition(" ")[0] for name in before if before[name] != after[name]
+    }
     assert names == changed
 
 
@@ -142,6 +144,6 @@ def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use() -> No
         for name in CATALOGUE.names(slot):
             part = CATALOGUE.get(slot, name)
             if slot not in ("workload", "topology") and part.__module__.startswith("ablate."):
-                assert (part.__module__, part.__qualname__) not in seen, f"{slot} {name} is reached by every trial"
-
-
+                assert (part.__module__, part.__qualname__) not in seen, (
+                    f"{slot} {name} is reached by every trial"
+                )

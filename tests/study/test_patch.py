@@ -81,5 +81,8 @@ def test_a_document_takes_a_setting_wherever_it_stands() -> None:
     set_in_document(data, "model.mixer.score", "dot")
     set_in_document(data, "training.lr", 0.1)
     set_in_document(data, "model.mixer", {"num_heads": 2})
-    assert data == {"model": {"mixer": {"name": "attention", "score": "dot", "num_heads": 2}}, "training": {"lr": 0.1}}
+    assert data == {
+        "model": {"mixer": {"name": "attention", "score": "dot", "num_heads": 2}},
+        "training": {"lr": 0.1},
+    }
     assert has_path(data, "training.lr")

@@ -26,7 +26,7 @@ def test_the_data_are_those_of_scikit_learn():
 
 def test_scikit_learn_itself_is_not_imported():
     code = (
-        "import sys; from ablate.tasks.digits import load_digits; load_digits(); print('sklearn' in sys.modules)"
+        "import sys; from ablate.tasks import digits; digits.load_digits(); print('sklearn' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"
@@ -110,7 +110,9 @@ def test_every_example_comes_once_an_epoch(train_size, batch_size):
     for epoch in epochs:
         assert sorted(epoch.tolist()) == expected
     assert not torch.equal(epochs[0], epochs[1])
-    label_of = {tuple(image): label for image, label in zip((train / 16).tolist(), _labels(task), strict=True)}
+    label_of = {
+        tuple(image): label for image, label in zip((train / 16).tolist(), _labels(task), strict=True)
+    }
     assert targets.tolist() == [label_of[tuple(image)] for image in inputs.tolist()]
 
 
@@ -121,7 +123,12 @@ def _labels(task: Digits) -> list[int]:
 def test_what_is_known_in_advance():
     task = digits(test_size=200)
     accuracy = task.metrics["accuracy"]
-    assert (accuracy.resolution, accuracy.floor, accuracy.ceiling, accuracy.solved) == (1 / 200, 0.1, 1.0, 0.9)
+    assert (accuracy.resolution, accuracy.floor, accuracy.ceiling, accuracy.solved) == (
+        1 / 200,
+        0.1,
+        1.0,
+        0.9,
+    )
     assert task.chance_loss == pytest.approx(np.log(10))
     assert (task.signature.num_outputs, task.signature.vocab_size) == (10, None)
     assert task.signature.readout == "mean"

@@ -111,12 +111,12 @@ def test_the_same_seed_gives_the_same_data_and_another_seed_others():
 
 
 def test_no_global_random_state_is_used():
-    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()
+    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     task = recall()
     next(task.train_batches(0, 8, "cpu"))
     task.split(0, "test", "cpu")
     assert torch.equal(torch.get_rng_state(), torch_state)
-    assert np.array_equal(np.random.get_state()[1], numpy_state)
+    assert np.array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
 
 
 def test_what_is_known_in_advance():

@@ -15,9 +15,18 @@ CATALOGUE.load_builtin()
 def resolved() -> Callable[..., dict[str, Any]]:
     """A small trial's config with every default filled in; arguments replace settings of its sections."""
 
-    def config(task: Any = "recall", model: dict | None = None, training: dict | None = None) -> dict[str, Any]:
+    def config(
+        task: Any = "recall", model: dict | None = None, training: dict | None = None
+    ) -> dict[str, Any]:
         small = {"d_model": 8, "num_layers": 1, "mixer": {"num_heads": 2}, **(model or {})}
-        short = {"steps": 12, "batch_size": 16, "lr": 3e-3, "eval_every": 5, "clip_norm": 1.0, **(training or {})}
+        short = {
+            "steps": 12,
+            "batch_size": 16,
+            "lr": 3e-3,
+            "eval_every": 5,
+            "clip_norm": 1.0,
+            **(training or {}),
+        }
         return parse({"task": task, "model": small, "training": short}).model_dump()
 
     return config

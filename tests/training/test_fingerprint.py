@@ -17,7 +17,7 @@ SWAPS = {
     "activation": {"feedforward": {"activation": "gelu"}},
     "expansion": {"feedforward": {"expansion": 2}},
     "d_model": {"d_model": 16},
-    "num_layers": {"num_layers": 2},
+    "num_layers": {"num_layers": 3},
     **{
         f"dropout.{place}": {"dropout": {place: 0.1}}
         for place in (
@@ -35,7 +35,10 @@ SWAPS = {
 
 @pytest.fixture
 def of(resolved):
-    return lambda model=None, task="recall": SequenceWorkload().fingerprint(resolved(task, model))
+    def fingerprint(model=None):
+        return SequenceWorkload().fingerprint(resolved(model={"num_layers": 2, **(model or {})}))
+
+    return fingerprint
 
 
 def test_the_same_model_has_the_same_fingerprint(of):
@@ -47,6 +50,11 @@ def test_the_same_model_has_the_same_fingerprint(of):
 def test_every_swap_changes_it(of):
     digests = {name: of(swap) for name, swap in SWAPS.items()} | {"baseline": of()}
     assert len(set(digests.values())) == len(SWAPS) + 1
+
+
+def test_a_mask_that_hides_nothing_from_what_is_read_out_changes_nothing(of):
+    """The only layer's last position sees all of the sequence, causal or not."""
+    assert of({"num_layers": 1, "topology": "decoder"}) == of({"num_layers": 1})
 
 
 def test_training_settings_have_no_part_in_it(resolved):

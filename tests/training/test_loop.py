@@ -64,8 +64,9 @@ def test_a_run_measures_everything(resolved):
     assert outcome.metrics["validation_loss"] == outcome.curves["validation_loss"].values[-1]
 
 
-def test_the_loop_is_gradient_descent(resolved):
-    """Against autograd on a copy of the model: clipped SGD with a schedule, without the harness's own parts."""
+@pytest.mark.parametrize("decay", ["l2", "decoupled"])
+def test_the_loop_is_gradient_descent(resolved, decay):
+    """Against autograd on a copy of the model: clipped SGD with a schedule, written out."""
     config = resolved(
         training={
             "optimizer": "sgd",
@@ -74,7 +75,7 @@ def test_the_loop_is_gradient_descent(resolved):
             "warmup_steps": 3,
             "clip_norm": 0.7,
             "weight_decay": 0.1,
-            "decay": "l2",
+            "decay": decay,
         }
     )
     model, task, training = parts(config)
@@ -88,12 +89,14 @@ def test_the_loop_is_gradient_descent(resolved):
         decayed = [
             p for name, p in reference.named_parameters() if "norm" not in name and not name.endswith("bias")
         ]
-        penalty = 0.1 * sum(p.pow(2).sum() for p in decayed)
+        penalty = 0.1 * sum(p.pow(2).sum() for p in decayed) if decay == "l2" else 0.0
         gradients = torch.autograd.grad(loss + penalty, list(reference.parameters()))
         norm = torch.sqrt(sum(g.double().pow(2).sum() for g in gradients))
         losses.append(loss.item())
         norms.append(norm.item())
         with torch.no_grad():
+            for parameter in decayed if decay == "decoupled" else []:
+                parameter -= lr * 0.1 * parameter
             for parameter, gradient in zip(reference.parameters(), gradients, strict=True):
                 parameter -= lr * gradient * min(1.0, 0.7 / norm.item())
     assert max(norms) > 0.7
@@ -105,13 +108,13 @@ def test_the_loop_is_gradient_descent(resolved):
 def test_test_metrics_are_of_the_last_step_and_of_the_best_validation(resolved):
     """The best evaluation is found again by training just as long."""
     settings = {"steps": 60, "eval_every": 10, "lr": 0.1, "optimizer": {"name": "sgd", "momentum": 0.9}}
-    outcome = run(resolved(training=settings), seed=1)
+    outcome = run(resolved(training=settings), seed=5)
     accuracies = outcome.curves["validation_accuracy"].values
     first = int(np.argmax(accuracies))
     assert 0 < first < 5
     step = int(outcome.curves["validation_accuracy"].steps[first])
     assert outcome.metrics["best_validation_step"] == step
-    shorter = run(resolved(training=settings | {"steps": step}), seed=1)
+    shorter = run(resolved(training=settings | {"steps": step}), seed=5)
     for name in ("accuracy", "loss"):
         assert outcome.metrics[f"{name}_at_best_validation"] == shorter.metrics[name]
     assert outcome.metrics["loss"] != outcome.metrics["loss_at_best_validation"]
@@ -146,12 +149,15 @@ def test_weights_that_leave_the_numbers_in_the_last_step_are_diverged(resolved):
     settings = {"optimizer": "sgd", "lr": 1e30, "clip_norm": None, "steps": 1}
     outcome = run(resolved(model={"norm": "none"}, training=settings))
     assert np.isfinite(outcome.arrays["train_loss"]).all()
-    assert (outcome.status, outcome.reason) == ("diverged", "diverged: loss on validation, after step 1 not finite")
+    assert (outcome.status, outcome.reason) == (
+        "diverged",
+        "diverged: validation loss was not finite after step 1",
+    )
     assert outcome.metrics["accuracy"] is None
 
 
 def test_a_loss_that_has_risen_is_diverged(resolved):
-    outcome = run(resolved(training={"optimizer": "sgd", "lr": 300.0, "clip_norm": None}))
+    outcome = run(resolved(training={"optimizer": "sgd", "lr": 100.0}))
     losses = outcome.arrays["train_loss"]
     assert np.isfinite(losses).all()
     assert losses[-1] > 1.1 * max(losses[0], math.log(8))

@@ -19,9 +19,7 @@ SHAPES = [(3, 4), (4,), (2, 1, 5)]
 
 def start() -> list[nn.Parameter]:
     generator = torch.Generator().manual_seed(0)
-    return [
-        nn.Parameter(torch.randn(shape, generator=generator, dtype=torch.float64)) for shape in SHAPES
-    ]
+    return [nn.Parameter(torch.randn(shape, generator=generator, dtype=torch.float64)) for shape in SHAPES]
 
 
 def gradient(step: int, w: torch.Tensor) -> torch.Tensor:
@@ -135,6 +133,7 @@ def test_parameters_without_a_gradient_are_left_alone():
     decay = WeightDecay("l2", DECAY, parameters)
     decay.add_gradient()
     clip_gradients(parameters, 0.1)
+    WeightDecay("decoupled", DECAY, parameters).shrink(LR)
     AdamW.Config().build(parameters).step(LR)
     assert torch.equal(parameters[0], before)
 

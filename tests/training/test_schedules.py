@@ -15,7 +15,12 @@ SCHEDULES = st.sampled_from(["constant", "linear", "cosine"])
 
 
 def rates(schedule, steps, warmup_steps=0, lr=1.0, **params) -> list[float]:
-    settings = {"schedule": {"name": schedule, **params}, "steps": steps, "warmup_steps": warmup_steps, "lr": lr}
+    settings = {
+        "schedule": {"name": schedule, **params},
+        "steps": steps,
+        "warmup_steps": warmup_steps,
+        "lr": lr,
+    }
     return learning_rates(TrainingSection.model_validate(settings))
 
 
@@ -25,7 +30,9 @@ def test_worked_values():
     assert rates("linear", 5) == [1, 0.75, 0.5, 0.25, 0]
     assert rates("linear", 6, warmup_steps=2, lr=2.0) == [1, 2, 1.5, 1, 0.5, 0]
     assert rates("linear", 5, final=0.2) == pytest.approx([1, 0.8, 0.6, 0.4, 0.2])
-    assert rates("cosine", 5) == pytest.approx([1, (1 + math.sqrt(0.5)) / 2, 0.5, (1 - math.sqrt(0.5)) / 2, 0])
+    assert rates("cosine", 5) == pytest.approx(
+        [1, (1 + math.sqrt(0.5)) / 2, 0.5, (1 - math.sqrt(0.5)) / 2, 0]
+    )
     assert rates("cosine", 3, final=0.5) == pytest.approx([1, 0.75, 0.5])
     assert rates("cosine", 1) == [1]
     assert rates("linear", 3, warmup_steps=3) == pytest.approx([1 / 3, 2 / 3, 1])

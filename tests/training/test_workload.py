@@ -48,15 +48,16 @@ def test_a_repeat_is_bitwise_equal_whatever_ran_before(resolved, case):
 
 
 def test_a_trial_leaves_global_state_alone(resolved):
+    threads = torch.get_num_threads()
     torch.set_num_threads(2)
-    states = torch.get_rng_state(), np.random.get_state()[1].copy()
+    states = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     try:
         run(resolved(model={"dropout": {"residual": 0.2}}))
         assert torch.get_num_threads() == 2
     finally:
-        torch.set_num_threads(1)
+        torch.set_num_threads(threads)
     assert torch.equal(torch.get_rng_state(), states[0])
-    assert np.array_equal(np.random.get_state()[1], states[1])
+    assert np.array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
 
 
 def test_a_trial_does_not_depend_on_the_global_generator(resolved):
@@ -97,7 +98,10 @@ def test_the_schema_fills_in_defaults_and_needs_a_task():
     assert model.model_validate(config).model_dump() == config
     with pytest.raises(ValidationError) as caught:
         model.model_validate({"training": {"optimizer": {"name": "sgd", "beta1": 0.5}}})
-    assert {error["loc"] for error in caught.value.errors()} == {("task",), ("training", "optimizer", "beta1")}
+    assert {error["loc"] for error in caught.value.errors()} == {
+        ("task",),
+        ("training", "optimizer", "beta1"),
+    }
 
 
 def test_every_registered_task_optimizer_and_schedule_trains(resolved):
@@ -174,7 +178,8 @@ def test_a_gpu_that_is_not_there_is_refused(resolved):
     with pytest.raises(Invalid) as caught:
         SequenceWorkload().check(resolved(training={"device": "cuda"}))
     assert str(caught.value) == (
-        "training.device: needs a GPU that torch can use; there is none here; given 'cuda'; allowed: auto, cpu"
+        "training.device: needs a GPU that torch can use; there is none here; given 'cuda'; "
+        "allowed: auto, cpu"
     )
 
 
@@ -189,5 +194,7 @@ def test_the_identity_names_what_else_a_result_depends_on(resolved):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_repeat_on_a_gpu_is_bitwise_equal(resolved):
-    config = resolved(model={"dropout": {"attention_weights": 0.1}}, training={"device": "cuda", "steps": 120})
+    config = resolved(
+        model={"dropout": {"attention_weights": 0.1}}, training={"device": "cuda", "steps": 120}
+    )
     assert comparable(run(config)) == comparable(run(config))

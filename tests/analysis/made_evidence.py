@@ -1,0 +1,108 @@
+"""Evidence of studies that were never run, from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from ablate.records.evidence import ClaimFacts, Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
+
+ACCURACY = MetricFacts("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
+LOSS = MetricFacts("min")
+
+
+def study(
+    values: Mapping[str, ArrayLike | Mapping[str, ArrayLike]],
+    *,
+    metric: str = "accuracy",
+    column: str = "",
+    metrics: Mapping[str, MetricFacts] | None = None,
+    tasks: Mapping[str, Mapping[str, MetricFacts]] | None = None,
+    others: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+    statuses: Mapping[tuple[str, int], str] | None = None,
+    placebos: Sequence[str] = (),
+    planned: int | None = None,
+    claims: Sequence[ClaimFacts] = (),
+    margin: float | None = None,
+    curves: Mapping[tuple[str, int], Sequence[float]] | None = None,
+    data_fixed: bool = False,
+) -> Evidence:
+    """`values`: variant → (task →) primary metric by seed, NaN where the trial has not run; the first is the baseline.
+
+    `others`: metric → variant → values. `statuses`: (variant, seed) → status, on every task. Seeds count from 0.
+    `curves`: (variant, seed) → validation curve of the primary metric.
+    """
+    tasks = tasks or {"recall": metrics or {"accuracy": ACCURACY}}
+    by_task = {
+        variant: v if isinstance(v, Mapping) else dict.fromkeys(tasks, v) for variant, v in values.items()
+    }
+    seeds = max(len(np.atleast_1d(v)) for per_task in by_task.values() for v in per_task.values())
+    rows = []
+    for variant, per_task in by_task.items():
+        for task, numbers in per_task.items():
+            for seed, value in enumerate(np.asarray(numbers, float)):
+                status = (statuses or {}).get((variant, seed), "not run" if np.isnan(value) else "completed")
+                if status != "not run":
+                    row = {"id": f"{variant}-{task}-{seed}", "variant": variant, "task": task, "seed": seed}
+                    extra = {
+                        name: v[variant][seed] if status == "completed" else np.nan
+                        for name, v in (others or {}).items()
+                    }
+                    shown = value if status == "completed" else np.nan
+                    rows.append(row | {"status": status, column or metric: shown} | extra)
+    facts = Facts(
+        study="made",
+        question="",
+        notes="",
+        metric=metric,
+        column=column or metric,
+        at="last",
+        margin=margin,
+        design="one_factor",
+        seeds=list(range(planned or seeds)),
+        tasks=[TaskFacts(name, dict(of_task)) for name, of_task in tasks.items()],
+        variants=[VariantFacts(name, {}, {}, placebo=name in placebos) for name in values],
+        factors={},
+        claims=list(claims),
+        data_fixed=data_fixed,
+    )
+    points = [
+        {"id": f"{variant}-{task}-{seed}", "step": 100 * i, "metric": f"validation_{metric}", "value": value}
+        for (variant, seed), curve in (curves or {}).items()
+        for task in tasks
+        for i, value in enumerate(curve)
+    ]
+    columns = ["id", "variant", "task", "seed", "status", column or metric]
+    return Evidence(
+        facts,
+        pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns),
+        pd.DataFrame(points, columns=["id", "step", "metric", "value"]),
+    )
+
+
+def claim(
+    kind: str,
+    a: str | Sequence[str] = "a",
+    b: str | Sequence[str] = "baseline",
+    by: float = 0.0,
+    *,
+    metric: str = "accuracy",
+    exploratory: bool = False,
+) -> ClaimFacts:
+    """A claim about variants."""
+    sides = [[side] if isinstance(side, str) else list(side) for side in (a, b)]
+    text = f"{sides[0]} {kind} {sides[1]} on {metric} by {by}"
+    return ClaimFacts(text, "0" * 8, "2025-01-01T00:00:00", exploratory, kind, metric, *sides, by)
+
+
+# Variable 1 of the data set `clinic` of R's package equivalence, as in statsmodels.stats.tests.test_tost.
+CLINIC = np.array(
+    [
+        *(2.84, 2.51, 2.41, 2.95, 3.14, 3.79, 4.14, 3.85, 3.02, 3.45, 5.37, 3.81, 4.19, 3.16, 3.84),
+        *(2.60, 2.82, 2.18, 3.46, 4.01, 3.04, 3.47, 4.06, 2.91, 3.59, 4.51, 3.16, 3.86, 3.31, 3.02),
+    ]
+)
+CLINIC_A, CLINIC_B = CLINIC[:15], CLINIC[15:]

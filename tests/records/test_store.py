@@ -1,0 +1,168 @@
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ablate.errors import StoreError
+from ablate.files import replacing
+from ablate.records.record import Curve, Record
+from ablate.records.store import Store
+
+
+def record(trial_id: str = "a1", **changes: object) -> Record:
+    curve = Curve(np.array([1, 2, 3]), np.array([0.5, np.nan, 0.25]))
+    fields = {
+        "id": trial_id,
+        "config": {"model": {"name": "é", "rate": 0.1}},
+        "seed": 3,
+        "status": "completed",
+        "metrics": {"accuracy": 0.9, "loss": None},
+        "curves": {"train_loss": curve},
+        "arrays": {"train_loss": np.linspace(0, 1, 5, dtype=np.float32)},
+        "output": "said\n",
+        "environment": {"commit": "abc"},
+    }
+    return Record(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save(record())
+    loaded = store.load("a1")
+    assert loaded is not None
+    expected = record()
+    for name in ("id", "config", "seed", "status", "metrics", "output", "environment"):
+        assert getattr(loaded, name) == getattr(expected, name)
+    np.testing.assert_array_equal(loaded.curves["train_loss"].values, expected.curves["train_loss"].values)
+    np.testing.assert_array_equal(loaded.curves["train_loss"].steps, expected.curves["train_loss"].steps)
+    np.testing.assert_array_equal(loaded.arrays["train_loss"], expected.arrays["train_loss"])
+    assert loaded.arrays["train_loss"].dtype == np.float32
+    assert sorted(p.name for p in (tmp_path / "trials").iterdir()) == ["a1.json", "a1.npz"]
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), st.none() | st.floats()))
+def test_metrics_that_are_no_numbers_become_none(
+    tmp_path_factory: pytest.TempPathFactory, metrics: dict
+) -> None:  # type: ignore[type-arg]
+    store = Store(tmp_path_factory.mktemp("store"))
+    store.save(record(metrics=metrics))
+    loaded = store.load("a1")
+    assert loaded is not None
+    assert loaded.metrics == {k: v if v is not None and np.isfinite(v) else None for k, v in metrics.items()}
+
+
+def test_what_is_not_there_is_none(tmp_path: Path) -> None:
+    assert Store(tmp_path / "nowhere").load("a1") is None
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    "fault", ["truncated", "empty", "no json", "list", "other format", "arrays cut", "arrays gone"]
+)
+def test_a_corrupt_record_is_set_aside_with_a_warning(tmp_path: Path, fault: str) -> None:
+    warnings: list[str] = []
+    store = Store(tmp_path, warnings.append)
+    store.save(record())
+    path, arrays = tmp_path / "trials" / "a1.json", tmp_path / "trials" / "a1.npz"
+    content = path.read_bytes()
+    if fault == "truncated":
+        path.write_bytes(content[: len(content) // 2])
+    elif fault == "empty":
+        path.write_bytes(b"")
+    elif fault == "no json":
+        path.write_bytes(b"\xff\x00")
+    elif fault == "list":
+        path.write_bytes(b"[1]")
+    elif fault == "other format":
+        path.write_text(json.dumps(json.loads(content) | {"format": 99}))
+    elif fault == "arrays cut":
+        arrays.write_bytes(arrays.read_bytes()[:-10])
+    else:
+        arrays.unlink()
+    assert store.load("a1") is None
+    assert len(warnings) == 1
+    assert "is corrupt" in warnings[0]
+    assert "the trial will be trained again" in warnings[0]
+    assert (tmp_path / "trials" / "a1.corrupt-1").exists()
+    store.save(record())
+    assert store.load("a1") is not None
+
+
+def test_a_write_that_is_killed_leaves_no_record(tmp_path: Path) -> None:
+    """The process dies between the two files, and in the middle of one."""
+    script = dedent(
+        f"""
+        import os, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from pathlib import Path
+        from test_store import record
+        from ablate.records.store import Store
+        import ablate.files
+        replaced = 0
+        original = Path.replace
+        def replace(self, target):
+            global replaced
+            replaced += 1
+            if replaced == int(sys.argv[1]):
+                os.kill(os.getpid(), 9)
+            return original(self, target)
+        Path.replace = replace
+        Store(Path({str(tmp_path)!r})).save(record())
+        """
+    )
+    for moment in ("1", "2"):
+        done = subprocess.run([sys.executable, "-c", script, moment], check=False)
+        assert done.returncode == -9
+        store = Store(tmp_path)
+        assert store.load("a1") is None
+    store.save(record())
+    assert store.load("a1") is not None
+
+
+def test_a_full_disk_is_one_clear_error_and_keeps_what_was_there(tmp_path: Path) -> None:
+    """RLIMIT_FSIZE makes every write beyond it fail, as a full disk does."""
+    store = Store(tmp_path)
+    store.save(record(output="first"))
+    child = os.fork()
+    if child == 0:
+        import signal
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+        try:
+            store.save(record(output="x" * 10_000))
+        except StoreError as error:
+            os._exit(0 if "cannot be written" in str(error) and "free space" in str(error) else 2)
+        os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    loaded = store.load("a1")
+    assert loaded is None or loaded.output == "first"
+    assert not list((tmp_path / "trials").glob(".*"))
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError), replacing(path) as temporary:
+        temporary.write_text("half\ud800", encoding="utf-8")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_stamp_changes_with_any_record(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.stamp(["a1"]) == ""
+    store.save(record())
+    store.save(record("b2"))
+    before = store.stamp(["a1", "b2"])
+    assert before == store.stamp(["b2", "a1"]) != store.stamp(["a1"])
+    store.save(record("b2", output="more"))
+    assert store.stamp(["a1", "b2"]) != before
