@@ -176,11 +176,14 @@ class _Run:
         self.by_id = {cell.trial.id: cell for cell in cells}
 
     def go(self) -> Outcome:
+        from ablate.files import sweep
         from ablate.records.environment import environment
         from ablate.records.mlflow_tracker import Tracker
         from ablate.records.state import LastReport
         from ablate.study.declared import declare
 
+        for folder in (self.store.trials, self.folder, self.folder / "figures"):
+            sweep(folder)
         for trial_id in self.by_id:
             record = self.store.load(trial_id)
             if record is not None:

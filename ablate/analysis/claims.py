@@ -30,8 +30,8 @@ def judge(evidence: Evidence) -> pd.DataFrame:
     seeds where all of them completed. `p` is the smallest at which the claim is decided either way, on the
     scale where .05 decides: two-sided for the 95 % interval, one-sided for the 90 % interval. Holm is taken
     over the claims that were declared before any trial; the others are `exploratory`, judged on `p`, with NaN
-    in `p_holm`. An unstable or degenerate comparison decides nothing; an unstable one, or one with fewer than
-    two pairs, counts as p = 1.
+    in `p_holm`. A comparison that is unstable, degenerate or of fewer than two pairs decides nothing and
+    counts as p = 1.
     """
     runs = Runs(evidence)
     claims = [_Judged.of(runs, claim) for claim in evidence.facts.claims]
@@ -178,14 +178,14 @@ def _same_sign(a: np.ndarray, b: np.ndarray, d: Differences) -> str:
         return ""
     alone = a.mean(axis=(1, 2)) - b.mean(axis=(1, 2))
     same = int((np.sign(alone) == np.sign(d.mean)).sum())
-    return f"mean over {len(a)} tasks, {same} of which alone show its sign"
+    return f"{same} of {len(a)} tasks alone show the same sign"
 
 
 def _reading(claim: ClaimFacts, d: Differences, way: ClaimVerdict, decided: bool) -> str:
     """The interval that decides, in words; `decided` is without regard to other claims."""
     x = wording.exact(claim.by)
-    at95 = f"95 % interval {wording.interval(d.interval(ALPHA))}"
-    at90 = f"90 % interval {wording.interval(d.interval(2 * ALPHA))}"
+    at95 = f"95 % interval {wording.interval(d.interval(ALPHA), claim.by, -claim.by)}"
+    at90 = f"90 % interval {wording.interval(d.interval(2 * ALPHA), claim.by, -claim.by)}"
     minus = wording.exact(-claim.by) if claim.by else x
     if claim.kind == "beats":
         if decided:

@@ -18,28 +18,11 @@ from ablate.analysis.verdicts import Bound, Verdict, holm, relevance_unsettled, 
 from ablate.records.evidence import Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
 
 COLUMNS = (
-    *(
-        "variant",
-        "baseline",
-        "task",
-        "metric",
-        "n",
-        "mean_variant",
-        "mean_baseline",
-        "diff",
-        "ci_low",
-        "ci_high",
-    ),
-    *("p", "p_holm", "d_z", "prob_better", "mde", "verdict", "exploratory", "ci90_low", "ci90_high"),
-    *(
-        "bonferroni_low",
-        "bonferroni_high",
-        "correlation",
-        "seeds_needed",
-        "solved_rate",
-        "baseline_solved_rate",
-    ),
-    *("p_solved", "diverged", "baseline_diverged", "missing", "placebo", "note"),
+    *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
+    *("ci_low", "ci_high", "p", "p_holm", "d_z", "prob_better", "mde", "verdict", "exploratory"),
+    *("ci90_low", "ci90_high", "bonferroni_low", "bonferroni_high", "correlation", "seeds_needed"),
+    *("solved_rate", "baseline_solved_rate", "p_solved", "diverged", "baseline_diverged"),
+    *("missing", "placebo", "note"),
 )
 
 
@@ -51,8 +34,8 @@ def compare(evidence: Evidence) -> pd.DataFrame:
       intervals are oriented, so that more is better. `ci_*` is the marginal 95 % interval, `bonferroni_*`
       that at level 1 − .05/m.
     - `p_holm`: over the family of the primary metric, all m planned pairs of a variant (no placebo) and a
-      task. A test that is missing, or whose runs diverged, counts as p = 1. NaN outside the family, where
-      rows are `exploratory` and judged on the raw p at .05.
+      task. A test that is missing or cannot give a verdict (unstable, degenerate) counts as p = 1. NaN
+      outside the family, where rows are `exploratory` and judged on the raw p at .05.
     - `mde`: the difference detected with 80 % power, two-sided at α/m (α where exploratory).
     - `seeds_needed`: of an inconclusive row, see `paired.seeds_needed`; infinite above 1000.
     - `solved_rate`: over the runs with an outcome; diverged runs have not solved the task. `p_solved`: exact
@@ -62,9 +45,8 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     facts, runs = evidence.facts, Runs(evidence)
     trend = convergence(evidence)
     improving = {(r.variant, r.task) for r in trend[trend["improving"]].itertuples()}
-    family_size = sum(not v.placebo for v in facts.variants[1:]) * sum(
-        facts.metric in t.metrics for t in facts.tasks
-    )
+    judged_tasks = sum(facts.metric in task.metrics for task in facts.tasks)
+    family_size = judged_tasks * sum(not variant.placebo for variant in facts.variants[1:])
     comparisons = []
     for variant in facts.variants[1:]:
         for task in facts.tasks:
@@ -74,7 +56,7 @@ def compare(evidence: Evidence) -> pd.DataFrame:
                 m = family_size if confirmatory else 1
                 comparisons.append(_Comparison.of(runs, facts, sides, name, metric, m, confirmatory))
     family = [c for c in comparisons if c.confirmatory]
-    adjusted = iter(holm([NAN if c.sides.unstable else c.statistics.p for c in family]))
+    adjusted = iter(holm([NAN if c.sides.unstable or c.bound else c.statistics.p for c in family]))
     rows = [c.row(next(adjusted) if c.confirmatory else NAN) for c in comparisons]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -225,17 +207,13 @@ class _Comparison:
     def notes(self, found: Verdict, p: float, needed: float) -> list[str]:
         """What a reader must know beside the numbers."""
         sides = self.sides
-        notes = (
-            ["placebo: the baseline with other random streams, the noise floor"]
-            if sides.variant.placebo
-            else []
-        )
+        placebo = "placebo: the baseline with other random streams, the noise floor"
+        notes = [placebo] if sides.variant.placebo else []
         notes += self._verdict_notes(found, p, needed)
         notes += [f"{cause} ({_seeds(seeds)})" for cause, seeds in self.causes.items()]
         if sides.improving:
-            notes.append(
-                f"not converged: {wording.joined(sides.improving)} still improving when training ended"
-            )
+            names = wording.joined(sides.improving)
+            notes.append(f"not converged: {names} still improving when training ended")
         return [*notes, sides.solved_note] if sides.solved_note else notes
 
     def _verdict_notes(self, found: Verdict, p: float, needed: float) -> list[str]:
@@ -244,25 +222,22 @@ class _Comparison:
             (a, b), (total_a, total_b) = self.sides.diverged, self.sides.ended
             names = self.sides.variant.name, self.sides.baseline
             rates = f"{rate(a, total_a)} of {names[0]}, {rate(b, total_b)} of {names[1]}"
-            pairs = (
-                f"means are of the {wording.counted(s.n, 'pair')} that converged"
-                if s.n
-                else "no pair converged"
-            )
+            pairs = wording.counted(s.n, "pair") + " that converged"
+            means = f"means are of the {pairs}" if s.n else "no pair converged"
             return [
-                f"diverged: {rates}; {pairs}" + ("; counted as p = 1 by Holm" if self.confirmatory else "")
+                f"diverged: {rates}; {means}",
+                *(["counted as p = 1 by Holm"] if self.confirmatory else []),
             ]
         if s.n < 2:
             return [f"{wording.counted(s.n, 'pair')}: no interval and no test"]
         if found == "degenerate":
-            return [
-                f"both at the metric's {self.bound} on every seed" if self.bound else "every difference is 0"
-            ]
+            at_bound = f"both at the metric's {self.bound} on every seed"
+            return [at_bound if self.bound else "every difference is 0"]
         if found == "equivalent":
-            text = f"90 % interval {wording.interval(s.ci90)} inside ±{wording.exact(margin or 0.0)}"
-            return [
-                f"{text}, though the 95 % interval excludes 0" if s.ci95[0] > 0 or s.ci95[1] < 0 else text
-            ]
+            delta = margin or 0.0
+            text = f"90 % interval {wording.interval(s.ci90, delta, -delta)} inside ±{wording.exact(delta)}"
+            holds_zero = s.ci95[0] <= 0 <= s.ci95[1]
+            return [text if holds_zero else f"{text}, though the 95 % interval excludes 0"]
         if found == "inconclusive":
             places = wording.decimals(s.mde)
             text = f"{s.n} seeds detect {wording.number(s.mde, places)} with 80 % power; {_needed(needed)}"
@@ -271,9 +246,8 @@ class _Comparison:
                 return [f"{alone}, not after Holm over {self.m} ({wording.p_value(p)})", text]
             return [text]
         if margin is not None and relevance_unsettled(s.ci95, margin):
-            clears = (
-                f"95 % interval {wording.interval(s.ci95)} does not clear the margin {wording.exact(margin)}"
-            )
+            bounds = wording.interval(s.ci95, margin, -margin)
+            clears = f"95 % interval {bounds} does not clear the margin {wording.exact(margin)}"
             return [f"relevance unsettled: {clears}"]
         return []
 

@@ -115,7 +115,7 @@ def _caveats(evidence: Evidence) -> list[str]:
     planned = len(facts.variants) * len(facts.tasks) * len(facts.seeds)
     ended = sum(int(runs.ended(v.name, t.name).sum()) for v in facts.variants for t in facts.tasks)
     if ended < planned:
-        sentences.append(f"{wording.share(planned - ended, planned)} planned trials have no result.")
+        sentences.append(f"Planned trials without a result: {wording.share(planned - ended, planned)}.")
     if facts.data_fixed:
         sentences.append("The test split is fixed: the verdicts are conditional on it.")
     return sentences

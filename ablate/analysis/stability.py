@@ -21,12 +21,12 @@ def clopper_pearson(count: int, total: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def rate(count: int, total: int, noun: str = "runs") -> str:
+def rate(count: int, total: int) -> str:
     """`2 of 5 runs (rate .4, 95 % interval [.05, .85])`."""
     if total == 0:
-        return f"no {noun}"
+        return "no runs"
     bounds = "[{}, {}]".format(*(exact(round(bound, 2)) for bound in clopper_pearson(count, total)))
-    return f"{share(count, total)} {noun} (rate {exact(round(count / total, 2))}, 95 % interval {bounds})"
+    return f"{share(count, total)} runs (rate {exact(round(count / total, 2))}, 95 % interval {bounds})"
 
 
 def divergence(evidence: Evidence) -> pd.DataFrame:

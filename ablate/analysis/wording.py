@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+MAX_DECIMALS = 6
+
 
 def decimals(uncertainty: float) -> int:
     """The decimals that show two significant digits of `uncertainty` (half the width of an interval)."""
     if not math.isfinite(uncertainty) or uncertainty <= 0:
         return 3
-    return min(max(0, 1 - math.floor(math.log10(uncertainty))), 6)
+    return min(max(0, 1 - math.floor(math.log10(uncertainty))), MAX_DECIMALS)
 
 
 def number(value: float, places: int) -> str:
@@ -31,9 +33,15 @@ def exact(value: float) -> str:
     return ("−" if value < 0 else "") + (text.removeprefix("0") if text.startswith("0.") else text)
 
 
-def interval(bounds: tuple[float, float]) -> str:
-    """`[−.004, .021]`."""
+def interval(bounds: tuple[float, float], *thresholds: float) -> str:
+    """`[−.004, .021]`, with as many digits more as it takes to tell its bounds from the `thresholds`."""
     places = decimals((bounds[1] - bounds[0]) / 2)
+    while places < MAX_DECIMALS and any(
+        bound != threshold and number(bound, places) == number(threshold, places)
+        for bound in bounds
+        for threshold in thresholds
+    ):
+        places += 1
     return f"[{number(bounds[0], places)}, {number(bounds[1], places)}]"
 
 

@@ -87,15 +87,16 @@ def content_of(study: str, run: TrackedRun) -> Content:
     """What MLflow should hold of `run` under `study`."""
     record = run.record
     params = flattened(record.config)
-    params |= {"variant": run.variant, "seed": str(run.seed), "task": run.task}
-    params |= {path: level for path, level in run.levels.items()}
+    params |= {**run.levels, "variant": run.variant, "seed": str(run.seed), "task": run.task}
     start, end = milliseconds(record.started_at), milliseconds(record.finished_at)
     return Content(
         params=cleaned_params(params),
         tags=_tags(study, run),
         points=_points(record, start, end),
         texts={
-            name: text for name, text in (("traceback.txt", record.error), ("output.txt", record.output)) if text.strip()
+            name: text
+            for name, text in (("traceback.txt", record.error), ("output.txt", record.output))
+            if text.strip()
         },
         status="FAILED" if record.status == "failed" else "FINISHED",
         start=start if start is not None else end,
@@ -202,7 +203,9 @@ def _points(record: Record, start: int | None, end: int | None) -> tuple[Point, 
     points = {}
     for name, curve in record.curves.items():
         key = clean_key(name)
-        for step, value in zip(curve.steps.tolist(), np.asarray(curve.values, dtype=float).tolist(), strict=True):
+        for step, value in zip(
+            curve.steps.tolist(), np.asarray(curve.values, dtype=float).tolist(), strict=True
+        ):
             time = begin + round((finish - begin) * step / (last + 1))
             points[key, step] = Point(key, value if math.isfinite(value) else math.nan, time, step)
     for name, metric in record.metrics.items():

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ablate.records.mlflow_content import (
@@ -63,6 +63,15 @@ class _Known:
     artifacts: str
 
 
+class _Written(NamedTuple):
+    """What is remembered of a trial that `put` has seen, without its record, which may be large."""
+
+    finished_at: str
+    task: str
+    name: str
+    name_with_task: str
+
+
 @contextmanager
 def study_runs(study: str, store: Path, uri: str | None, timeout: float) -> Iterator[StudyRuns]:
     """The runs of `study`, for its only writer; MLflow's database is made when there is none.
@@ -93,7 +102,7 @@ class StudyRuns:
         self.study = study
         self.experiment = self._experiment(artifacts)
         self._known = {known.run_id: known for known in self._search()}
-        self._written: dict[str, TrackedRun] = {}
+        self._written: dict[str, _Written] = {}
         self.parent = ""
         "Run id of the parent, once `begin` has been called."
 
@@ -112,11 +121,13 @@ class StudyRuns:
     def put(self, run: TrackedRun) -> None:
         """Makes the nested run of a trial what it should be; a whole one is left alone."""
         trial = run.record.id
-        if trial in self._written and self._written[trial].record.finished_at == run.record.finished_at:
+        if trial in self._written and self._written[trial].finished_at == run.record.finished_at:
             return  # two variants of one study may share a trial; the first gives the run its name
         content = content_of(self.study, run)
         digest = content.digest
-        copies = sorted((k for k in self._known.values() if k.trial == trial), key=lambda known: known.deleted)
+        copies = sorted(
+            (k for k in self._known.values() if k.trial == trial), key=lambda known: known.deleted
+        )
         whole = next((known for known in copies if known.digest == digest), None)
         for known in copies:
             if known is not whole and not known.deleted:
@@ -126,7 +137,9 @@ class StudyRuns:
         elif whole.deleted:
             self.client.restore_run(whole.run_id)
             self._known[whole.run_id] = replace(whole, deleted=False)
-        self._written[trial] = run
+        self._written[trial] = _Written(
+            run.record.finished_at, run.task, run.name(with_task=False), run.name(with_task=True)
+        )
 
     def is_current(self, current: Collection[str], artifacts: Sequence[Path]) -> bool:
         """Whether the parent was finished with these trials and artifacts, and every trial has its run."""
@@ -187,9 +200,11 @@ class StudyRuns:
 
         experiment = self.client.get_experiment_by_name(self.study)
         if experiment is None:
+            # Without the kind, the pages are those for language-model applications.
+            kind = {"mlflow.experimentKind": "custom_model_development"}
             location = None if artifacts is None else f"{artifacts}/{quote(clean_key(self.study))}"
             try:
-                return str(self.client.create_experiment(self.study, artifact_location=location))
+                return str(self.client.create_experiment(self.study, location, kind))
             except MlflowException:
                 experiment = self.client.get_experiment_by_name(self.study)
                 if experiment is None:
@@ -244,7 +259,11 @@ class StudyRuns:
         tags = {**content.tags, "mlflow.user": user()}
         if self.parent:
             tags[PARENT_TAG] = self.parent
-        info = self.client.create_run(self.experiment, start_time=content.start, tags=tags, run_name=name).info
+        info = self.client.create_run(
+            self.experiment, start_time=content.start, tags=tags, run_name=name
+        ).info
+        known = _Known(info.run_id, name, run.record.id, self.parent, "", False, {}, {}, info.artifact_uri)
+        self._known[info.run_id] = known
         for file, text in content.texts.items():
             self.client.log_text(info.run_id, text, file)
         self._log(
@@ -254,14 +273,14 @@ class StudyRuns:
             tags={COMPLETE_TAG: digest},
         )
         self.client.set_terminated(info.run_id, content.status, content.end)
-        self._known[info.run_id] = _Known(
-            info.run_id, name, run.record.id, self.parent, digest, False, {}, {}, info.artifact_uri
-        )
+        self._known[info.run_id] = replace(known, digest=digest)
 
     def _create_parent(self) -> str:
         tags = {STUDY_TAG: self.study, "mlflow.user": user(), "mlflow.source.type": "LOCAL"}
         info = self.client.create_run(self.experiment, tags=tags, run_name=self.study).info
-        self._known[info.run_id] = _Known(info.run_id, self.study, "", "", "", False, {}, {}, info.artifact_uri)
+        self._known[info.run_id] = _Known(
+            info.run_id, self.study, "", "", "", False, {}, {}, info.artifact_uri
+        )
         return str(info.run_id)
 
     def _fit_parent(self, params: Mapping[str, str]) -> None:
@@ -273,24 +292,30 @@ class StudyRuns:
 
     def _arrange(self) -> None:
         """Puts every nested run under the parent, with a name that tells the tasks apart when there are several."""
-        several = len({run.task for run in self._written.values()}) > 1
+        several = len({written.task for written in self._written.values()}) > 1
         for known in self._active():
             if not known.trial:
                 continue
             if known.parent != self.parent:
                 self.client.set_tag(known.run_id, PARENT_TAG, self.parent)
                 known = replace(known, parent=self.parent)
-            run = self._written.get(known.trial)
-            if run is not None and known.name != run.name(several):
-                self.client.update_run(known.run_id, name=run.name(several))
-                known = replace(known, name=run.name(several))
+            written = self._written.get(known.trial)
+            if written is not None:
+                name = written.name_with_task if several else written.name
+                if known.name != name:
+                    self.client.update_run(known.run_id, name=name)
+                    known = replace(known, name=name)
             self._known[known.run_id] = known
 
-    def _log(self, run_id: str, params: Mapping[str, str], metrics: Sequence[Any], tags: Mapping[str, str]) -> None:
+    def _log(
+        self, run_id: str, params: Mapping[str, str], metrics: Sequence[Any], tags: Mapping[str, str]
+    ) -> None:
         """Writes in as few batches as MLflow allows; the tags are in the last."""
         from mlflow.entities import Param, RunTag
 
-        chunks = [list(params.items())[i : i + _PARAMS_PER_BATCH] for i in range(0, len(params), _PARAMS_PER_BATCH)]
+        chunks = [
+            list(params.items())[i : i + _PARAMS_PER_BATCH] for i in range(0, len(params), _PARAMS_PER_BATCH)
+        ]
         *full, rest = [[Param(key, value) for key, value in chunk] for chunk in chunks or [[]]]
         for chunk in full:
             self.client.log_batch(run_id, params=chunk)
@@ -299,7 +324,9 @@ class StudyRuns:
         while len(points) > room:
             self.client.log_batch(run_id, metrics=points[:_ENTITIES_PER_BATCH])
             points = points[_ENTITIES_PER_BATCH:]
-        self.client.log_batch(run_id, metrics=points, params=rest, tags=[RunTag(k, v) for k, v in tags.items()])
+        self.client.log_batch(
+            run_id, metrics=points, params=rest, tags=[RunTag(k, v) for k, v in tags.items()]
+        )
 
     def _log_artifact(self, parent: _Known, path: Path) -> None:
         if path.is_dir():

@@ -27,7 +27,7 @@ SQLITE = "sqlite:///"
 
 # MLflow's own defaults would report usage over the network, write to stdout, and wait minutes for a server
 # that is down. What the user has set stays.
-_SWITCHES = {
+SWITCHES = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
@@ -54,7 +54,7 @@ def artifacts_uri(database: Path) -> str:
 
 def import_mlflow() -> Any:
     """The `MlflowClient` class; imported late, because it takes a second, and with telemetry off."""
-    for name, value in _SWITCHES.items():
+    for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)
     from mlflow.tracking import MlflowClient
 
@@ -69,7 +69,9 @@ def ensure_database(path: Path, *, repair: bool) -> str:
     """
     path = path.resolve()
     if set("?%") & set(str(path)):
-        raise StoreError(f"{path}: MLflow cannot keep its database below a name with '?' or '%'; choose another --results")
+        raise StoreError(
+            f"{path}: MLflow cannot keep its database below a name with '?' or '%'; choose another --results"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(f".{path.name}.lock")):

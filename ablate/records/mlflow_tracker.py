@@ -17,7 +17,7 @@ from typing import Any
 
 from ablate.records.mlflow_content import TrackedRun
 from ablate.records.mlflow_runs import StudyRuns, study_runs
-from ablate.records.mlflow_store import first_line, quiet
+from ablate.records.mlflow_store import first_line, import_mlflow, quiet
 
 __all__ = ["TrackedRun", "Tracker"]
 
@@ -111,6 +111,7 @@ class Tracker:
         self._thread.join(_FLUSH_SECONDS + 2)
 
     def _work(self) -> None:
+        self._attempt(import_mlflow)
         with quiet():
             self._attempt(self._connect)
             while True:

@@ -70,7 +70,8 @@ def panels(facts: Facts) -> dict[str, list[Entry]]:
         groups.setdefault(entry.group, []).append(entry)
     result = {}
     for group, members in groups.items():
-        size = MAX_CURVES - 1
+        count = -(-len(members) // (MAX_CURVES - 1))
+        size = -(-len(members) // count)
         parts = [members[i : i + size] for i in range(0, len(members), size)]
         for i, part in enumerate(parts):
             result[f"{group} ({i + 1} of {len(parts)})" if len(parts) > 1 else group] = part

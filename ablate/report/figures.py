@@ -14,13 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ablate.analysis import wording
 from ablate.records.evidence import BASELINE, MetricFacts
 from ablate.report import layout, style
 from ablate.report.figure_data import Entry
-from ablate.report.layout import Limits
+from ablate.report.layout import Handle, Limits
 from ablate.report.style import NARROW, WIDE, colour
 from ablate.report.tables import difference
 
@@ -28,7 +28,7 @@ STACKED = (NARROW + WIDE) / 2
 "Inches of width below which a figure is stacked."
 LABEL_WIDTH = 1.75
 NUMBER_WIDTH = 1.5
-KEY_LINE = 0.19
+SMALL: dict[str, Any] = {"color": colour("soft"), "size": style.TEXT_SIZE - 1.5}
 
 
 def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float = WIDE) -> Figure:
@@ -42,17 +42,20 @@ def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float =
         entries, width if stacked else LABEL_WIDTH, row_height=0.17 if stacked else 0.23, above=stacked
     )
     keys = _forest_keys(data, margin, across=3 if stacked else 6)
-    key = _key_height(keys)
+    key = layout.key_height(keys)
     bottom = 0.52
     fig = layout.figure(width, bottom + height + key)
     margins = (-margin, margin) if margin else (0.0, 0.0)
-    views = _views(list(zip(data["ci_low"], data["ci_high"], strict=True)), margins)
+    # One seed has a difference but no interval.
+    lows, highs = data["ci_low"].fillna(data["diff"]), data["ci_high"].fillna(data["diff"])
+    views = [_widened(v, data) for v in layout.views(list(zip(lows, highs, strict=True)), margins)]
     left, room = (
         (0.12, width - 0.24) if stacked else (LABEL_WIDTH + 0.1, width - LABEL_WIDTH - NUMBER_WIDTH - 0.2)
     )
 
-    for ax, limits in _view_axes(fig, views, left, bottom, room, height):
-        _band(ax, data, margin)
+    label = f"difference in {metric}, right is better"
+    for ax, limits in layout.view_axes(fig, views, left, bottom, room, height, label):
+        _band(ax, data, margin, layout.strips(lines, height, 0.17, stacked))
         for line in lines:
             if line.index is not None:
                 _difference(ax, data.iloc[line.index], height - line.centre, limits)
@@ -69,8 +72,7 @@ def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float =
                 ha="right",
                 size=style.TEXT_SIZE - 0.8,
             )
-    _x_label(fig, f"difference in {metric}, right is better", left, room, len(views))
-    _write_keys(fig, keys)
+    layout.write_keys(fig, keys)
     return fig
 
 
@@ -79,48 +81,26 @@ def _entries(data: pd.DataFrame) -> list[Entry]:
     return [Entry(**row) for row in distinct[["variant", "group", "label", "placebo"]].to_dict("records")]
 
 
-def _views(intervals: list[Limits], always: Limits) -> list[Limits]:
-    """The limits of the axes: what holds everything and, where that hides the rest, a closer look."""
-    finite = [i for i in intervals if np.isfinite(i).all()]
-    full = (min([always[0], *(i[0] for i in finite)]), max([always[1], *(i[1] for i in finite)]))
-    near = layout.closer(intervals, always)
-    return [layout.padded(*full), *([layout.padded(*near)] if near else [])]
+def _widened(limits: Limits, data: pd.DataFrame) -> Limits:
+    """Limits with room for the Bonferroni intervals of what they show, at most half as wide again."""
+    low, high = limits
+    shown = data[(data["ci_low"] >= low) & (data["ci_high"] <= high)]
+    room = (high - low) / 4
+    wide = layout.padded(shown["bonferroni_low"].min(), shown["bonferroni_high"].max(), 0.02)
+    return min(low, max(wide[0], low - room)), max(high, min(wide[1], high + room))
 
 
-def _view_axes(
-    fig: Figure, views: Sequence[Limits], left: float, bottom: float, room: float, height: float
-) -> list[tuple[Axes, Limits]]:
-    gap = 0.22
-    share = (room - gap * (len(views) - 1)) / len(views)
-    result = []
-    for i, limits in enumerate(views):
-        ax = layout.axes(fig, left + i * (share + gap), bottom, share, height)
-        ax.set_xlim(limits)
-        ax.set_ylim(0, height)
-        ax.set_yticks([])
-        ax.spines["left"].set_visible(False)
-        ax.xaxis.set_major_locator(MaxNLocator(4 if share < 2 else 6, steps=[1, 2, 2.5, 5, 10]))
-        result.append((ax, limits))
-    return result
-
-
-def _x_label(fig: Figure, label: str, left: float, room: float, views: int) -> None:
-    gap = 0.22
-    share = (room - gap * (views - 1)) / views
-    for i in range(views):
-        content = label if i == 0 and views == 1 else ("full range" if i == 0 else "closer")
-        layout.write(fig, left + i * (share + gap) + share / 2, 0.25, content, ha="center")
-    if views > 1:
-        layout.write(fig, left + room / 2, 0.08, label, ha="center")
-
-
-def _band(ax: Axes, data: pd.DataFrame, margin: float | None) -> None:
+def _band(ax: Axes, data: pd.DataFrame, margin: float | None, strips: Sequence[Limits]) -> None:
+    lows, highs = zip(*strips, strict=True)
     if margin:
-        ax.axvspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
+        for low, high in strips:
+            ax.fill_between([-margin, margin], low, high, color=colour("band"), lw=0, zorder=0)
     for row in data[data["placebo"]].to_dict("records"):
         for edge in (row["ci_low"], row["ci_high"]):
-            ax.axvline(edge, color=colour("soft"), lw=0.9, ls=(0, (1, 1.6)), zorder=1)
-    ax.axvline(0, color=colour("ink"), lw=0.8, zorder=1)
+            ax.vlines(
+                [edge] * len(lows), lows, highs, color=colour("soft"), lw=0.9, ls=(0, (1, 1.6)), zorder=1
+            )
+    ax.vlines([0.0] * len(lows), lows, highs, color=colour("ink"), lw=0.8, zorder=1)
 
 
 def _difference(ax: Axes, row: pd.Series, y: float, limits: Limits) -> None:
@@ -152,9 +132,6 @@ def _marker(mark: style.Mark) -> dict[str, Any]:
     }
 
 
-Handle = Line2D | Patch
-
-
 def _forest_keys(data: pd.DataFrame, margin: float | None, across: int) -> list[list[Handle]]:
     """The lines of the key, at most `across` handles each: verdicts first, then intervals and bands."""
     present = set(data["verdict"])
@@ -171,33 +148,7 @@ def _forest_keys(data: pd.DataFrame, margin: float | None, across: int) -> list[
         rest.append(Patch(color=colour("band"), lw=0, label=f"margin ±{wording.exact(margin)}"))
     if data["placebo"].any():
         rest.append(Line2D([], [], color=colour("soft"), lw=0.9, ls=(0, (1, 1.6)), label="placebo, 95 %"))
-    return [*_lines(verdicts, across), *_lines(rest, min(across, 4) if across > 3 else 2)]
-
-
-def _lines(handles: list[Handle], across: int) -> list[list[Handle]]:
-    return [handles[i : i + across] for i in range(0, len(handles), across)]
-
-
-def _key_height(keys: Sequence[Sequence[Handle]]) -> float:
-    return KEY_LINE * len(keys) + 0.1
-
-
-def _write_keys(fig: Figure, keys: Sequence[Sequence[Handle]]) -> None:
-    """Writes the lines of a key at the top of a figure."""
-    for i, handles in enumerate(keys):
-        legend = fig.legend(
-            handles=list(handles),
-            loc="upper left",
-            bbox_to_anchor=(0.0, 1.0 - i * KEY_LINE / fig.get_size_inches()[1]),
-            ncol=len(handles),
-            frameon=False,
-            borderaxespad=0.1,
-            borderpad=0.2,
-            handlelength=1.7,
-            columnspacing=1.4,
-            handletextpad=0.6,
-        )
-        fig.add_artist(legend)
+    return [*layout.in_lines(verdicts, across), *layout.in_lines(rest, min(across, 4) if across > 3 else 2)]
 
 
 def seeds(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WIDE) -> Figure:
@@ -224,9 +175,9 @@ def seeds(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WI
             spans.append((float(np.nanmin(values)), float(np.nanmax(values))))
     base = data["baseline"].dropna()
     always = (base.min(), base.max()) if len(base) else (spans[0] if spans else (0.0, 1.0))
-    views = _views(spans, always)
-    for ax, limits in _view_axes(fig, views, left, bottom, room, height):
-        _references(ax, known, limits, vertical=True)
+    views = layout.views(spans, always)
+    for ax, limits in layout.view_axes(fig, views, left, bottom, room, height, metric):
+        _seed_references(ax, known, limits, layout.strips(lines, height, 0.3, stacked))
         for line in lines:
             if line.index is not None:
                 mine = data[data["variant"] == entries[line.index].variant]
@@ -240,14 +191,11 @@ def seeds(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WI
             )
             at = line.top + style.LINE_HEIGHT / 2 if stacked else line.centre
             layout.write(fig, width - 0.05, bottom + height - at, words, ha="right", color=colour("purple"))
-    _x_label(fig, metric, left, room, len(views))
-    handles: list[Handle] = [_dot("soft", False, "baseline")] + (
-        [] if only else [_dot("blue", True, "variant")]
-    )
-    handles.append(
-        Line2D([], [], color=colour("ink"), lw=1.6, marker="|", ls="", ms=8, mew=1.6, label="mean")
-    )
-    _write_keys(fig, [handles])
+    handles: list[Handle] = [_dot("soft", False, "baseline")]
+    if not only:
+        handles.append(_dot("blue", True, "variant"))
+    handles.append(Line2D([], [], color=colour("ink"), marker="|", ls="", ms=8, mew=1.6, label="mean"))
+    layout.write_keys(fig, [handles])
     return fig
 
 
@@ -259,8 +207,10 @@ def _dot(name: str, filled: bool, label: str = "") -> Line2D:
 def _pairs(ax: Axes, rows: pd.DataFrame, y: float, limits: Limits, only: bool) -> None:
     half = 0.0 if only else 0.085
     low, high = limits
-    for baseline, value in rows[["baseline", "value"]].dropna().to_numpy(float):
-        ax.plot([baseline, value], [y + half, y - half], color=colour("line"), lw=0.8, zorder=1)
+    both = rows[["baseline", "value"]].dropna().to_numpy(float)
+    ends = np.column_stack([both, np.full(len(both), np.nan)]).ravel()
+    heights = np.tile([y + half, y - half, np.nan], len(both))
+    ax.plot(ends, heights, color=colour("line"), lw=0.8, zorder=1)
     for column, place, name, filled in (("baseline", half, "soft", False), ("value", -half, "blue", True)):
         if only and column == "value":
             continue
@@ -284,22 +234,27 @@ def _pairs(ax: Axes, rows: pd.DataFrame, y: float, limits: Limits, only: bool) -
             ax.plot([edge], [y + place], marker=marker, ms=4, color=colour(name), clip_on=False, zorder=4)
 
 
-def _references(ax: Axes, known: MetricFacts, limits: Limits, *, vertical: bool) -> None:
-    """Thin lines, named on the spot, at guessing and at solved."""
+def _references(known: MetricFacts, limits: Limits) -> list[tuple[float, str, bool]]:
+    """The values at guessing and at solved that lie within `limits`, and whether there is room above them."""
     up = known.direction == "max"
-    for value, name, above in ((known.floor, "guessing", up), (known.solved, "solved", not up)):
-        if value is None or not limits[0] <= value <= limits[1]:
-            continue
-        shade = colour("soft")
-        look: dict[str, Any] = {"textcoords": "offset points", "color": shade, "size": style.TEXT_SIZE - 1.5}
-        if vertical:
-            ax.axvline(value, color=shade, lw=0.7, ls=(0, (1, 1.6)), zorder=0)
-            look |= {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
-            ax.annotate(name, (value, 1), (0, 1), **look)
-        else:
-            ax.axhline(value, color=shade, lw=0.7, ls=(0, (1, 1.6)), zorder=0)
-            look |= {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom" if above else "top"}
-            ax.annotate(name, (1, value), (-2, 1 if above else -2), **look)
+    found = ((known.floor, "guessing", up), (known.solved, "solved", not up))
+    return [(v, name, above) for v, name, above in found if v is not None and limits[0] <= v <= limits[1]]
+
+
+def _seed_references(ax: Axes, known: MetricFacts, limits: Limits, strips: Sequence[Limits]) -> None:
+    lows, highs = zip(*strips, strict=True)
+    for value, name, _ in _references(known, limits):
+        ax.vlines([value] * len(lows), lows, highs, color=colour("soft"), lw=0.7, ls=(0, (1, 1.6)), zorder=0)
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        ax.annotate(name, (value, 1), (0, 1), ha="center", va="bottom", **place, **SMALL)
+
+
+def _curve_references(ax: Axes, known: MetricFacts, limits: Limits) -> None:
+    for value, name, above in _references(known, limits):
+        ax.axhline(value, color=colour("soft"), lw=0.7, ls=(0, (1, 1.6)), zorder=0)
+        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        side, shift = ("bottom", 1) if above else ("top", -2)
+        ax.annotate(name, (1, value), (-2, shift), ha="right", va=side, **place, **SMALL)
 
 
 def curves(
@@ -328,11 +283,14 @@ def curves(
         ax = layout.axes(fig, left + column * share, bottom, share - left - right, panel_height)
         if log:
             ax.set_yscale("log")
+            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            ax.yaxis.set_minor_locator(NullLocator())
         ax.set_ylim(limits)
         ax.set_xlim(0, max(steps, default=1))
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if known:
-            _references(ax, known, limits, vertical=False)
+            _curve_references(ax, known, limits)
         _panel(fig, ax, data, broken, entries, bottom, panel_height, (column + 1) * share - right)
         shown = layout.fitted(title, layout.characters(share - left), 1)[0]
         ax.set_title(shown, loc="left", weight="bold", pad=6)
@@ -369,11 +327,13 @@ def _panel(
     looks: list[tuple[str, str, str, Any, float]] = [(BASELINE, BASELINE, "ink", "-", 1.6)]
     for i, entry in enumerate(entries):
         looks.append((entry.variant, entry.label, style.LEVELS[i], style.DASHES[i], 1.3))
+    # Many bands over one another would hide the lines.
+    alpha = 0.16 if len(looks) <= 4 else 0.07
     for z, (variant, label, name, dashes, thickness) in enumerate(looks):
         mine = data[data["variant"] == variant]
         shade = colour(name)
         if len(mine):
-            ax.fill_between(mine["step"], mine["low"], mine["high"], color=shade, alpha=0.16, lw=0, zorder=2)
+            ax.fill_between(mine["step"], mine["low"], mine["high"], color=shade, alpha=alpha, lw=0, zorder=2)
             ax.plot(mine["step"], mine["mean"], color=shade, ls=dashes, lw=thickness, zorder=10 + z)
             ends.append((float(mine["mean"].iloc[-1]), label, name))
         for _, run in broken[broken["variant"] == variant].groupby("seed"):

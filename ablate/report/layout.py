@@ -9,12 +9,21 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from ablate.report import style
 from ablate.report.figure_data import Entry
 from ablate.report.tables import shortened, text, wrapped
 
 Limits = tuple[float, float]
+Handle = Line2D | Patch
+
+KEY_LINE = 0.19
+"Inches from one line of a figure's key to the next."
+VIEW_GAP = 0.22
+"Inches between two views of the same rows."
 
 
 @dataclass(frozen=True)
@@ -179,3 +188,71 @@ def _start(block: tuple[float, list[int]], gap: float) -> float:
 
 def _end(block: tuple[float, list[int]], gap: float) -> float:
     return block[0] + gap * (len(block[1]) - 1) / 2
+
+
+def views(intervals: list[Limits], always: Limits) -> list[Limits]:
+    """The limits of the axes: what holds everything and, where that hides the rest, a closer look."""
+    finite = [i for i in intervals if np.isfinite(i).all()]
+    full = (min([always[0], *(i[0] for i in finite)]), max([always[1], *(i[1] for i in finite)]))
+    near = closer(intervals, always)
+    return [padded(*full), *([padded(*near)] if near else [])]
+
+
+def view_axes(
+    fig: Figure, limits: Sequence[Limits], left: float, bottom: float, room: float, height: float, label: str
+) -> list[tuple[Axes, Limits]]:
+    """Axes side by side over the same rows, one for each of `views`, y in inches from the bottom of the rows.
+
+    They share `room` inches from `left` on; `label` names what they measure.
+    """
+    share = (room - VIEW_GAP * (len(limits) - 1)) / len(limits)
+    names = ("full range", "closer") if len(limits) > 1 else (label,)
+    result = []
+    for i, (name, view) in enumerate(zip(names, limits, strict=True)):
+        start = left + i * (share + VIEW_GAP)
+        ax = axes(fig, start, bottom, share, height)
+        ax.set_xlim(view)
+        ax.set_ylim(0, height)
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+        ax.xaxis.set_major_locator(MaxNLocator(4 if share < 2 else 6, steps=[1, 2, 2.5, 5, 10]))
+        write(fig, start + share / 2, bottom - 0.27, name, ha="center")
+        result.append((ax, view))
+    if len(limits) > 1:
+        write(fig, left + room / 2, bottom - 0.44, label, ha="center")
+    return result
+
+
+def strips(lines: Sequence[Line], height: float, row_height: float, stacked: bool) -> list[Limits]:
+    """Where reference lines run: from top to bottom or, where labels stand over the data, only between them."""
+    if not stacked:
+        return [(0.0, height)]
+    centres = [height - line.centre for line in lines if line.index is not None]
+    return [(y - row_height / 2, y + row_height / 2) for y in centres]
+
+
+def in_lines(handles: list[Handle], across: int) -> list[list[Handle]]:
+    """The handles of a key, `across` to a line."""
+    return [handles[i : i + across] for i in range(0, len(handles), across)]
+
+
+def key_height(keys: Sequence[Sequence[Handle]]) -> float:
+    """Inches that the lines of a key take at the top of a figure."""
+    return KEY_LINE * len(keys) + 0.1
+
+
+def write_keys(fig: Figure, keys: Sequence[Sequence[Handle]]) -> None:
+    """Writes the lines of a key at the top of a figure."""
+    for i, handles in enumerate(keys):
+        fig.legend(
+            handles=list(handles),
+            loc="upper left",
+            bbox_to_anchor=(0.0, 1.0 - i * KEY_LINE / fig.get_size_inches()[1]),
+            ncol=len(handles),
+            frameon=False,
+            borderaxespad=0.1,
+            borderpad=0.2,
+            handlelength=1.7,
+            columnspacing=1.4,
+            handletextpad=0.6,
+        )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FIGURES = "figures"
 GUIDE = {
-    "better": "Higher on the same seeds than chance explains (Holm-corrected p below .05).",
-    "worse": "Lower, by the same rule.",
+    "better": "Better than the baseline on the same seeds, by more than chance explains (Holm p below .05).",
+    "worse": "Worse than the baseline on the same seeds, by more than chance explains (Holm p below .05).",
     "equivalent": "The 90 % interval of the difference lies within the declared margin: too small to matter.",
     "inconclusive": "Neither shown. Not evidence of no difference: see what could have been detected.",
     "unstable": "Some runs diverged. How often they do is the result; means are of the runs that did not.",
@@ -50,18 +50,29 @@ class Drawing:
         """The path of its picture, beside the page."""
         return f"{FIGURES}/{self.name}.png"
 
-    def svg(self, width: float) -> Markup:
-        """The figure inside a page: outlined text, colours that follow the theme."""
+    def render(self, folder: Path) -> Picture:
+        """Saves the picture for a paper, on white at `style.DPI`, and returns those for the page."""
         with style.context():
-            buffer = io.StringIO()
-            self.draw(width).savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-        return Markup(style.themed(buffer.getvalue(), f"{self.name}-{'w' if width >= style.WIDE else 'n'}"))
+            wide, narrow = self.draw(style.WIDE), self.draw(style.NARROW)
+            with replacing(folder / self.file) as path:
+                wide.savefig(
+                    path, dpi=style.DPI, facecolor=style.colour("paper"), metadata={"Software": None}
+                )
+            return Picture(self, self._svg(wide, "wide"), self._svg(narrow, "narrow"))
 
-    def save(self, folder: Path) -> None:
-        """The figure for a paper: a picture on white at `style.DPI`."""
-        with style.context(), replacing(folder / self.file) as path:
-            drawn = self.draw(style.WIDE)
-            drawn.savefig(path, dpi=style.DPI, facecolor=style.colour("paper"), metadata={"Software": None})
+    def _svg(self, drawn: Figure, suffix: str) -> Markup:
+        buffer = io.StringIO()
+        drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        return Markup(style.themed(buffer.getvalue(), f"{self.name}-{suffix}"))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing as it stands in the page: outlined text, colours that follow the theme."""
+
+    drawing: Drawing
+    wide: Markup
+    narrow: Markup
 
 
 def write_report(
@@ -73,9 +84,8 @@ def write_report(
     same bytes. Pictures of an earlier report that this one no longer has are removed.
     """
     drawings = plan_drawings(evidence, comparisons)
-    for drawing in drawings:
-        drawing.save(folder)
-    content = _content(evidence, comparisons, claims, headline, drawings)
+    pictures = [drawing.render(folder) for drawing in drawings]
+    content = _content(evidence, comparisons, claims, headline) | {"pictures": pictures}
     write_text(folder / "report.html", _environment(True).get_template("report.html.j2").render(content))
     write_text(folder / "report.md", _environment(False).get_template("report.md.j2").render(content))
     kept = {Path(drawing.file).name for drawing in drawings}
@@ -126,11 +136,11 @@ def _seeds(evidence: Evidence, task: str, end: str, of: str) -> list[Drawing]:
     if data[["baseline", "value"]].isna().all(axis=None):
         return []
     caption = (
-        f"{facts.metric} of every run. A line joins the two runs of one seed, which share their data and the "
+        f"Every run's {facts.metric}. A line joins the two runs of one seed, which share their data and the "
         "initial values they have in common. Upright bars are means."
     )
     runs = int(data["value"].notna().sum())
-    alt = f"{facts.metric} of {runs} runs{of}, each joined to the baseline's run of the same seed."
+    alt = f"The {facts.metric} of {runs} runs{of}, each joined to the baseline's run of the same seed."
     draw = functools.partial(figures.seeds, data, facts.metric, figure_data.metric_facts(facts, task))
     return [Drawing(f"seeds{end}", f"Every seed{of}", caption, alt, draw)]
 
@@ -166,7 +176,6 @@ def _content(
     comparisons: pd.DataFrame,
     claims: pd.DataFrame,
     headline: list[str],
-    drawings: list[Drawing],
 ) -> dict[str, Any]:
     facts = evidence.facts
     learned = figure_data.learned(evidence)
@@ -179,7 +188,6 @@ def _content(
         "verdicts": tables.verdict_table(verdicts) if verdicts else None,
         "claims": tables.claim_table(tables.rows_of(claims)) if len(claims) else None,
         "all_rows": tables.detail_table(tables.rows_of(comparisons)) if len(comparisons) else None,
-        "drawings": drawings,
         "incidents": figure_data.incidents(evidence).to_dict("records"),
         "guide": {verdict: meaning for verdict, meaning in GUIDE.items() if verdict in present} or GUIDE,
         "variants": _variants(facts),
@@ -189,8 +197,6 @@ def _content(
         | {"supported": "blue", "refuted": "orange"},
         "light": Markup(style.css_variables("light")),
         "dark": Markup(style.css_variables("dark")),
-        "wide": style.WIDE,
-        "narrow": style.NARROW,
     }
 
 
@@ -269,6 +275,25 @@ def _environment(html: bool) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"md": tables.markdown, "line": tables.text, "table": tables.markdown_table}
-    environment.globals |= {"baseline": BASELINE, "marked": tables.marked}
+    filters: dict[str, Callable[..., Any]] = {
+        "md": tables.markdown,
+        "md_line": tables.markdown_line,
+        "line": tables.text,
+        "table": tables.markdown_table,
+        "breakable": _breakable,
+        "glued": _glued,
+    }
+    environment.filters |= filters
+    environment.globals["baseline"] = BASELINE
     return environment
+
+
+def _breakable(name: str) -> Markup:
+    """A name that a line may break after any of its separators, escaped."""
+    return Markup("<wbr>").join(re.findall(r"[^.,=/_]*[.,=/_]*", name)[:-1])
+
+
+def _glued(sentence: str) -> str:
+    """A sentence that no line breaks inside `[−.01, .02]` or before a percent sign."""
+    sentence = re.sub(r"\[[^\[\] ]*, [^\[\] ]*\]", lambda match: match[0].replace(" ", "\u00a0"), sentence)
+    return re.sub(r"(?<=\d) %", "\u00a0%", sentence)

@@ -40,10 +40,10 @@ PALETTE = {
     "green": Colour("#00705a", "#3fc7a2"),
     "purple": Colour("#8e3a86", "#e08bd6"),
     "ochre": Colour("#8a6500", "#e3b341"),
-    "sky": Colour("#2f86b3", "#9bdcf8"),
+    "sky": Colour("#177a94", "#9bdcf8"),
     "brown": Colour("#7a4b2a", "#d0a57f"),
 }
-"Every text colour has at least 4.5 : 1 on its paper, except sky; blue and orange stay apart for every eye."
+"Every colour of text has a contrast of at least 4.5 : 1 on its paper; blue and orange stay apart for every eye."
 
 
 def colour(name: str) -> str:

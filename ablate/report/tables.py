@@ -213,17 +213,16 @@ def text(value: Any) -> str:
 
 
 def markdown(value: str) -> str:
-    """`value` as literal text of one markdown line, in a table cell or a paragraph."""
-    value = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
+    """`value` as literal text inside a line of markdown, for instance in a table cell."""
     value = re.sub(r"([\\`*\[\]~#])", r"\\\1", value)
     # An underscore inside a word is literal already, and low_rank reads better than low\_rank.
     value = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", value)
-    return re.sub(r"^(\s*)([-+=]|\d+(?=[.)]))", _literal_start, value)
+    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
 
 
-def _literal_start(match: re.Match[str]) -> str:
-    space, start = match.groups()
-    return f"{space}&#{ord(start[0])};{start[1:]}" if start[0].isdigit() else f"{space}\\{start}"
+def markdown_line(value: str) -> str:
+    """`value` as literal text at the start of a line, where it must not begin a list or a rule either."""
+    return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", markdown(value.strip()))
 
 
 def wrapped(name: str, width: int) -> list[str]:
@@ -312,13 +311,13 @@ def p_value(value: Any) -> str:
 
 
 def count(value: Any) -> str:
-    """A whole number, its digits in groups of three from 10,000 on."""
+    """A whole number, its digits in groups of three."""
     value = number(value)
     if value is None:
         return NOTHING
     if not math.isfinite(value):
         return "∞"
-    return f"{value:,.0f}" if value >= 10_000 else f"{value:.0f}"
+    return f"{value:,.0f}"
 
 
 def share(value: Any) -> str:

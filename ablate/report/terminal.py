@@ -8,13 +8,12 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.errors import AblateError
-from ablate.report.tables import Column, Table, claim_table, verdict_rows, verdict_table, wrapped
+from ablate.report.tables import Column, Table, claim_table, text, verdict_rows, verdict_table, wrapped
 
 STYLES = {
     "better": "blue",
@@ -38,10 +37,14 @@ def print_verdicts(folder: Path, console: Console) -> None:
             f"{folder}: has no comparisons.csv; run the study first, or name a folder of results/"
         )
     rows = verdict_rows(_read(folder / "comparisons.csv"))
-    if rows:
-        metrics = ", ".join(dict.fromkeys(row["metric"] for row in rows))
-        baselines = ", ".join(dict.fromkeys(row["baseline"] for row in rows))
-        print_table(verdict_table(rows, brief=True), f"{metrics}: variant − {baselines}", console)
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    for task in tasks:
+        mine = [row for row in rows if row["task"] == task]
+        metric, baseline = mine[0]["metric"], mine[0]["baseline"]
+        of = f"{text(task)}, " if len(tasks) > 1 else ""
+        print_table(
+            verdict_table(mine, brief=True), f"{of}{text(metric)}: variant − {text(baseline)}", console
+        )
     claims = _read(folder / "claims.csv") if (folder / "claims.csv").is_file() else []
     if claims:
         print_table(claim_table(claims, brief=True), "claims", console)
@@ -58,10 +61,7 @@ def print_table(table: Table, title: str, console: Console) -> None:
     widths = [max(len(c.heading), *(len(row[c.key]) for row in table.rows)) for c in table.columns]
     gaps = 2 * (len(widths) - 1)
     first = max(12, min(widths[0], console.width - gaps - sum(widths[1:])))
-
-    shown = RichTable(
-        box=box.ASCII if ascii_only else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False
-    )
+    shown = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in table.columns:
         shown.add_column(
             column.heading,

@@ -165,7 +165,7 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.report(Problem("names the same task twice", ("tasks",), task))
-    metrics = _check_metric(workload, baseline, study, document) if sound else {}
+    metrics = _check_metric(workload, baseline, study, resolver, document)
     claims = _claims(study, design, metrics, document)
     if sound:
         _check_live(workload, design, document)
@@ -238,15 +238,28 @@ def _check_variant(workload: Workload, variant: Variant, known: list[Problem], d
 
 
 def _check_metric(
-    workload: Workload, baseline: list[Config], study: StudyBase, document: Document
+    workload: Workload, baseline: list[Config], study: StudyBase, resolver: _Resolver, document: Document
 ) -> Mapping[str, object]:
-    described = [workload.describe(config).metrics for config in baseline]
+    """The metrics that all tasks have; the study's must be one of them."""
+    described = [_metrics(workload, config, resolver) for config in baseline]
     shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
     name = study.metric.name
-    if name is not None and name not in shared and not document.is_faulty(("metric",)):
+    if shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
         hint = nearest(name, shared)
         document.report(Problem("no such metric", ("metric", "name"), name, listed(shared), hint))
     return shared
+
+
+def _metrics(workload: Workload, config: Config, resolver: _Resolver) -> Mapping[str, object]:
+    """The metrics of a config; where it cannot be built, those of its task with everything else at its default."""
+    task = config.get("task")
+    simpler = [{"task": task}, {"task": {"name": task["name"]}}] if isinstance(task, Mapping) else [{}]
+    for attempt in (config, *simpler):
+        try:
+            return workload.describe(resolver(attempt)).metrics
+        except Invalid:
+            continue
+    return {}
 
 
 def _claims(

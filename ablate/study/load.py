@@ -183,12 +183,12 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
 def _fields_at(model: type[BaseModel], data: Any, path: PathKey) -> list[str]:
     """The settings that the section or part at `path` has."""
     kinds: list[Any] = [model]
+    value: Any = data
     for step in path:
-        node: Any = data
-        data = node[step] if isinstance(node, (dict, list)) else None
+        value = value[step] if isinstance(value, (dict, list)) else None
         if isinstance(step, str):
             fields = [kind.model_fields[step] for kind in kinds if step in kind.model_fields]
-            kinds = [kind for f in fields for kind in _kinds([f.annotation, *f.metadata], data)]
+            kinds = [kind for f in fields for kind in _kinds([f.annotation, *f.metadata], value)]
         else:
             kinds = [kind for kind in kinds if kind is not model]
     return [name for kind in kinds for name in kind.model_fields]

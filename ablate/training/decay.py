@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 class WeightDecay:
-    """λ on the parameters `decayed` that have a gradient, of one kind; the other kind's method does nothing."""
+    """λ on those of `decayed` that have a gradient, of one kind; the other kind's method does nothing."""
 
     def __init__(self, kind: Literal["decoupled", "l2"], strength: float, decayed: Sequence[Tensor]) -> None:
         self.strength = strength

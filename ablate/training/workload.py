@@ -13,6 +13,7 @@ from ablate.models.build import build_model
 from ablate.models.flops import forward_flops
 from ablate.records.record import Record
 from ablate.registry import CATALOGUE, register
+from ablate.signature import Signature
 from ablate.streams import stream_seed
 from ablate.study.sections.model import ModelSection
 from ablate.study.sections.training import TrainingSection
@@ -42,14 +43,16 @@ class SequenceWorkload:
                 _check_training(trial.training)
             with at("training", "schedule"):
                 trial.training.schedule.build()
+            signature = _STAND_IN
             with at("task"):
                 task: Task = trial.task.build()
+                signature = task.signature
                 with at("model", "topology"):
                     _check_topology(trial.model.topology.name, task, trial.task.name)
-                with at("model"):
-                    model = build_model(trial.model, task.signature, device="meta")
-                    with at("training", "optimizer"):
-                        trial.training.optimizer.build(list(model.parameters()))
+            with at("model"):
+                model = build_model(trial.model, signature, device="meta")
+                with at("training", "optimizer"):
+                    trial.training.optimizer.build(list(model.parameters()))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         """Metrics of the task, parameters by part, FLOPs of a forward pass on one example."""
@@ -81,6 +84,10 @@ class SequenceWorkload:
     def train(self, trial: Trial, emit: Emit) -> Record:
         """See `run_trial`."""
         return run_trial(trial, emit)
+
+
+_STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
+"""Of a task that cannot be built, so that what is wrong with the model is found all the same."""
 
 
 def _check_training(training: TrainingSection) -> None:

@@ -5,10 +5,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from made_evidence import ACCURACY, LOSS, study
 from statsmodels.stats.multitest import multipletests
 
 from ablate.analysis.compare import COLUMNS, compare
+from ablate.analysis.power import detectable_effect
 from ablate.errors import AblateError
 from ablate.records.evidence import Evidence, MetricFacts
 
@@ -123,13 +127,21 @@ def test_relevance_is_noted_where_the_interval_does_not_clear_the_margin():
     assert "relevance" not in far["note"]
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_equivalence_asks_for_the_90_percent_interval_on_both_sides(side):
+    # Half-widths of the 90 and the 95 % interval: .00151 and .00196.
+    values = {"baseline": BASE, "a": BASE + side * 0.003 + WOBBLE}
+    verdicts = [only(compare(study(values, margin=m)))["verdict"] for m in (0.00455, 0.00447)]
+    assert verdicts == ["equivalent", "better" if side > 0 else "worse"]
+
+
 def test_inconclusive_says_what_could_be_seen_and_what_would_settle_it():
     row = only(compare(study({"baseline": BASE, "a": BASE + 0.0015 + WOBBLE})))
     assert row["verdict"] == "inconclusive"
     assert row["mde"] == pytest.approx(1.682 * WOBBLE.std(ddof=1), rel=1e-3)
     assert 5 < row["seeds_needed"] < 20
     assert f"about {row['seeds_needed']:.0f} seeds would settle it" in row["note"]
-    hopeless = only(compare(study({"baseline": BASE, "a": BASE + [0.1, -0.1, 0.1, -0.1, 0.0]})))
+    hopeless = only(compare(study({"baseline": BASE, "a": BASE + 50 * WOBBLE})))
     assert hopeless["seeds_needed"] == math.inf
     assert "more than 1,000 seeds" in hopeless["note"]
 
@@ -160,7 +172,9 @@ def test_other_metrics_are_exploratory_without_margin_or_family():
     assert np.isnan([row["p_holm"], row["bonferroni_low"], row["bonferroni_high"]]).all()
     primary = only(frame, metric="accuracy")
     assert primary["verdict"] == "equivalent"
-    assert row["mde"] == pytest.approx(1.682 * primary["mde"] / 2.154, rel=0.01)
+    # The same spread, but the primary metric answers for a family of three.
+    ratio = detectable_effect(5) / detectable_effect(5, 0.05 / 3)
+    assert row["mde"] == pytest.approx(primary["mde"] * ratio)
 
 
 def test_holm_over_all_variants_and_tasks_of_the_primary_metric():
@@ -182,7 +196,7 @@ def test_holm_over_all_variants_and_tasks_of_the_primary_metric():
 
 
 def test_significant_alone_but_not_in_its_family():
-    values = {"baseline": BASE, "a": BASE + 0.003 + WOBBLE} | {x: BASE + WOBBLE for x in "bcdefghi"}
+    values = {"baseline": BASE, "a": BASE + 0.003 + WOBBLE} | dict.fromkeys("bcdefghi", BASE + WOBBLE)
     row = only(compare(study(values)))
     assert row["p"] < 0.05 < row["p_holm"]
     assert row["verdict"] == "inconclusive"
@@ -209,6 +223,21 @@ def test_an_unstable_comparison_cannot_help_the_others_through_holm():
     stable, unstable = (compare(study(values, statuses=s)) for s in (None, {("b", 0): "diverged"}))
     assert only(stable)["p_holm"] == pytest.approx(only(stable)["p"])
     assert only(unstable)["p_holm"] == pytest.approx(2 * only(unstable)["p"])
+
+
+def test_nor_can_a_degenerate_one():
+    tasks = {name: {"accuracy": ACCURACY} for name in ("recall", "sort")}
+    guessing = 0.05 + WOBBLE
+    values = {
+        "baseline": {"recall": BASE, "sort": np.full(5, 0.1)},
+        "a": {"recall": BASE + 0.003 + WOBBLE, "sort": guessing},
+    }
+    frame = compare(study(values, tasks=tasks))
+    recall, sort = only(frame, task="recall"), only(frame, task="sort")
+    assert sort["verdict"] == "degenerate"
+    assert sort["p"] < 0.001
+    assert sort["p_holm"] == 1.0
+    assert recall["p_holm"] == pytest.approx(2 * recall["p"])
 
 
 def test_failed_and_pruned_runs_leave_out_their_pairs():
@@ -300,6 +329,19 @@ def test_neither_row_order_nor_the_names_of_seeds_matter():
     columns = [column for column in COLUMNS if column != "note"]
     found = compare(Evidence(evidence.facts, renamed, evidence.curves))
     pd.testing.assert_frame_equal(found[columns], expected[columns], check_exact=False, rtol=1e-12)
+
+
+@given(arrays(float, (2, 5), elements=st.floats(0, 1, width=16)), st.sampled_from([None, 0.1]))
+@settings(deadline=None, max_examples=40)
+def test_swapping_variant_and_baseline_turns_the_verdict(ab, margin):
+    one = only(compare(study({"baseline": ab[0], "a": ab[1]}, margin=margin)))
+    other = only(compare(study({"baseline": ab[1], "a": ab[0]}, margin=margin)))
+    assert other["verdict"] == {"better": "worse", "worse": "better"}.get(one["verdict"], one["verdict"])
+    assert other["diff"] == pytest.approx(-one["diff"], abs=1e-12)
+    assert (other["solved_rate"], other["baseline_solved_rate"]) == (
+        one["baseline_solved_rate"],
+        one["solved_rate"],
+    )
 
 
 def test_nothing_has_run():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import TOY, TOY_STUDY
+from harness import TOY, TOY_STUDY
 
 from ablate.execution.driver import drive
 from ablate.execution.events import Event, Finished, Progress, Started

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ablate.records.evidence import BASELINE, ClaimFacts, Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
+from ablate.records.evidence import (
+    BASELINE,
+    ClaimFacts,
+    Evidence,
+    Facts,
+    MetricFacts,
+    TaskFacts,
+    VariantFacts,
+)
 
 UGLY = "<script>alert('x')</script>|`a`*b*"
 FACTORS = {
@@ -42,14 +50,18 @@ def study(
     for path, levels in factors.items():
         for level, effect in list(levels.items())[1:]:
             name = f"{path}={level}"
-            variants.append(VariantFacts(name, base | {path: level}, {path: level}, False, dict.fromkeys(tasks, 25_000)))
+            variants.append(
+                VariantFacts(name, base | {path: level}, {path: level}, False, dict.fromkeys(tasks, 25_000))
+            )
             effects[name] = effect
     for name, effect in ({UGLY: -0.006} if named is None else named).items():
         changed = {"model.d_model": "16"}
         variants.append(VariantFacts(name, base | changed, changed, False, dict.fromkeys(tasks, 9_000)))
         effects[name] = effect
     if placebo:
-        variants.append(VariantFacts("placebo", base, {}, placebo=True, parameters=dict.fromkeys(tasks, 25_728)))
+        variants.append(
+            VariantFacts("placebo", base, {}, placebo=True, parameters=dict.fromkeys(tasks, 25_728))
+        )
         effects["placebo"] = 0.0
 
     rng = np.random.default_rng(7)
@@ -61,7 +73,9 @@ def study(
         for index, variant in enumerate(variants):
             for seed in range(num_seeds):
                 identity = f"{task}-{index:02d}-{seed}"
-                last = float(np.clip(0.985 + effects[variant.name] + blocks[seed] + rng.normal(0, 0.004), 0.1, 1.0))
+                last = float(
+                    np.clip(0.985 + effects[variant.name] + blocks[seed] + rng.normal(0, 0.004), 0.1, 1.0)
+                )
                 status, reason = "completed", ""
                 if trouble and variant.changes.get("training.lr") and seed == 1:
                     status, reason = "diverged", "the training loss is not finite at step 180"
@@ -75,7 +89,11 @@ def study(
                 until = steps if done else 180
                 delay = 150 * (1 + 0.2 * rng.normal())
                 rise = 1 / (1 + np.exp(-(grid[grid <= until] - 1.3 * delay) / 35))
-                curves.append(_curve(identity, "validation_accuracy", grid[grid <= until], 0.125 + (last - 0.125) * rise))
+                curves.append(
+                    _curve(
+                        identity, "validation_accuracy", grid[grid <= until], 0.125 + (last - 0.125) * rise
+                    )
+                )
                 drop = loss + 2.1 / (1 + np.exp((fine[fine <= until] - 1.3 * delay) / 35))
                 values = drop * np.exp(rng.normal(0, 0.05, len(drop)))
                 if status == "diverged":
@@ -83,18 +101,39 @@ def study(
                 curves.append(_curve(identity, "train_loss", fine[fine <= until], values))
 
     def claim(text: str, kind: str, a: str, b: str, by: float, late: bool = False) -> ClaimFacts:
-        return ClaimFacts(text, f"{len(text):03d}", "2026-01-05T10:00:00+00:00", late, kind, "accuracy", [a], [b], by)
+        return ClaimFacts(
+            text, f"{len(text):03d}", "2026-01-05T10:00:00+00:00", late, kind, "accuracy", [a], [b], by
+        )
 
     found = []
     if claims and "model.position" in factors:
         found = [
-            claim("model.position=learned beats model.position=none on accuracy", "beats", BASELINE, "model.position=none", 0.0),
-            claim("model.position=sincos matches model.position=learned on accuracy within 0.02", "matches", "model.position=sincos", BASELINE, 0.02),
-            claim("model.norm=batch does not lose to model.norm=layer on accuracy within 0.01", "does_not_lose", "model.norm=batch", BASELINE, 0.01, late=True),
+            claim(
+                "model.position=learned beats model.position=none on accuracy",
+                "beats",
+                BASELINE,
+                "model.position=none",
+                0.0,
+            ),
+            claim(
+                "model.position=sincos matches model.position=learned on accuracy within 0.02",
+                "matches",
+                "model.position=sincos",
+                BASELINE,
+                0.02,
+            ),
+            claim(
+                "model.norm=batch does not lose to model.norm=layer on accuracy within 0.01",
+                "does_not_lose",
+                "model.norm=batch",
+                BASELINE,
+                0.01,
+                late=True,
+            ),
         ]
     facts = Facts(
         study="quickstart",
-        question="Which parts of a small Transformer matter for recall, & is \"<b>norm</b>\" one of them?",
+        question='Which parts of a small Transformer matter for recall, & is "<b>norm</b>" one of them?',
         notes="First line of the notes.\n# not a heading | nor a cell\nTried 1,000 steps: no change.",
         metric="accuracy",
         column="accuracy",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import TOY, ablate
+from harness import TOY, ablate
 
 from ablate.errors import StudyError
 from ablate.study.experiment import prepare

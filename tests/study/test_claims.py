@@ -2,7 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import TOY
+from harness import TOY
 
 from ablate.errors import Invalid
 from ablate.study.claims import parse_claim
@@ -31,18 +31,18 @@ def factorial(write: Callable[..., Path]) -> Design:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "kind", "a", "b", "by"),
     [
-        ("model.effect=1.0 beats baseline on accuracy", ("beats", "accuracy", ["model.effect=1.0"], ["baseline"], 0.0)),
-        ("model.effect=1 beats model.effect=0 on loss by 0.5", ("beats", "loss", ["model.effect=1.0"], ["baseline"], 0.5)),
-        ("my-own  matches baseline on accuracy\n within 2e-2", ("matches", "accuracy", ["my-own"], ["baseline"], 0.02)),
-        ("my-own does not lose to model.noise=0.2 on loss within 1", ("does_not_lose", "loss", ["my-own"], ["model.noise=0.2"], 1.0)),
-        ("model.width=7 beats baseline on loss", ("beats", "loss", ["my-own"], ["baseline"], 0.0)),
+        ("model.effect=1.0 beats baseline on loss", "beats", "model.effect=1.0", "baseline", 0.0),
+        ("model.effect=1 beats model.effect=0 on loss by 0.5", "beats", "model.effect=1.0", "baseline", 0.5),
+        ("my-own  matches baseline on loss\n within 2e-2", "matches", "my-own", "baseline", 0.02),
+        ("my-own does not lose to baseline on loss within 1", "does_not_lose", "my-own", "baseline", 1.0),
+        ("model.width=7 beats baseline on loss", "beats", "my-own", "baseline", 0.0),
     ],
-)  # fmt: skip
-def test_the_grammar(design: Design, text: str, expected: tuple[object, ...]) -> None:
+)
+def test_the_grammar(design: Design, text: str, kind: str, a: str, b: str, by: float) -> None:
     claim = parse_claim(text, design, METRICS)
-    assert (claim.kind, claim.metric, claim.a, claim.b, claim.by) == expected
+    assert (claim.kind, claim.metric, claim.a, claim.b, claim.by) == (kind, "loss", [a], [b], by)
 
 
 def test_in_a_factorial_a_level_is_the_mean_over_the_other_factors(factorial: Design) -> None:

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import TOY
+from harness import TOY
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import TOY_STUDY
+from harness import TOY_STUDY
 
 from ablate.registry import CATALOGUE
 from ablate.study import sources

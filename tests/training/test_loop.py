@@ -105,6 +105,15 @@ def test_the_loop_is_gradient_descent(resolved, decay):
     np.testing.assert_allclose(outcome.curves["lr"].values, [rates[4], rates[9], 0.0], atol=1e-12)
 
 
+def test_every_step_has_dropout_of_its_own(resolved):
+    config = resolved(model={"dropout": {"residual": 0.3}}, training={"optimizer": "sgd", "lr": 1e-30})
+    model, task, training = parts(config)
+    losses = train(model, task, training, 0, lambda step, metrics: False).arrays["train_loss"]
+    for step, batch in enumerate(itertools.islice(task.train_batches(0, 16, "cpu"), 12)):
+        model.start_step(step)
+        assert task.loss(model.train()(batch.inputs), batch).item() == losses[step]
+
+
 def test_test_metrics_are_of_the_last_step_and_of_the_best_validation(resolved):
     """The best evaluation is found again by training just as long."""
     settings = {"steps": 60, "eval_every": 10, "lr": 0.1, "optimizer": {"name": "sgd", "momentum": 0.9}}

@@ -10,6 +10,7 @@ from ablate.records.record import Record
 from ablate.registry import CATALOGUE
 from ablate.study.schema import config_model
 from ablate.tasks.digits import Digits
+from ablate.tasks.recall import Recall
 from ablate.training.workload import SequenceWorkload
 from ablate.workload import Trial
 
@@ -60,11 +61,18 @@ def test_a_trial_leaves_global_state_alone(resolved):
     assert np.array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
 
 
-def test_a_trial_does_not_depend_on_the_global_generator(resolved):
+def test_a_trial_repeats_although_a_plugin_draws_from_the_global_generator(resolved, monkeypatch):
+    class Noisy(Recall):
+        def loss(self, logits, batch):
+            return super().loss(logits, batch) + torch.rand(())
+
+    config = resolved()
+    monkeypatch.setattr(Recall.Config, "part", Noisy)
     torch.manual_seed(1)
-    first = comparable(run(resolved()))
+    first = comparable(run(config))
     torch.manual_seed(2)
-    assert comparable(run(resolved())) == first
+    assert comparable(run(config)) == first
+    assert comparable(run(config, stream="placebo")) != first
 
 
 def test_a_placebo_differs_in_initial_values_and_dropout_only(resolved):
@@ -160,12 +168,12 @@ def test_a_topology_that_the_task_does_not_support_is_refused(resolved, monkeypa
     config = resolved(model={"topology": "decoder"})
     SequenceWorkload().check(config)
 
-    class ForEncoders(CATALOGUE.get("task", "recall")):
+    class ForEncoders(Recall):
         def __init__(self, config):
             super().__init__(config)
             self.topologies = ("encoder",)
 
-    monkeypatch.setattr(CATALOGUE.get("task", "recall").Config, "part", ForEncoders)
+    monkeypatch.setattr(Recall.Config, "part", ForEncoders)
     with pytest.raises(Invalid) as caught:
         SequenceWorkload().check(config)
     assert str(caught.value) == (

@@ -1,0 +1,41 @@
+# Every target sets up what it needs: a fresh clone wants nothing but Python and make.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-all lint studies ui clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## create .venv and install the tested versions into it
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[test]"
+	touch $(READY)
+
+run: $(READY) ## run the quickstart study: trains what is missing, then shows verdicts and report
+	$(BIN)/ablate run studies/quickstart.yaml
+
+test: lint ## lint, type check and test, in under five minutes
+	$(BIN)/pytest
+
+test-all: lint ## the same with the slow tests
+	$(BIN)/pytest -m ""
+
+lint: $(READY) ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+studies: $(READY) ## run every study under studies/
+	for study in studies/*.yaml; do $(BIN)/ablate run "$$study" || exit; done
+
+ui: $(READY) ## open MLflow on the results, on loopback
+	$(BIN)/ablate ui
+
+clean: ## remove the environment and the caches; results stay
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from made_evidence import ACCURACY, LOSS, claim, study
+
+from ablate.analysis.claims import judge
+from ablate.analysis.compare import compare
+from ablate.analysis.headline import headline
+from ablate.records.evidence import Evidence, MetricFacts
+
+BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
+WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
+
+
+def sentences(evidence: Evidence) -> list[str]:
+    return headline(evidence, compare(evidence), judge(evidence))
+
+
+def test_a_baseline_that_learned():
+    found = sentences(study({"baseline": BASE, "a": BASE}))
+    assert found[0] == "The baseline learned: it solved recall on 5 of 5 seeds (accuracy ≥ .9)."
+
+
+@pytest.mark.parametrize("statuses", [{}, {("baseline", 0): "diverged"}])
+def test_a_baseline_that_missed_one_seed_opens_the_report(statuses):
+    missed = [BASE[0] if statuses else 0.4, *BASE[1:]]
+    found = sentences(study({"baseline": missed, "a": BASE}, statuses=statuses))
+    assert found[0] == "The baseline did not learn: it solved recall on 4 of 5 seeds (accuracy ≥ .9)."
+
+
+def test_tasks_learned_and_not_learned():
+    tasks = {name: {"accuracy": ACCURACY} for name in ("recall", "sort")}
+    found = sentences(study({"baseline": {"recall": BASE, "sort": BASE - 0.5}}, tasks=tasks))
+    assert found[0] == "The baseline did not learn: it solved sort on 0 of 5 seeds (accuracy ≥ .9)."
+    assert found[1] == "The baseline learned otherwise: it solved recall on 5 of 5 seeds (accuracy ≥ .9)."
+
+
+def test_nothing_is_said_of_learning_without_threshold_or_runs():
+    metrics = {"accuracy": MetricFacts("max")}
+    assert "learn" not in " ".join(sentences(study({"baseline": BASE, "a": BASE}, metrics=metrics)))
+    assert "learn" not in " ".join(sentences(study({"baseline": [math.nan] * 2, "a": [math.nan] * 2})))
+
+
+def test_each_verdict_in_words():
+    values = {
+        "baseline": BASE,
+        "lost": BASE - 0.5 + WOBBLE,
+        "won": BASE + 0.03 + WOBBLE,
+        "same": BASE + WOBBLE,
+        "open": BASE + 5 * WOBBLE,
+        "idle": BASE,
+        "wild": BASE,
+    }
+    text = "\n".join(sentences(study(values, margin=0.004, statuses={("wild", 0): "diverged"})))
+    assert "Worse than the baseline on accuracy: lost (−.5000, 95 % interval [−.5020, −.4980])." in text
+    assert "Better than the baseline on accuracy: won (+.0300, 95 % interval [.0280, .0320])." in text
+    assert "Equivalent to the baseline on accuracy: same (0, 90 % interval [−.0015, .0015])." in text
+    assert "Inconclusive on accuracy: open (0, 95 % interval [−.0098, .0098])." in text
+    assert "(degenerate) on accuracy: idle (" in text
+    assert (
+        "Unstable, some runs diverged on accuracy: wild (diverged: 1 of 5 runs, 0 of the baseline)." in text
+    )
+
+
+def test_the_largest_difference_comes_first_and_exploratory_rows_stay_out():
+    values = {"baseline": BASE, "small": BASE - 0.1 + WOBBLE, "large": BASE - 0.5 + WOBBLE}
+    metrics = {"accuracy": ACCURACY, "loss": LOSS}
+    text = "\n".join(sentences(study(values, metrics=metrics, others={"loss": values})))
+    assert text.index("large") < text.index("small")
+    assert "loss" not in text
+
+
+def test_a_metric_that_should_be_small_says_which_way_its_differences_point():
+    values = {"baseline": [1.0, 1.1, 1.2], "a": [2.0, 2.2, 2.1]}
+    text = "\n".join(sentences(study(values, metric="loss", metrics={"loss": LOSS})))
+    assert "Worse than the baseline on loss (positive is better): a (−1.00" in text
+
+
+def test_the_placebo_shows_the_noise_floor():
+    evidence = study({"baseline": BASE, "again": BASE + WOBBLE, "a": BASE - 0.1}, placebos=["again"])
+    found = [s for s in sentences(evidence) if "noise floor" in s]
+    assert found == [
+        "The noise floor, the baseline against itself with other random streams: "
+        "again (0, 95 % interval [−.0020, .0020]): inconclusive."
+    ]
+
+
+def test_claims_with_their_reasons():
+    claims = [claim("beats"), claim("matches", by=0.01), claim("does_not_lose", by=0.01)]
+    found = sentences(study({"baseline": BASE, "a": BASE + 0.03 + WOBBLE}, claims=claims))
+    assert sum("1 of 3 claims refuted" in s and "lies above .01" in s for s in found) == 1
+    assert sum("2 of 3 claims supported" in s for s in found) == 1
+    alone = sentences(study({"baseline": BASE, "a": BASE + 0.03 + WOBBLE}, claims=claims[:1]))
+    assert sum(s.startswith("The claim is supported: “") for s in alone) == 1
+
+
+def test_caveats():
+    curves = {("a", i): np.linspace(0, 0.9, 20) + 0.001 * i for i in range(5)}
+    evidence = study({"baseline": BASE, "a": BASE}, planned=6, curves=curves, data_fixed=True)
+    found = sentences(evidence)
+    assert "Not converged, still improving when training ended: a." in found
+    assert "Planned trials without a result: 2 of 12." in found
+    assert "The test split is fixed: the verdicts are conditional on it." in found
+    assert not [s for s in sentences(study({"baseline": BASE, "a": BASE})) if "Planned" in s or "split" in s]

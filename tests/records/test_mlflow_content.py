@@ -1,0 +1,104 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mlflow_helpers import NOLOAD, tracked
+
+from ablate.records.mlflow_content import MAX_PARAM, clean_key, cleaned_params, content_of, cut, flattened, milliseconds
+from ablate.records.record import Curve
+
+pytestmark = pytest.mark.filterwarnings(NOLOAD)
+
+
+def test_parameters_are_the_flattened_config_with_parts_under_their_own_path():
+    params = content_of("study", tracked("model.norm=batch", 3)).params
+    assert params == {
+        "task": "recall",
+        "task.seq_len": "5",
+        "model.d_model": "32",
+        "model.mixer": "attention",
+        "model.mixer.value": "low_rank",
+        "model.mixer.value.rank": "8",
+        "model.norm": "layer",
+        "training.lr": "0.003",
+        "training.clip_norm": "null",
+        "variant": "model.norm=batch",
+        "seed": "3",
+    }
+    assert flattened({"name": "x", "a": {"b": [1, "c"], "d": True}}) == {"name": "x", "a.b": '[1, "c"]', "a.d": "true"}
+
+
+def test_names_sort_by_variant_then_seed():
+    names = [tracked(variant, seed).name(with_task=True) for variant in ("baseline", "model.norm=batch") for seed in (2, 11)]
+    assert names == sorted(names)
+    assert names[-1] == "recall · model.norm=batch · seed 11"
+    assert tracked("baseline", 3).name(with_task=False) == "baseline · seed 03"
+
+
+def test_final_metrics_stand_at_the_last_step_and_replace_the_curves_own_last_point():
+    points = content_of("study", tracked("baseline", 0)).points
+    accuracy = [point for point in points if point.key == "accuracy"]
+    assert [point.step for point in accuracy] == [100, 200, 300, 400, 500]
+    assert accuracy[-1].value == 0.75
+    assert accuracy[-1].timestamp == milliseconds("2026-01-02T03:04:15+00:00")
+    times = [point.timestamp for point in accuracy]
+    assert times == sorted(set(times))
+    assert [(point.value, point.step) for point in points if point.key == "accuracy/far"] == [(0.5, 500)]
+    assert not [point for point in points if point.key == "unknown"]
+
+
+def test_what_is_not_finite_is_nan_on_a_curve_and_absent_among_the_final_metrics():
+    curve = Curve(np.array([1, 2, 3]), np.array([1.0, np.inf, np.nan]))
+    run = tracked("baseline", 0, metrics={"loss": math.inf}, curves={"loss": curve}, status="diverged")
+    values = [point.value for point in content_of("study", run).points]
+    assert values[0] == 1.0
+    assert len(values) == 3
+    assert all(math.isnan(value) for value in values[1:])
+
+
+def test_the_digest_follows_the_content_and_nothing_else():
+    digest = content_of("study", tracked("baseline", 0)).digest
+    assert digest == content_of("study", tracked("baseline", 0)).digest
+    for other in (
+        content_of("other", tracked("baseline", 0)),
+        content_of("study", tracked("baseline", 0, metrics={"accuracy": 0.5})),
+        content_of("study", tracked("baseline", 0, status="diverged")),
+        content_of("study", tracked("baseline", 0, finished_at="2026-01-02T03:04:16+00:00")),
+    ):
+        assert other.digest != digest
+
+
+def test_a_failed_trial_shows_its_traceback_and_output():
+    run = tracked("baseline", 0, status="failed", reason="ValueError: no", error="Traceback …\nValueError: no", output="hi")
+    content = content_of("study", run)
+    assert content.status == "FAILED"
+    assert content.texts == {"traceback.txt": "Traceback …\nValueError: no", "output.txt": "hi"}
+    assert content.tags["reason"] == "ValueError: no"
+    assert "Traceback …" in content.tags["mlflow.note.content"]
+
+
+@given(st.text(max_size=300))
+@settings(deadline=None)
+def test_any_name_is_made_one_that_mlflow_takes(name):
+    from mlflow.utils.validation import _validate_metric_name, _validate_param_name
+
+    _validate_metric_name(clean_key(name))
+    _validate_param_name(clean_key(name))
+    assert clean_key(clean_key(name)) == clean_key(name)
+
+
+@given(st.text(alphabet="ab\n", max_size=60), st.integers(3, 40))
+def test_cut_text_fits(text, limit):
+    assert len(cut(text, limit)) <= limit
+    assert cut(text, limit) == text or cut(text, limit).endswith("\n…")
+
+
+def test_long_parameters_are_cut():
+    assert len(cleaned_params({"notes": "x" * 10_000})["notes"]) == MAX_PARAM
+
+
+def test_times_without_a_zone_are_utc():
+    assert milliseconds("1970-01-01T00:00:01") == milliseconds("1970-01-01T01:00:01+01:00") == 1000
+    assert milliseconds("") is None

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from matplotlib.image import imread
+from synthetic import UGLY, study
+
+from ablate.records.evidence import Evidence
+
+SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
+VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
+Publish = Callable[..., Path]
+
+
+class Page(HTMLParser):
+    """Elements, text and nesting of a page."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(source)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def source(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(source: str) -> Page:
+    return Page(source)
+
+
+def test_names_of_the_study_are_text(page: Page) -> None:
+    assert not page.all("script")
+    assert not page.all("b")
+    assert page.text.count(UGLY) >= 4
+    assert 'is "<b>norm</b>" one of them?' in page.text
+
+
+def test_nothing_is_loaded(source: str, page: Page) -> None:
+    assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", source)
+    for tag, attributes in page.elements:
+        assert not {"src", "onload", "onclick"} & set(attributes), tag
+        assert (attributes.get("href") or "#").startswith("#"), tag
+
+
+def test_identifiers_are_unique_and_references_lead_somewhere(source: str, page: Page) -> None:
+    identifiers = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
+    assert [name for name, n in identifiers.items() if n > 1] == []
+    referred = {a["href"][1:] for _, a in page.elements if a.get("href")}  # type: ignore[index]
+    referred |= set(re.findall(r"url\(#([^)]*)\)", source))
+    referred |= {str(a["aria-labelledby"]) for _, a in page.elements if "aria-labelledby" in a}
+    assert referred <= set(identifiers)
+
+
+def test_figures_and_tables_are_described(page: Page) -> None:
+    figures = [a for a in page.all("div") if a.get("role") == "img"]
+    assert len(figures) == 2 * 4
+    assert all(len(a["aria-label"] or "") > 30 for a in figures)
+    assert page.all("th")
+    assert all(a.get("scope") in ("col", "row") for a in page.all("th"))
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert page.all("html") == [{"lang": "en"}]
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all("meta")
+
+
+def test_colours_of_figures_follow_the_theme(source: str) -> None:
+    body = source[source.index("<body>") :]
+    assert "var(--blue)" in body
+    assert not re.findall(r"[\s:\"]#[0-9a-f]{6}\b", body)
+    assert "prefers-color-scheme: dark" in source
+
+
+def test_the_page_says_what_was_found_and_how(page: Page) -> None:
+    text = re.sub(r"\s+", " ", page.text.replace("\u00a0", " "))
+    for piece in (
+        "The baseline learned",
+        "recall on 5 of 5 seeds",
+        "−.4617 [−.4676, −.4557]",
+        "How to read a verdict",
+        "model.position=learned beats model.position=none on accuracy",
+        "the training loss is not finite at step 180",
+        "ablate run studies/quickstart.yaml",
+        "0123456789abcdef0123456789abcdef01234567, with uncommitted changes",
+        "torch 2.13.0",
+        "58 completed, 1 diverged, 1 failed",
+        "Tried 1,000 steps: no change.",
+    ):
+        assert piece in text, piece
+
+
+def test_the_markdown_says_the_same(folder: Path) -> None:
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert "<" not in text
+    assert "&lt;script&gt;" in text
+    assert "\\# not a heading &#124; nor a cell" in text
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
+    pictures = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
+    assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").iterdir())
+
+
+def test_pictures_are_fit_for_print(folder: Path) -> None:
+    names = {path.name for path in (folder / "figures").iterdir()}
+    assert names == {"forest.png", "seeds.png", "validation-accuracy.png", "train-loss.png"}
+    picture = imread(folder / "figures" / "forest.png")
+    assert picture.shape[1] == 1440
+    assert picture[0, 0].min() > 0.99
+
+
+def test_the_same_evidence_gives_the_same_bytes(publish: Publish) -> None:
+    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=3)
+    first, second = publish(evidence, "a"), publish(evidence, "b")
+    for path in sorted(p for p in first.rglob("*") if p.is_file()):
+        assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
+
+
+def test_pictures_of_an_earlier_report_go(publish: Publish) -> None:
+    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=3, placebo=False)
+    folder = publish(evidence)
+    without = Evidence(evidence.facts, evidence.trials, evidence.curves.iloc[:0])
+    (folder / "figures" / "notes.txt").write_text("kept")
+    publish(without)
+    names = {path.name for path in (folder / "figures").iterdir()}
+    assert names == {"forest.png", "seeds.png", "notes.txt"}
+
+
+def test_one_variant_without_claims_or_margin(publish: Publish) -> None:
+    evidence = study(factors=SMALL, named={}, claims=False, placebo=False, trouble=False, margin=None)
+    text = Page((publish(evidence) / "report.html").read_text()).text
+    assert "Claims" not in text
+    assert "Runs without a result" not in text
+    assert "none declared" in text
+
+
+def test_the_baseline_alone(publish: Publish) -> None:
+    evidence = study(factors={}, named={}, claims=False, placebo=False, trouble=False, num_seeds=2)
+    page = Page((publish(evidence) / "report.html").read_text())
+    assert "Every seed" in page.text
+    assert "Verdicts" not in page.text
+
+
+def test_several_tasks_have_figures_of_their_own(publish: Publish) -> None:
+    evidence = study(
+        factors=SMALL, named={}, claims=False, num_seeds=2, placebo=False, tasks=("recall", "a/<b>")
+    )
+    folder = publish(evidence)
+    names = sorted(path.name for path in (folder / "figures").glob("forest*"))
+    assert names == ["forest-1-recall.png", "forest-2-a-b.png"]
+    page = Page((folder / "report.html").read_text())
+    assert not page.all("b")
+    assert "Differences from the baseline on a/<b>" in page.text
+
+
+def test_a_study_whose_trials_all_failed(publish: Publish) -> None:
+    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
+    trials = evidence.trials.assign(status="failed", reason="x", accuracy=float("nan"), loss=float("nan"))
+    folder = publish(Evidence(evidence.facts, trials, evidence.curves.iloc[:0]))
+    assert not list((folder / "figures").glob("*.png"))
+    text = Page((folder / "report.html").read_text()).text
+    assert "No baseline run has an outcome" in text
+    assert "6 failed" in text
+
+
+def test_a_study_without_trials(publish: Publish) -> None:
+    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
+    folder = publish(Evidence(evidence.facts, evidence.trials.iloc[:0], evidence.curves.iloc[:0]))
+    assert "No baseline run has an outcome" in (folder / "report.html").read_text()
+
+
+def test_a_baseline_that_did_not_learn_opens_the_page(publish: Publish) -> None:
+    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2, placebo=False)
+    trials = evidence.trials.assign(accuracy=evidence.trials["accuracy"] - 0.5)
+    page = Page((publish(Evidence(evidence.facts, trials, evidence.curves)) / "report.html").read_text())
+    headings = page.text.index("The baseline did not learn"), page.text.index("Verdicts")
+    assert headings[0] < headings[1]
+
+
+def test_a_metric_where_less_is_better(publish: Publish) -> None:
+    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=3, placebo=False)
+    facts = dataclasses.replace(evidence.facts, metric="loss", column="loss", margin=None)
+    text = Page((publish(Evidence(facts, evidence.trials, evidence.curves)) / "report.html").read_text()).text
+    assert "Every run's loss" in text

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import csv
+import html
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import UGLY
+
+from ablate.analysis.compare import compare
+from ablate.records.evidence import Evidence
+from ablate.report import tables
+
+
+@pytest.mark.parametrize(
+    ("diff", "low", "high", "shown"),
+    [
+        (-0.0313, -0.0436, -0.0191, "−.031 [−.044, −.019]"),
+        (0.00123, -0.0011, 0.0036, "+.0012 [−.0011, .0036]"),
+        (12.3456, 1.0, 23.0, "+12 [1, 23]"),
+        (0.0, 0.0, 0.0, "0 [0, 0]"),
+        ("0.25", "0.2", "0.3", "+.250 [.200, .300]"),
+        (0.25, math.nan, math.nan, "+.250"),
+        (math.nan, math.nan, math.nan, "–"),
+        ("", "", "", "–"),
+    ],
+)
+def test_a_difference_has_the_digits_that_its_interval_supports(
+    diff: float | str, low: float | str, high: float | str, shown: str
+) -> None:
+    assert tables.difference(diff, low, high) == shown
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"),
+    [
+        (0.0004, "<.001"),
+        (0.0031, ".003"),
+        (0.32, ".320"),
+        (1.0, "1.000"),
+        (0.04998, ".04998"),
+        (math.nan, "–"),
+    ],
+)
+def test_p_values(p: float, shown: str) -> None:
+    assert tables.p_value(p) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.01934, ".019"), (-1.52, "−1.5"), (123.0, "123"), (1.2e-9, "1.2e−09"), (0.0, "0"), (None, "–")],
+)
+def test_two_significant_digits(value: float | None, shown: str) -> None:
+    assert tables.significant(value) == shown
+
+
+def test_counts_and_shares() -> None:
+    assert [tables.count(x) for x in (5, "5.0", 25_728, math.inf, math.nan)] == ["5", "5", "25,728", "∞", "–"]
+    assert [tables.share(x) for x in (0.8, "1.0", "")] == ["80 %", "100 %", "–"]
+
+
+@settings(deadline=None)
+@given(st.text(), st.integers(6, 40))
+def test_wrapped_names_lose_nothing_but_space(name: str, width: int) -> None:
+    lines = tables.wrapped(name, width)
+    assert max(map(len, lines)) <= width
+    assert "".join("".join(lines).split()) == "".join(name.split())
+
+
+def test_names_break_after_separators() -> None:
+    assert tables.wrapped("model.mixer.score=additive", 18) == ["model.mixer.score=", "additive"]
+    assert tables.shortened("low_rank(rank=4)", 9) == "low_…k=4)"
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_markdown_leaves_no_character_that_means_something(value: str) -> None:
+    line = tables.text(value)
+    escaped = tables.markdown(line)
+    assert not set("\\`*[]~#<>|&") & set(re.sub(r"\\[\\`*\[\]~#_]|&(lt|gt|amp|#124);", "", escaped))
+    assert re.sub(r"\\([\\`*\[\]~#_])", r"\1", html.unescape(escaped)) == line
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("- item", "\\- item"),
+        ("1. item", "1\\. item"),
+        ("# title", "\\# title"),
+        ("a|b <c> `d` low_rank _e_", "a&#124;b &lt;c&gt; \\`d\\` low_rank \\_e\\_"),
+        ("===", "\\==="),
+    ],
+)
+def test_a_line_of_markdown_is_literal(value: str, shown: str) -> None:
+    assert tables.markdown_line(value) == shown
+
+
+def test_frame_and_csv_give_the_same_tables(evidence: Evidence, folder: Path) -> None:
+    with (folder / "comparisons.csv").open(newline="") as file:
+        read = list(csv.DictReader(file))
+    frame = compare(evidence)
+    assert tables.detail_table(read) == tables.detail_table(tables.rows_of(frame))
+    assert tables.verdict_table(tables.verdict_rows(read)) == tables.verdict_table(tables.verdict_rows(frame))
+
+
+def test_the_verdict_table_holds_the_family_alone(evidence: Evidence) -> None:
+    table = tables.verdict_table(tables.verdict_rows(compare(evidence), "accuracy"))
+    names = [v.name for v in evidence.facts.variants[1:] if not v.placebo]
+    assert [row["variant"] for row in table.rows] == names
+    assert {"task", "metric"}.isdisjoint(column.key for column in table.columns)
+
+
+def test_means_are_those_of_the_trials(evidence: Evidence) -> None:
+    trials = evidence.trials[evidence.trials["variant"] == "model.norm=batch"]
+    row = next(r for r in tables.verdict_rows(compare(evidence)) if r["variant"] == "model.norm=batch")
+    cells = tables.verdict_table([row]).rows[0]
+    assert float(cells["mean_variant"]) == pytest.approx(np.mean(trials["accuracy"]), abs=1e-4)
+
+
+def test_the_description_for_mlflow_has_both_tables_and_no_markup(evidence: Evidence, folder: Path) -> None:
+    with (folder / "claims.csv").open(newline="") as file:
+        claims = list(csv.DictReader(file))
+    text = tables.verdict_markdown(compare(evidence), claims)
+    blocks = text.strip().split("\n\n")
+    assert len(blocks) == 2
+    for block in blocks:
+        assert len({line.count("|") for line in block.split("\n")}) == 1
+    assert UGLY not in text
+    assert "&lt;script&gt;alert('x')&lt;/script&gt;&#124;\\`a\\`\\*b\\*" in text
+    assert tables.verdict_markdown(compare(evidence), []).strip() == blocks[0]

@@ -1,0 +1,197 @@
+"""The command line as a user meets it: exit codes, kills, interruptions."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import TOY_STUDY, ablate
+
+SLOW_TRIALS = TOY_STUDY.replace("seeds: 3", "seeds: 4") + "training: {seconds: 0.5}\n"
+
+
+def start(study: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ablate", "run", str(study), "--jobs", "2", *options]
+    return subprocess.Popen(
+        command,
+        cwd=study.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def records(folder: Path) -> dict[str, int]:
+    return {p.stem: p.stat().st_mtime_ns for p in (folder / "results/store/trials").glob("*.json")}
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def workers_of(folder: Path) -> list[int]:
+    """Worker processes that were started in a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if (
+                b"ablate.execution.worker" in (path / "cmdline").read_bytes()
+                and (path / "cwd").resolve() == folder
+            ):
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+def mlflow_runs(folder: Path) -> list[tuple[str, str]]:
+    """Trial id and status of every run of the toy study that is not deleted; the parent's id is ''."""
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder}/results/store/mlflow.db")
+    experiment = client.get_experiment_by_name("toy")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    return [(run.data.tags.get("ablate.trial", ""), run.info.status) for run in runs]
+
+
+def assert_tracked_once(folder: Path) -> None:
+    runs = mlflow_runs(folder)
+    assert {status for _, status in runs} == {"FINISHED"}
+    assert sorted(trial for trial, _ in runs if trial) == sorted(records(folder))
+    assert sum(not trial for trial, _ in runs) == 1
+
+
+def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write: Callable[..., Path]) -> None:
+    study = write(SLOW_TRIALS)
+    folder = study.parent
+    store = folder / "results" / "store"
+
+    def tables_are_being_made() -> bool:
+        return (
+            any(".mlflow" in name or "mlflow" in name for name in os.listdir(store))
+            if store.is_dir()
+            else False
+        )
+
+    kept: dict[str, int] = {}
+    moments: list[Callable[[], object]] = [
+        lambda: store.is_dir(),
+        tables_are_being_made,
+        lambda: len(records(folder)) >= 2,
+        lambda: len(records(folder)) >= 5,
+    ]
+    for moment in moments:
+        driver = start(study)
+        wait_for(moment)
+        driver.kill()
+        driver.communicate()
+        wait_for(lambda: not workers_of(folder), 10)
+        now = records(folder)
+        assert kept.items() <= now.items(), "a finished trial was trained again"
+        kept = now
+    assert 5 <= len(kept) < 12
+    done = ablate("run", study, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"{12 - len(kept)} trials to train" in done.stdout
+    assert kept.items() <= records(folder).items()
+    assert len(records(folder)) == 12
+    assert_tracked_once(folder)
+    assert not list((store / "trials").glob(".*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_in_seconds_and_says_what_is_kept(
+    write: Callable[..., Path], number: int
+) -> None:
+    study = write(SLOW_TRIALS.replace("seconds: 0.5", "seconds: 2"))
+    driver = start(study)
+    wait_for(lambda: len(records(study.parent)) >= 1)
+    began = time.monotonic()
+    os.killpg(driver.pid, number)
+    _, stderr = driver.communicate(timeout=30)
+    assert driver.returncode == 130
+    assert time.monotonic() - began < 20
+    kept = len(records(study.parent))
+    assert f"Interrupted. {kept} of 12 trials are kept in results/store; the same command goes on" in stderr
+    assert "Traceback" not in stderr
+    wait_for(lambda: not workers_of(study.parent), 5)
+
+
+def test_a_failed_trial_ends_with_one_and_its_traceback_is_kept(toy_study: Path) -> None:
+    folder = toy_study.parent
+    done = ablate("run", toy_study, "--set", "training.fault=raise", "--jobs", "2", cwd=folder)
+    assert done.returncode == 1
+    assert "failed: baseline seed 0: RuntimeError: the toy broke" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    runs = dict(mlflow_runs(folder))
+    for path in (folder / "results/store/trials").glob("*.json"):
+        record = json.loads(path.read_text())
+        assert runs[record["id"]] == ("FAILED" if record["status"] == "failed" else "FINISHED")
+        assert ("RuntimeError: the toy broke" in record["error"]) == (record["status"] == "failed")
+
+
+def test_a_refuted_claim_fails_the_gate(write: Callable[..., Path]) -> None:
+    study = write(TOY_STUDY + "claims: [baseline beats model.effect=0.2 on accuracy]\n")
+    done = ablate("run", study, "--gate", cwd=study.parent)
+    assert done.returncode == 1
+    assert "refuted: baseline beats model.effect=0.2 on accuracy" in done.stderr
+    # All cached, it still refuses.
+    assert ablate("run", study, "--gate", cwd=study.parent).returncode == 1
+    assert ablate("run", study, cwd=study.parent).returncode == 0
+
+
+def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Path]) -> None:
+    study = write(SLOW_TRIALS)
+    drivers = [start(study), start(study)]
+    outputs = [driver.communicate(timeout=120)[0] for driver in drivers]
+    assert [driver.returncode for driver in drivers] == [0, 0]
+    assert sum("Another run of toy is under way" in output for output in outputs) == 1
+    assert sum("12 trials to train" in output for output in outputs) == 1
+    assert_tracked_once(study.parent)
+
+
+def test_plan_trains_nothing_and_says_what_is_cached(toy_study: Path) -> None:
+    folder = toy_study.parent
+    done = ablate("plan", toy_study, cwd=folder)
+    assert done.returncode == 0
+    assert "model.noise=0.3" in done.stdout
+    assert "9 trials to train" in done.stdout
+    assert not (folder / "results").exists()
+    ablate("run", toy_study, "--seeds", "2", cwd=folder)
+    assert "3 trials to train" in ablate("plan", toy_study, cwd=folder).stdout
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["plan"], ["report"], ["ui"]])
+def test_help_loads_nothing_heavy(command: list[str], tmp_path: Path) -> None:
+    code = f"import sys\nfrom ablate.cli import main\ntry: main({[*command, '--help']})\nexcept SystemExit: pass\n"
+    code += "assert not {'torch', 'mlflow', 'pandas', 'numpy', 'pydantic', 'rich'} & set(sys.modules)\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Usage:" in done.stdout
+
+
+def test_a_wrong_call_ends_with_two(tmp_path: Path) -> None:
+    assert ablate("run", cwd=tmp_path).returncode == 2
+    assert ablate("run", "x.yaml", "--jobs", "-1", cwd=tmp_path).returncode == 2
+    assert ablate("rnu", cwd=tmp_path).returncode == 2
+    done = ablate("report", "nothing", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "has no trials.parquet; run the study first" in done.stderr
+
+
+def test_a_results_folder_that_cannot_be_used_is_one_clear_error(toy_study: Path) -> None:
+    (toy_study.parent / "file").write_text("")
+    done = ablate("run", toy_study, "--results", "file/below", cwd=toy_study.parent)
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,231 @@
+"""The route as a whole, on the workload without torch, inside this process."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from harness import TOY_STUDY
+from rich.console import Console
+
+import ablate
+from ablate.errors import StudyError
+from ablate.run import Options, Outcome, execute, rebuild
+
+Run = Callable[..., tuple[Outcome, str]]
+
+COMPARISONS = [
+    "variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "p",
+    "p_holm", "d_z", "prob_better", "mde", "verdict", "exploratory",
+]  # fmt: skip
+CLAIMS = ["claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, toy_study: Path) -> Run:
+    """Runs the toy study; returns the outcome and what was printed."""
+
+    def run(*, study: Path = toy_study, **options: object) -> tuple[Outcome, str]:
+        console = Console(file=io.StringIO(), width=100)
+        options = {"results": tmp_path / "results", "jobs": 0} | options
+        outcome = execute(study, Options(**options), console)  # type: ignore[arg-type]
+        return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+
+    return run
+
+
+def stamps(tmp_path: Path) -> dict[str, int]:
+    return {p.stem: p.stat().st_mtime_ns for p in (tmp_path / "results/store/trials").glob("*.json")}
+
+
+def test_a_run_leaves_what_the_design_names(run: Run, tmp_path: Path, write: Callable[..., Path]) -> None:
+    text = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\nquestion: Which?\n"
+    outcome, printed = run(study=write(text))
+    folder = tmp_path / "results" / "toy"
+    assert outcome.folder == folder
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {
+        "study.yaml", "trials.parquet", "curves.parquet", "comparisons.csv", "claims.csv", "report.html", "report.md",
+        "figures",
+    }  # fmt: skip
+    trials = pd.read_parquet(folder / "trials.parquet")
+    assert len(trials) == 9
+    columns = {"id", "variant", "task", "seed", "model.effect", "model.noise", "status", "accuracy", "loss"}
+    assert columns <= set(trials.columns)
+    assert set(trials.status) == {"completed"}
+    effect = trials.pivot(index="seed", columns="variant", values="accuracy")
+    assert (effect["model.effect=0.2"] - effect["baseline"]).round(12).eq(0.2).all()
+    curves = pd.read_parquet(folder / "curves.parquet")
+    assert list(curves.columns) == ["id", "step", "metric", "value"]
+    assert set(curves.id) == set(trials.id)
+    comparisons = pd.read_csv(folder / "comparisons.csv")
+    assert list(comparisons.columns[: len(COMPARISONS)]) == COMPARISONS
+    assert set(comparisons[comparisons.metric == "accuracy"].variant) == {
+        "model.effect=0.2",
+        "model.noise=0.3",
+    }
+    claims = pd.read_csv(folder / "claims.csv")
+    assert list(claims.columns[: len(CLAIMS)]) == CLAIMS
+    assert list(claims.verdict) == ["supported"]
+    assert "model.effect=0.2" in printed
+    assert "better" in printed
+    assert str(folder / "report.html") in printed.replace("\n", "")
+    assert "Which?" in (folder / "report.html").read_text()
+
+
+def test_the_same_run_again_trains_nothing_and_writes_nothing(run: Run, tmp_path: Path) -> None:
+    run()
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*") if path.is_file()}
+    _, printed = run()
+    assert "Nothing to train" in printed
+    assert "model.effect=0.2" in printed
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*") if path.is_file()}
+    assert after == before
+
+
+@pytest.mark.parametrize("lost", ["toy/report.html", "toy/comparisons.csv", "a record"])
+def test_what_is_lost_is_made_again_and_nothing_else_is_trained(run: Run, tmp_path: Path, lost: str) -> None:
+    run()
+    known = stamps(tmp_path)
+    path = tmp_path / "results" / lost
+    if lost == "a record":
+        path = next((tmp_path / "results/store/trials").glob("*.json"))
+    path.unlink()
+    outcome, _ = run()
+    assert path.exists()
+    assert outcome.trained == (lost == "a record")
+    assert sum(known[i] != stamp for i, stamp in stamps(tmp_path).items()) == (lost == "a record")
+
+
+def test_a_corrupt_record_is_trained_again_with_a_warning(run: Run, tmp_path: Path) -> None:
+    run()
+    path = next((tmp_path / "results/store/trials").glob("*.json"))
+    path.write_text(path.read_text()[:50])
+    outcome, printed = run()
+    assert outcome.trained == 1
+    assert f"{path.name} is corrupt" in printed.replace("\n", "")
+
+
+def test_more_seeds_train_only_the_new_ones(run: Run) -> None:
+    assert run()[0].trained == 9
+    assert run(seeds=5)[0].trained == 6
+    outcome, _ = run(seeds=2)
+    assert outcome.trained == 0
+    assert len(ablate.load(outcome.folder).trials) == 6
+
+
+def test_a_trial_of_two_studies_is_trained_once(run: Run, write: Callable[..., Path], tmp_path: Path) -> None:
+    run()
+    other = write(
+        TOY_STUDY.replace("name: toy\n", "name: other\n", 1).replace("[0.1, 0.3]", "[0.4]"), "other.yaml"
+    )
+    assert run(study=other)[0].trained == 3
+    assert len(ablate.load(tmp_path / "results/other").trials) == 9
+
+
+def test_only_and_seed_choose_what_is_trained(run: Run) -> None:
+    outcome, printed = run(only=["model.noise=0.3"], seed=1)
+    assert (outcome.trained, outcome.missing) == (2, 7)
+    assert "7 of 9 trials have not been run" in printed
+    results = ablate.load(outcome.folder)
+    assert set(results.trials.variant) == {"baseline", "model.noise=0.3"}
+    # What has not run still counts in the family.
+    assert set(results.comparisons.variant) == {"model.effect=0.2", "model.noise=0.3"}
+    assert run()[0].trained == 7
+
+
+def test_what_cannot_be_chosen_is_named(run: Run) -> None:
+    with pytest.raises(StudyError) as caught:
+        run(only=["model.nois=0.3"], seed=9)
+    assert "--only: names no variant; given 'model.nois=0.3'" in str(caught.value)
+    assert "Did you mean 'model.noise=0.3'?" in str(caught.value)
+    assert "--seed: is not a seed of the study; given 9; allowed: 0 to 2" in str(caught.value)
+
+
+def test_fresh_trains_again(run: Run, tmp_path: Path) -> None:
+    run()
+    known = stamps(tmp_path)
+    assert run(fresh=True)[0].trained == 9
+    assert all(known[i] != stamp for i, stamp in stamps(tmp_path).items())
+
+
+def test_a_failed_trial_is_reported_and_tried_again(run: Run, tmp_path: Path) -> None:
+    sets = ["training.fault=raise", "training.fault_seed=1"]
+    outcome, printed = run(sets=sets)
+    assert len(outcome.failed) == 3
+    assert "warning: failed: baseline seed 1: RuntimeError: the toy broke" in printed
+    assert run(sets=sets)[0].trained == 3
+    records = [json.loads(p.read_text()) for p in (tmp_path / "results/store/trials").glob("*.json")]
+    assert sum("RuntimeError: the toy broke" in record["error"] for record in records) == 3
+    assert "Traceback" not in printed
+
+
+def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:
+    sets = ["training.fault=diverge"]
+    outcome, _ = run(sets=sets)
+    assert not outcome.failed
+    results = ablate.load(outcome.folder)
+    assert sorted(results.trials.status) == ["completed"] * 6 + ["diverged"] * 3
+    primary = results.comparisons[~results.comparisons.exploratory]
+    assert set(primary.verdict) == {"unstable"}
+    assert run(sets=sets)[0].trained == 0
+
+
+def test_a_record_says_where_it_comes_from(run: Run, tmp_path: Path) -> None:
+    run()
+    record = json.loads(next((tmp_path / "results/store/trials").glob("*.json")).read_text())
+    assert {"command", "commit", "dirty", "versions", "machine"} <= set(record["environment"])
+    assert record["environment"]["versions"]["python"]
+    assert record["started_at"] <= record["finished_at"]
+
+
+def test_the_resolved_study_runs_as_it_stands(run: Run, tmp_path: Path) -> None:
+    run()
+    resolved = tmp_path / "results/toy/study.yaml"
+    assert "seconds: 0.0" in resolved.read_text()
+    assert run(study=resolved)[0].trained == 0
+
+
+def test_the_report_is_made_again_from_the_results_folder_alone(run: Run, tmp_path: Path) -> None:
+    run()
+    folder = tmp_path / "results/toy"
+    kept = {name: (folder / name).read_bytes() for name in ("report.html", "comparisons.csv", "claims.csv")}
+    alone = tmp_path / "elsewhere" / "toy"
+    shutil.copytree(folder, alone)
+    shutil.rmtree(tmp_path / "results")
+    for name in kept:
+        (alone / name).unlink()
+    rebuild(Path("toy"), Options(results=tmp_path / "elsewhere"), Console(file=io.StringIO()))
+    assert {name: (alone / name).read_bytes() for name in kept} == kept
+
+
+def test_claims_keep_their_date_and_late_ones_are_exploratory(
+    run: Run, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    first = "model.effect=0.2 beats baseline on accuracy"
+    run(study=write(f"{TOY_STUDY}claims: [{first}]\n"))
+    path = tmp_path / "results/toy/claims.csv"
+    (before,) = csv.DictReader(path.open())
+    run(study=write(f"{TOY_STUDY}claims: [model.noise=0.3 beats baseline on loss, {first}]\n"))
+    late, same = csv.DictReader(path.open())
+    assert (same["declared"], same["exploratory"]) == (before["declared"], "False")
+    assert late["exploratory"] == "True"
+
+
+def test_the_python_api_runs_and_loads(toy_study: Path, tmp_path: Path) -> None:
+    results = ablate.run(toy_study, results=tmp_path / "r", jobs=0, seeds=2)
+    assert len(results.trials) == 6
+    again = ablate.load(tmp_path / "r" / "toy")
+    pd.testing.assert_frame_equal(again.comparisons, results.comparisons)
+
+
+def test_several_tasks(run: Run, write: Callable[..., Path]) -> None:
+    text = TOY_STUDY.replace("task: {name: coin}", "tasks: [{name: coin}, {name: die}]")
+    outcome, printed = run(study=write(text))
+    results = ablate.load(outcome.folder)
+    assert set(results.comparisons.task) == {"coin", "die"}
+    assert "baseline on coin seed 0" in printed
