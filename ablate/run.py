@@ -179,7 +179,6 @@ class _Run:
         from ablate.files import sweep
         from ablate.records.environment import environment
         from ablate.records.mlflow_tracker import Tracker
-        from ablate.records.state import LastReport
         from ablate.study.declared import declare
 
         for folder in (self.store.trials, self.folder, self.folder / "figures"):
@@ -204,21 +203,25 @@ class _Run:
         )
         tracker.start()
         try:
-            for record in list(self.records.values()):
-                if record.id in finished:
-                    tracker.add(self._tracked(record))
+            for record in finished.values():
+                tracker.add(self._tracked(record))
             trained = self._train(finished, tracker, surroundings)
+            evidence = gather(self.experiment.facts(claims, surroundings), self.cells, self.records)
+            evidence.save(self.folder)
+            publish(evidence, self.folder)
+            up_to_date = self._finish(tracker, surroundings)
         except KeyboardInterrupt:
             tracker.abandon()
             raise InterruptedRunError(self._kept()) from None
         except BaseException:
             tracker.abandon()
             raise
-        facts = self.experiment.facts(claims, surroundings)
-        evidence = gather(facts, self.cells, self.records)
-        evidence.save(self.folder)
-        publish(evidence, self.folder)
-        up_to_date = self._finish(tracker, surroundings)
+        return self._conclude(trained, up_to_date)
+
+    def _conclude(self, trained: int, up_to_date: bool) -> Outcome:
+        """Says how the study stands."""
+        from ablate.records.state import LastReport
+
         missing = [cell for cell in self.cells if cell.trial.id not in self.records]
         failed = [
             f"{cell.name}: {record.reason}"

@@ -191,9 +191,10 @@ class StudyRuns:
         self.client.set_terminated(self.parent, "FINISHED")
 
     def stop(self) -> None:
-        """Shows an interrupted study as such."""
-        if self.parent:
-            self.client.set_terminated(self.parent, "KILLED")
+        """Shows as interrupted what is not whole: the parent, and a run that could not be written to its end."""
+        for known in self._active():
+            if not known.digest:
+                self.client.set_terminated(known.run_id, "KILLED")
 
     def _experiment(self, artifacts: str | None) -> str:
         from mlflow.exceptions import MlflowException

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +122,9 @@ class Tracker:
                 if self._error is None:
                     self._attempt(self._write_waiting)
             self._attempt(order)
+            if self._error is not None and self._runs is not None:
+                with suppress(Exception):
+                    self._runs.stop()
             self._attempt(self._resources.close)
 
     def _attempt(self, action: Callable[[], None]) -> None:

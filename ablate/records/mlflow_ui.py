@@ -76,10 +76,8 @@ def serve(results: Path, port: int) -> int:
             while server.poll() is None and not _answers(port):
                 time.sleep(0.1)
             if server.poll() is None:
-                print(
-                    f"MLflow on {results}: http://{HOST}:{port}/#/experiments?workflowType=machine_learning (Ctrl-C ends it)",
-                    flush=True,
-                )
+                page = f"http://{HOST}:{port}/#/experiments?workflowType=machine_learning"
+                print(f"MLflow on {results}: {page} (Ctrl-C ends it)", flush=True)
             server.wait()
         except KeyboardInterrupt:
             return 0

@@ -90,10 +90,13 @@ def shown(store: Path) -> list[tuple[str, str]]:
     return query(store, "SELECT name, status FROM runs WHERE lifecycle_stage = 'active' ORDER BY name")
 
 
-def snapshot(store: Path) -> list[list[tuple[Any, ...]]]:
-    """All that MLflow holds of nested runs, and the values of the parent."""
-    nested = "run_uuid IN (SELECT run_uuid FROM tags WHERE key = 'ablate.trial')"
-    return [
-        query(store, f"SELECT * FROM {table} WHERE {nested} ORDER BY 1, 2, 3")
-        for table in ("runs", "params", "tags", "latest_metrics")
-    ] + [query(store, "SELECT * FROM metrics ORDER BY 1, 2, 3, 4, 5")]
+def snapshot(store: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All that MLflow holds of the nested runs that it shows."""
+    nested = (
+        "run_uuid IN (SELECT run_uuid FROM runs JOIN tags USING (run_uuid)"
+        " WHERE tags.key = 'ablate.trial' AND lifecycle_stage = 'active')"
+    )
+    return {
+        table: sorted(query(store, f"SELECT * FROM {table} WHERE {nested}"), key=repr)
+        for table in ("runs", "params", "tags", "latest_metrics", "metrics")
+    }

@@ -6,7 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlflow_helpers import NOLOAD, tracked
 
-from ablate.records.mlflow_content import MAX_PARAM, clean_key, cleaned_params, content_of, cut, flattened, milliseconds
+from ablate.records.mlflow_content import (
+    MAX_PARAM,
+    clean_key,
+    cleaned_params,
+    content_of,
+    cut,
+    flattened,
+    milliseconds,
+)
 from ablate.records.record import Curve
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
@@ -27,11 +35,19 @@ def test_parameters_are_the_flattened_config_with_parts_under_their_own_path():
         "variant": "model.norm=batch",
         "seed": "3",
     }
-    assert flattened({"name": "x", "a": {"b": [1, "c"], "d": True}}) == {"name": "x", "a.b": '[1, "c"]', "a.d": "true"}
+    assert flattened({"name": "x", "a": {"b": [1, "c"], "d": True}}) == {
+        "name": "x",
+        "a.b": '[1, "c"]',
+        "a.d": "true",
+    }
 
 
 def test_names_sort_by_variant_then_seed():
-    names = [tracked(variant, seed).name(with_task=True) for variant in ("baseline", "model.norm=batch") for seed in (2, 11)]
+    names = [
+        tracked(variant, seed).name(with_task=True)
+        for variant in ("baseline", "model.norm=batch")
+        for seed in (2, 11)
+    ]
     assert names == sorted(names)
     assert names[-1] == "recall · model.norm=batch · seed 11"
     assert tracked("baseline", 3).name(with_task=False) == "baseline · seed 03"
@@ -71,7 +87,14 @@ def test_the_digest_follows_the_content_and_nothing_else():
 
 
 def test_a_failed_trial_shows_its_traceback_and_output():
-    run = tracked("baseline", 0, status="failed", reason="ValueError: no", error="Traceback …\nValueError: no", output="hi")
+    run = tracked(
+        "baseline",
+        0,
+        status="failed",
+        reason="ValueError: no",
+        error="Traceback …\nValueError: no",
+        output="hi",
+    )
     content = content_of("study", run)
     assert content.status == "FAILED"
     assert content.texts == {"traceback.txt": "Traceback …\nValueError: no", "output.txt": "hi"}
