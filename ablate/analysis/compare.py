@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis import wording
-from ablate.analysis.learning import MCNEMAR_MIN, convergence, mcnemar_p
+from ablate.analysis.learning import convergence, mcnemar_p
 from ablate.analysis.paired import NAN, Floats, PairedStatistics, paired, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Flags, Runs
@@ -75,8 +75,8 @@ class _Sides:
     solved: tuple[float, float]
     p_solved: float
     solved_note: str
-    improving: list[str]
-    "Those of the two that were still improving when training ended."
+    improving: bool
+    "Whether the variant was still improving when training ended."
 
     @classmethod
     def of(
@@ -103,7 +103,7 @@ class _Sides:
             solved=rates,
             p_solved=p,
             solved_note=note,
-            improving=[name for name in names if (name, task.name) in improving],
+            improving=(names[0], task.name) in improving,
         )
 
     @property
@@ -116,13 +116,11 @@ def _share(flags: Flags) -> float:
 
 
 def _solved_note(rates: tuple[float, float], pairs: int) -> str:
-    """Why the test of the solved rates has no p, or cannot reach .05."""
+    """Why the solved rates say nothing."""
     if not pairs:
         return "solved rates cannot be compared: no seed on which both runs have an outcome"
     if rates == (0.0, 0.0):
         return "neither solved the task on any seed"
-    if rates[0] != rates[1] and pairs < MCNEMAR_MIN:
-        return f"McNemar's test of the solved rates cannot reach .05 below n = {MCNEMAR_MIN}"
     return ""
 
 
@@ -212,8 +210,7 @@ class _Comparison:
         notes += self._verdict_notes(found, p, needed)
         notes += [f"{cause} ({_seeds(seeds)})" for cause, seeds in self.causes.items()]
         if sides.improving:
-            names = wording.joined(sides.improving)
-            notes.append(f"not converged: {names} still improving when training ended")
+            notes.append("not converged: still improving when training ended")
         return [*notes, sides.solved_note] if sides.solved_note else notes
 
     def _verdict_notes(self, found: Verdict, p: float, needed: float) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ablate.analysis import wording
-from ablate.analysis.learning import convergence, solved_rates
+from ablate.analysis.learning import MCNEMAR_MIN, convergence, solved_rates
 from ablate.analysis.runs import Runs
 from ablate.errors import listed
 from ablate.records.evidence import Evidence
@@ -22,6 +22,9 @@ OPENINGS = {
 }
 """By verdict, in the order of the sentences."""
 
+MAX_FINDINGS = 8
+"""As many variants a sentence names; the table has all."""
+
 
 def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame) -> list[str]:
     """Sentences with numbers: whether the baseline learned, what each verdict found, the claims, the caveats.
@@ -33,7 +36,7 @@ def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame
         *_verdicts(evidence, comparisons),
         *_placebos(evidence, comparisons),
         *_claims(claims),
-        *_caveats(evidence),
+        *_caveats(evidence, comparisons),
     ]
 
 
@@ -68,29 +71,37 @@ def _verdicts(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
         rows = family[family["verdict"] == verdict]
         if len(rows):
             rows = rows.reindex(rows["diff"].abs().sort_values(ascending=False, kind="stable").index)
-            found = listed((_finding(evidence, row) for row in rows.itertuples()), limit=8)
-            sentences.append(f"{opening} on {on}: {found}.")
+            found = "; ".join(_finding(evidence, row) for row in rows[:MAX_FINDINGS].itertuples())
+            more = f"; and {len(rows) - MAX_FINDINGS} more" if len(rows) > MAX_FINDINGS else ""
+            sentences.append(f"{opening} on {on}{_level(verdict)}: {found}{more}.")
     return sentences
 
 
+def _level(verdict: str) -> str:
+    """Which interval the findings of a verdict carry: the one that decided."""
+    if verdict == "unstable":
+        return ""
+    return ", with 90 % intervals" if verdict == "equivalent" else ", with 95 % intervals"
+
+
 def _finding(evidence: Evidence, row: Any) -> str:
-    """`model.position=none (−.52, 95 % interval [−.55, −.49])`, with the interval that decided."""
+    """`model.position=none −.52 [−.55, −.49]`."""
     name = row.variant if len(evidence.facts.tasks) == 1 else f"{row.variant} on {row.task}"
     if row.verdict == "unstable":
         runs = wording.share(row.diverged, len(evidence.facts.seeds))
         return f"{name} (diverged: {runs} runs, {row.baseline_diverged} of the baseline)"
     if row.n < 2:
         return f"{name} ({wording.counted(row.n, 'pair')})"
-    level = 90 if row.verdict == "equivalent" else 95
-    bounds = (row.ci90_low, row.ci90_high) if level == 90 else (row.ci_low, row.ci_high)
-    return f"{name} ({wording.signed(row.diff, bounds)}, {level} % interval {wording.interval(bounds)})"
+    equivalent = row.verdict == "equivalent"
+    bounds = (row.ci90_low, row.ci90_high) if equivalent else (row.ci_low, row.ci_high)
+    return f"{name} {wording.signed(row.diff, bounds)} {wording.interval(bounds)}"
 
 
 def _placebos(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
     rows = comparisons[comparisons["placebo"].astype(bool) & (comparisons["metric"] == evidence.facts.metric)]
     if not len(rows):
         return []
-    found = listed(f"{_finding(evidence, row)}: {row.verdict}" for row in rows.itertuples())
+    found = "; ".join(f"{_finding(evidence, row)}, {row.verdict}" for row in rows.itertuples())
     return [f"The noise floor, the baseline against itself with other random streams: {found}."]
 
 
@@ -99,13 +110,13 @@ def _claims(claims: pd.DataFrame) -> list[str]:
     for verdict in ("refuted", "supported", "inconclusive"):
         rows = claims[claims["verdict"] == verdict]
         if len(rows):
-            quoted = listed(f"“{row.claim}” ({row.reason})" for row in rows.itertuples())
+            quoted = listed(f"“{row.claim}”" for row in rows.itertuples())
             share = f"{wording.share(len(rows), len(claims))} claims" if len(claims) > 1 else "The claim is"
             sentences.append(f"{share} {verdict}: {quoted}.")
     return sentences
 
 
-def _caveats(evidence: Evidence) -> list[str]:
+def _caveats(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
     facts, runs = evidence.facts, Runs(evidence)
     sentences = []
     trend = convergence(evidence)
@@ -116,6 +127,15 @@ def _caveats(evidence: Evidence) -> list[str]:
     ended = sum(int(runs.ended(v.name, t.name).sum()) for v in facts.variants for t in facts.tasks)
     if ended < planned:
         sentences.append(f"Planned trials without a result: {wording.share(planned - ended, planned)}.")
+    family = comparisons[~comparisons["exploratory"].astype(bool)]
+    differing = int(
+        (family["solved_rate"] != family["baseline_solved_rate"])[family["p_solved"].notna()].sum()
+    )
+    if differing and len(facts.seeds) < MCNEMAR_MIN:
+        sentences.append(
+            f"Solved rates differ from the baseline's in {wording.counted(differing, 'comparison')}; McNemar's exact "
+            f"test of them cannot reach .05 below {MCNEMAR_MIN} seeds."
+        )
     if facts.data_fixed:
         sentences.append("The test split is fixed: the verdicts are conditional on it.")
     return sentences

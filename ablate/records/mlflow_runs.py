@@ -148,7 +148,7 @@ class StudyRuns:
         return (
             nested.keys() == set(current)
             and all(nested.values())
-            and parents == [_parent_digest(current, artifacts)]
+            and parents == [_parent_digest(nested, artifacts)]
         )
 
     def finish(
@@ -174,6 +174,7 @@ class StudyRuns:
             if known.trial and (known.trial not in current or not known.digest):
                 self._delete(known)
         self._arrange()
+        trials = [known.trial for known in self._active() if known.trial]
         parent = self._known[self.parent]
         for path in artifacts:
             self._log_artifact(parent, path)
@@ -185,7 +186,7 @@ class StudyRuns:
             self.parent,
             params=cleaned_params(params or {}),
             metrics=[Metric(key, value, now, 0) for key, value in changed.items()],
-            tags={**cleaned_tags(wanted), NOTE_TAG: note, COMPLETE_TAG: _parent_digest(current, artifacts)},
+            tags={**cleaned_tags(wanted), NOTE_TAG: note, COMPLETE_TAG: _parent_digest(trials, artifacts)},
         )
         self.client.set_experiment_tag(self.experiment, NOTE_TAG, note)
         self.client.set_terminated(self.parent, "FINISHED")
@@ -339,10 +340,10 @@ class StudyRuns:
             self.client.log_artifact(parent.run_id, str(path))
 
 
-def _parent_digest(current: Collection[str], artifacts: Sequence[Path]) -> str:
+def _parent_digest(trials: Collection[str], artifacts: Sequence[Path]) -> str:
     """Of the trials and the content of the artifacts."""
-    digest = hashlib.blake2b("\n".join(sorted(current)).encode(), digest_size=16)
-    for path in artifacts:
+    digest = hashlib.blake2b("\n".join(sorted(trials)).encode(), digest_size=16)
+    for path in sorted(artifacts):
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():
                 digest.update(f"\0{file.relative_to(path.parent)}\0".encode() + file.read_bytes())

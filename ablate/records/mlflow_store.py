@@ -141,9 +141,8 @@ def _create(path: Path) -> None:
     temporary = _temporary(path)
     try:
         with _migrating, quiet():  # alembic keeps its context in a global
-            store = SqlAlchemyStore(database_uri(temporary), artifacts_uri(path))
-            store.engine.dispose()
-            SqlAlchemyStore._engine_map.pop(database_uri(temporary), None)
+            SqlAlchemyStore(database_uri(temporary), artifacts_uri(path))
+        _close(SqlAlchemyStore, temporary)
         _check(temporary)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
@@ -151,11 +150,19 @@ def _create(path: Path) -> None:
     except MlflowException as error:
         raise StoreError(f"{path}: MLflow cannot make its database: {first_line(error)}") from error
     finally:
+        _close(SqlAlchemyStore, temporary)
         _remove_leftovers(path)
 
 
+def _close(store: Any, path: Path) -> None:
+    """Forgets MLflow's connections to a database; it would go on with a file that has been removed."""
+    engine = store._engine_map.pop(database_uri(path), None)
+    if engine is not None:
+        engine.dispose()
+
+
 def _check(path: Path) -> None:
-    """Raises unless the last migration and the default experiment, which are written last, are there."""
+    """Raises unless there is the default experiment, which MLflow makes after its last migration."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=20)) as database:
         try:
             version = database.execute("SELECT version_num FROM alembic_version").fetchone()

@@ -31,7 +31,8 @@ _SERVER = {
     # Background jobs serve language models only, and would cost processes and tables.
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
 }
-_ARTIFACTS = ("report.html", "report.md", "figures")
+ARTIFACTS = ("report.html", "report.md", "figures", "study.yaml")
+"What the parent run keeps of a study's folder."
 
 
 def serve(results: Path, port: int) -> int:
@@ -134,7 +135,7 @@ def _bring_study(folder: Path, store: Store, warn: Callable[[str], None]) -> Non
     current = set(evidence.trials["id"])
     if not any((store.trials / f"{trial}.json").exists() for trial in current):
         return  # published evidence, whose trials were run elsewhere
-    artifacts = [path for name in _ARTIFACTS if (path := folder / name).exists()]
+    artifacts = [path for name in ARTIFACTS if (path := folder / name).exists()]
     with study_runs(evidence.facts.study, store.root, None, timeout=0.2) as runs:
         if runs.is_current(current, artifacts):
             return

@@ -253,7 +253,7 @@ def _check_metric(
 def _metrics(workload: Workload, config: Config, resolver: _Resolver) -> Mapping[str, object]:
     """The metrics of a config; where it cannot be built, those of its task with everything else at its default."""
     task = config.get("task")
-    simpler = [{"task": task}, {"task": {"name": task["name"]}}] if isinstance(task, Mapping) else [{}]
+    simpler: list[Config] = [{"task": task}, {"task": {"name": task["name"]}}] if task else [{}]
     for attempt in (config, *simpler):
         try:
             return workload.describe(resolver(attempt)).metrics

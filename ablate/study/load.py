@@ -185,7 +185,8 @@ def _fields_at(model: type[BaseModel], data: Any, path: PathKey) -> list[str]:
     kinds: list[Any] = [model]
     value: Any = data
     for step in path:
-        value = value[step] if isinstance(value, (dict, list)) else None
+        inside = step in value if isinstance(value, dict) else isinstance(value, list)
+        value = value[step] if inside else None
         if isinstance(step, str):
             fields = [kind.model_fields[step] for kind in kinds if step in kind.model_fields]
             kinds = [kind for f in fields for kind in _kinds([f.annotation, *f.metadata], value)]

@@ -285,7 +285,6 @@ def test_solved_rates_by_exact_mcnemar(n, reachable):
     assert (row["solved_rate"], row["baseline_solved_rate"]) == (0.0, 1.0)
     assert row["p_solved"] == pytest.approx(2 * 0.5**n)
     assert (row["p_solved"] < 0.05) == reachable
-    assert ("cannot reach .05 below n = 6" in row["note"]) != reachable
 
 
 def test_a_diverged_run_has_not_solved_and_a_failed_one_does_not_count():
@@ -314,7 +313,7 @@ def test_not_converged_is_noted():
     rising, flat = np.linspace(0, 0.9, 20), np.full(20, 0.95)
     curves = {("a", i): rising + 0.001 * i for i in range(3)} | {("baseline", i): flat for i in range(3)}
     row = only(compare(study({"baseline": BASE[:3], "a": BASE[:3] - 0.1}, curves=curves)))
-    assert "not converged: a still improving" in row["note"]
+    assert "not converged: still improving" in row["note"]
 
 
 def test_neither_row_order_nor_the_names_of_seeds_matter():

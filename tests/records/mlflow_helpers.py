@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import shutil
 import sqlite3
@@ -45,7 +46,9 @@ def tracked(variant: str, seed: int, task: str = "recall", **changes: Any) -> Tr
 
 @functools.cache
 def _template() -> Path:
-    path = Path(tempfile.mkdtemp(prefix="ablate-mlflow-")) / "mlflow.db"
+    folder = tempfile.mkdtemp(prefix="ablate-mlflow-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "mlflow.db"
     ensure_database(path, repair=True)
     return path
 

@@ -89,7 +89,12 @@ def test_finished_trials_are_brought_in_with_table_and_report(results):
 
 def test_what_the_driver_wrote_is_what_would_be_brought_in(results):
     runs = [tracked("baseline", 0), tracked("model.norm=batch", 0)]
-    track(results / "store", *runs, artifacts=[results / "study" / "report.md"])
+    track(
+        results / "store",
+        *runs,
+        artifacts=[results / "study" / "report.md", results / "study" / "figures"],
+        current=[*(run.record.id for run in runs), "planned"],
+    )
     before = snapshot(results / "store"), query(results / "store", "SELECT * FROM tags")
     bring_up_to_date(results, pytest_fail)
     assert (snapshot(results / "store"), query(results / "store", "SELECT * FROM tags")) == before
@@ -150,12 +155,7 @@ def test_the_server_shows_the_store_takes_runs_over_http_and_ends_with_all_its_p
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-c", SERVE, results, str(port)]
-    server = subprocess.Popen(
-        [sys.executable, "-c", code, results, str(port)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert server.stdout is not None
         assert f"http://127.0.0.1:{port}/" in server.stdout.readline()
