@@ -20,10 +20,10 @@ run: $(READY) ## run the quickstart study: trains what is missing, then shows ve
 	$(BIN)/ablate run studies/quickstart.yaml
 
 test: lint ## lint, type check and test, in under five minutes
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 test-all: lint ## the same with the slow tests
-	$(BIN)/pytest -m ""
+	$(BIN)/pytest -n auto -m ""
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check

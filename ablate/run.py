@@ -307,6 +307,7 @@ class _Run:
         return min(devices or default_jobs(), max(1, trials))
 
     def _finish(self, tracker: Tracker, surroundings: dict[str, Any]) -> bool:
+        from ablate.records.mlflow_ui import ARTIFACTS
         from ablate.report.tables import verdict_markdown
 
         results = load(self.folder)
@@ -314,9 +315,13 @@ class _Run:
         return tracker.finish(
             description=verdict_markdown(results.comparisons, results.claims),
             params={key: config[key] for key in ("design", "seeds") if key in config},
-            tags={"commit": str(surroundings["commit"]), "dirty": str(surroundings["dirty"])},
+            tags={
+                "commit": str(surroundings["commit"]),
+                "dirty": str(surroundings["dirty"]),
+                "mlflow.source.name": str(surroundings["command"]),
+            },
             metrics={},
-            artifacts=[self.folder / name for name in ("report.html", "report.md", "figures", "study.yaml")],
+            artifacts=[self.folder / name for name in ARTIFACTS],
             current=set(self.by_id),
         )
 

@@ -1,6 +1,5 @@
 """The route as a whole, on the workload without torch, inside this process."""
 
-import csv
 import io
 import json
 import shutil
@@ -15,6 +14,7 @@ from rich.console import Console
 import ablate
 from ablate.errors import StudyError
 from ablate.run import Options, Outcome, execute, rebuild
+from ablate.study.declared import read_claims
 
 Run = Callable[..., tuple[Outcome, str]]
 
@@ -209,9 +209,9 @@ def test_claims_keep_their_date_and_late_ones_are_exploratory(
     first = "model.effect=0.2 beats baseline on accuracy"
     run(study=write(f"{TOY_STUDY}claims: [{first}]\n"))
     path = tmp_path / "results/toy/claims.csv"
-    (before,) = csv.DictReader(path.open())
+    (before,) = read_claims(path)
     run(study=write(f"{TOY_STUDY}claims: [model.noise=0.3 beats baseline on loss, {first}]\n"))
-    late, same = csv.DictReader(path.open())
+    late, same = read_claims(path)
     assert (same["declared"], same["exploratory"]) == (before["declared"], "False")
     assert late["exploratory"] == "True"
 

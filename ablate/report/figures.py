@@ -272,10 +272,13 @@ def curves(
     """
     across = 1 if width < STACKED or len(panels) == 1 else 2
     down = -(-len(panels) // across)
-    panel_height, head, foot, left, right = 1.45, 0.3, 0.3, 0.55, 1.2
+    panel_height, head, foot, right = 1.45, 0.3, 0.3, 1.2
     fig = layout.figure(width, down * (panel_height + head + foot) + 0.12)
     share = width / across
     limits, log = _curve_limits(data, broken)
+    left = 0.75 if log else 0.55
+    # Over many decades only the powers of ten are far enough apart to be read.
+    subs = (1.0, 2.0, 5.0) if limits[1] < 1000 * limits[0] else (1.0,)
     steps = [*data["step"], *broken["step"]]
     for i, (title, entries) in enumerate(panels.items()):
         column, line = i % across, i // across
@@ -283,7 +286,7 @@ def curves(
         ax = layout.axes(fig, left + column * share, bottom, share - left - right, panel_height)
         if log:
             ax.set_yscale("log")
-            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ax.yaxis.set_major_locator(LogLocator(subs=subs))
             ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             ax.yaxis.set_minor_locator(NullLocator())
         ax.set_ylim(limits)
