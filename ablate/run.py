@@ -206,6 +206,8 @@ class _Run:
             for record in finished.values():
                 tracker.add(self._tracked(record))
             trained = self._train(finished, tracker, surroundings)
+            if trained:
+                self.console.print("Comparing, and writing the report …")
             evidence = gather(self.experiment.facts(claims, surroundings), self.cells, self.records)
             evidence.save(self.folder)
             publish(evidence, self.folder)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -200,17 +201,29 @@ def _check_baseline(workload: Workload, baseline: list[Config], document: Docume
     """Builds the baseline; what is wrong with it."""
     found: list[Problem] = []
     for index, config in enumerate(baseline):
-        try:
-            workload.check(config)
-        except Invalid as error:
-            found += error.problems
-            for problem in error.problems:
-                path = problem.path
-                if path[:1] == ("task",) and len(baseline) > 1:
-                    path = ("tasks", index, *path[1:])
-                if not document.is_faulty(path):
-                    document.report(dataclasses.replace(problem, path=path))
+        problems = _attempt(workload.check, config)[1] or _attempt(workload.describe, config)[1]
+        found += problems
+        for problem in problems:
+            path = problem.path
+            if path[:1] == ("task",) and len(baseline) > 1:
+                path = ("tasks", index, *path[1:])
+            if not document.is_faulty(path):
+                document.report(dataclasses.replace(problem, path=path))
     return found
+
+
+def _attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[Problem]]:
+    """What a method of the workload says of a config, or what is wrong with it: also when a part of the
+    user's raises an error of its own.
+    """
+    try:
+        return method(config), []
+    except Invalid as error:
+        return None, error.problems
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        hint = f"It was raised in line {frame.lineno} of {frame.filename}"
+        return None, [Problem(f"cannot be built: {type(error).__name__}: {error}", hint=hint)]
 
 
 def _check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:
@@ -230,11 +243,8 @@ def _check_variants(workload: Workload, design: Design, known: list[Problem], do
 
 def _check_variant(workload: Workload, variant: Variant, known: list[Problem], document: Document) -> None:
     for config in variant.configs:
-        try:
-            workload.check(config)
-        except Invalid as error:
-            new = [problem for problem in error.problems if problem not in known]
-            report_at(new, variant.patches, variant.at, document)
+        new = [problem for problem in _attempt(workload.check, config)[1] if problem not in known]
+        report_at(new, variant.patches, variant.at, document)
 
 
 def _check_metric(
@@ -255,10 +265,9 @@ def _metrics(workload: Workload, config: Config, resolver: _Resolver) -> Mapping
     task = config.get("task")
     simpler: list[Config] = [{"task": task}, {"task": {"name": task["name"]}}] if task else [{}]
     for attempt in (config, *simpler):
-        try:
-            return workload.describe(resolver(attempt)).metrics
-        except Invalid:
-            continue
+        description, problems = _attempt(lambda given: workload.describe(resolver(given)), attempt)
+        if not problems:
+            return description.metrics  # type: ignore[no-any-return]
     return {}
 
 
@@ -308,13 +317,19 @@ def _check_live(workload: Workload, design: Design, document: Document) -> None:
     ]
     if not models:
         return
-    reference = [workload.fingerprint(config) for config in baseline.configs]
+    reference = [_attempt(workload.fingerprint, config) for config in baseline.configs]
+    for problem in (problem for _, problems in reference for problem in problems):
+        document.report(problem)
     for at, configs in models:
         if document.is_faulty(at):
             continue
-        if [workload.fingerprint(config) for config in configs] == reference:
+        found = [_attempt(workload.fingerprint, config) for config in configs]
+        problems = [problem for _, faults in found for problem in faults]
+        if not problems and found == reference:
             rule = "changes nothing: under one seed, parameters and output are bitwise the baseline's"
-            document.report(Problem(rule, at, hint="Give it another value, or take it out"))
+            problems = [Problem(rule, hint="Give it another value, or take it out")]
+        for problem in problems:
+            document.report(dataclasses.replace(problem, path=at))
 
 
 def _is_model(path: str) -> bool:

@@ -172,6 +172,41 @@ def test_a_plugin_that_fails_is_named_with_its_line(write: Callable[..., Path]) 
     ]
 
 
+BROKEN_PART = """
+    from ablate.components.scores import Score
+    from ablate.registry import register
+
+    @register("score", "broken_{when}")
+    class Broken(Score):
+        def __init__(self, config, sizes):
+            super().__init__(config, sizes)
+            if "{when}" == "building":
+                raise RuntimeError("not today")
+
+        def logits(self, q, k):
+            raise RuntimeError("not today")
+"""
+
+
+@pytest.mark.parametrize("when", ["building", "calling"])
+@pytest.mark.parametrize("where", ["baseline", "factor"])
+def test_a_part_of_a_user_that_raises_is_a_problem_of_the_study(
+    write: Callable[..., Path], when: str, where: str
+) -> None:
+    write(BROKEN_PART.format(when=when), f"{when}.py")
+    model, level = (
+        ("{mixer: {score: broken_%s}}" % when, "dot") if where == "baseline" else ("{}", f"broken_{when}")
+    )
+    found = problems(
+        write(
+            f"name: x\nplugins: [{when}.py]\ntask: recall\nmodel: {model}\n"
+            f"factors:\n  model.mixer.score: [{level}]\n"
+        )
+    )
+    assert any("cannot be built: RuntimeError: not today" in p and f"{when}.py" in p for p in found), found
+    assert where == "baseline" or all(p.startswith("line 6: factors.model.mixer.score[0]") for p in found)
+
+
 def test_options_are_named_as_the_place_of_their_mistakes(toy_study: Path) -> None:
     found = problems(toy_study, sets=["model.nois=1", "model.noise=x", "nonsense"])
     assert "--set nonsense: must be PATH=VALUE, for instance training.lr=1e-3" in found

@@ -1,0 +1,90 @@
+"""What the README shows works as it stands."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import ablate
+
+from ablate.study.experiment import prepare
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+
+
+def commands(program: str) -> list[list[str]]:
+    lines = [line.partition("#")[0].split() for block in blocks("sh") for line in block.splitlines()]
+    return [line for line in lines if line[:1] == [program]]
+
+
+def test_every_command_is_known() -> None:
+    programs = {shlex.split(line)[0] for b in blocks("sh") for line in b.splitlines() if line.strip()}
+    assert programs == {"make", "ablate"}
+
+
+@pytest.mark.parametrize("line", commands("ablate"), ids=" ".join)
+def test_its_commands_run(line: list[str], tmp_path: Path) -> None:
+    """In a folder that holds the shipped studies and their results."""
+    for name in ("studies", "results"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("store"))
+    arguments = [word.replace("/tmp/try", str(tmp_path / "try")) for word in line[1:]]
+    done = ablate(*arguments, cwd=tmp_path, timeout=200)
+    assert done.returncode == 0, done.stderr
+
+
+def test_its_targets_exist() -> None:
+    named = {line[1] for line in commands("make")} | set(re.findall(r"`make ([a-z-]+)`", TEXT))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert named <= targets
+
+
+def test_its_study_is_valid(tmp_path: Path) -> None:
+    (study,) = [block for block in blocks("yaml") if "claims:" in block]
+    (tmp_path / "positions.yaml").write_text(study)
+    experiment = prepare(tmp_path / "positions.yaml")
+    assert len(experiment.variants) == 5
+    assert len(experiment.claims) == 2
+
+
+def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
+    (plugin,) = [block for block in blocks("python") if "@register" in block]
+    (keys,) = [block for block in blocks("yaml") if block.startswith("plugins:")]
+    (tmp_path / "scores.py").write_text(plugin)
+    settings = (
+        "model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\ntraining: {steps: 3, eval_every: 3}\n"
+    )
+    (tmp_path / "study.yaml").write_text(f"name: own\ntask: recall\nseeds: 2\n{settings}{keys}")
+    done = ablate("run", "study.yaml", "--jobs", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "model.mixer.score=cosine(temperature=0.5)" in done.stdout.replace("\n", "").replace(" ", "")
+
+
+def test_its_python_runs() -> None:
+    (snippet,) = [block for block in blocks("python") if "import ablate\n" in block]
+    code = f"{snippet}\nassert len(results.comparisons) and len(results.trials)\n"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_its_tables_name_every_part() -> None:
+    from ablate.registry import CATALOGUE
+
+    CATALOGUE.load_builtin()
+    for slot in CATALOGUE.slots():
+        for name in CATALOGUE.names(slot):
+            part = CATALOGUE.get(slot, name)
+            if part.__module__.startswith("ablate.") and slot != "workload":
+                assert f"`{name}`" in TEXT, f"{slot} {name}"
+
+
+def test_its_links_and_pictures_exist() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
+        assert (ROOT / target).exists(), target
