@@ -267,7 +267,7 @@ def _metrics(workload: Workload, config: Config, resolver: _Resolver) -> Mapping
     for attempt in (config, *simpler):
         description, problems = _attempt(lambda given: workload.describe(resolver(given)), attempt)
         if not problems:
-            return description.metrics  # type: ignore[no-any-return]
+            return description.metrics
     return {}
 
 

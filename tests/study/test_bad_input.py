@@ -194,12 +194,10 @@ def test_a_part_of_a_user_that_raises_is_a_problem_of_the_study(
     write: Callable[..., Path], when: str, where: str
 ) -> None:
     write(BROKEN_PART.format(when=when), f"{when}.py")
-    model, level = (
-        ("{mixer: {score: broken_%s}}" % when, "dot") if where == "baseline" else ("{}", f"broken_{when}")
-    )
+    score, level = (f"broken_{when}", "dot") if where == "baseline" else ("scaled_dot", f"broken_{when}")
     found = problems(
         write(
-            f"name: x\nplugins: [{when}.py]\ntask: recall\nmodel: {model}\n"
+            f"name: x\nplugins: [{when}.py]\ntask: recall\nmodel: {{mixer: {{score: {score}}}}}\n"
             f"factors:\n  model.mixer.score: [{level}]\n"
         )
     )
