@@ -342,7 +342,8 @@ class _Run:
         write_resolved(self.experiment, self.folder / "study.yaml")
 
     def _kept(self) -> str:
-        done = sum(cell.trial.id in self.records for cell in self.cells)
+        # By the files: an interruption can come between a trial's record and what is told of it.
+        done = sum(self.store.has(cell.trial.id) for cell in self.cells)
         return (
             f"Interrupted. {done} of {len(self.cells)} trials are kept in {self.store.root}; "
             "the same command goes on from there."

@@ -82,16 +82,17 @@ class _Worker:
             )
         self.connection = Connection(ours.detach())
         self.trial: Trial | None = None
-        self.began = 0.0
+        self.began: float | None = None
         self.connection.send(reference)
 
     def begin(self, trial: Trial) -> None:
-        self.trial, self.began = trial, time.monotonic()
+        # The clock starts when the worker says so: a new one is still importing.
+        self.trial, self.began = trial, None
         self.connection.send(trial)
 
     def overdue(self) -> bool:
         limit = self.trial.time_limit if self.trial else None
-        return limit is not None and time.monotonic() - self.began > limit
+        return limit is not None and self.began is not None and time.monotonic() - self.began > limit
 
     def end(self) -> str:
         """Kills the process, if it still runs; what it printed last."""
@@ -155,6 +156,8 @@ class LocalPool:
         except (EOFError, OSError):
             yield from self._lost(worker, waiting)
             return
+        if isinstance(event, Started):
+            worker.began = time.monotonic()
         if isinstance(event, Finished):
             event.record.attempts = self._attempts[event.record.id]
             worker.trial = None

@@ -55,6 +55,10 @@ class Store:
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
 
+    def has(self, trial_id: str) -> bool:
+        """Whether there is a record, which may be corrupt."""
+        return (self.trials / f"{trial_id}.json").is_file()
+
     def save(self, record: Record) -> None:
         """Writes the record; it replaces one of the same id. Raises `StoreError`."""
         arrays = {f"array/{name}": array for name, array in record.arrays.items()}
