@@ -20,7 +20,7 @@ from ablate.study.experiment import prepare
 def print_plan(path: Path, options: Options, console: Console) -> None:
     """A row a variant and task: parameters, FLOPs, trials that are cached and to be trained."""
     experiment = prepare(path, options.sets, options.seeds)
-    store = Store(options.results / "store")
+    store = Store(options.results / "store", console.print, read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
     several = len(experiment.tasks) > 1

@@ -19,15 +19,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
 import pkgutil
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError, core_schema
 
 from ablate.errors import AblateError, listed, nearest
@@ -94,11 +91,7 @@ class Catalogue:
 
         def decorate(part: Class) -> Class:
             known = self._parts.setdefault(slot, {}).get(name)
-            # A plugin that is loaded a second time replaces itself.
-            if known is not None and (known.__module__, known.__qualname__) != (
-                part.__module__,
-                part.__qualname__,
-            ):
+            if known is not None:
                 where = f"{known.__module__}.{known.__qualname__}"
                 raise AblateError(f"{slot} {name!r} is already registered by {where}; choose another name")
             config: Any = part.__dict__.get("Config")
@@ -135,40 +128,26 @@ class Catalogue:
             self._import_all(f"ablate.{package}")
         for entry in importlib.metadata.entry_points(group="ablate.plugins"):
             if entry.value not in self._loaded:
-                self._loaded.add(entry.value)
                 entry.load()
+                self._loaded.add(entry.value)
 
     def _import_all(self, package: str) -> None:
         if package in self._loaded:
             return
-        self._loaded.add(package)
         module = importlib.import_module(package)
         for info in pkgutil.iter_modules(module.__path__):
             importlib.import_module(f"{package}.{info.name}")
+        self._loaded.add(package)
 
-    def load_plugin(self, path: Path) -> None:
-        """Runs a user's file of parts, tasks or workloads, once a process."""
-        path = path.resolve()
-        if str(path) in self._loaded:
-            return
-        name = plugin_module_name(path)
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise AblateError(f"{path}: a plugin must be a Python file; allowed: a path that ends in .py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-        self._loaded.add(str(path))
+    def forget(self, modules: Collection[str]) -> None:
+        """Takes out the parts that `modules` have registered."""
+        for parts in self._parts.values():
+            for name in [name for name, part in parts.items() if part.__module__ in modules]:
+                del parts[name]
 
 
-def plugin_module_name(path: Path) -> str:
-    """The module name of a plugin file: its stem, in a namespace that cannot clash with a package's."""
-    return f"ablate_plugin_{path.stem}"
-
+SLOT_MARK = "x-ablate-slot"
+"""Stands in a JSON Schema where the parts of a slot go."""
 
 CATALOGUE = Catalogue()
 register = CATALOGUE.register
@@ -212,3 +191,9 @@ class Slot:
                 lambda part: part.model_dump() if isinstance(part, BaseModel) else part
             ),
         )
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """A mark, in whose place `ablate.study.json_schema` puts the parts that are registered."""
+        return {SLOT_MARK: {"slot": self.slot, "unnamed": self.default}}

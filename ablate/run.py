@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import sys
 import threading
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ablate.records.mlflow_tracker import TrackedRun, Tracker
     from ablate.records.record import Record
     from ablate.records.store import Store
+    from ablate.study.claims import Claim
     from ablate.study.experiment import Experiment
     from ablate.study.plan import Cell
 
@@ -143,13 +145,8 @@ def unchanged(path: Path, options: Options) -> Path | None:
 
 
 def _inputs(path: Path, options: Options) -> list[Any]:
-    """What a report depends on beside the records and the package: the study, its plugins, the options."""
-    from ablate.study.document import read_document
-
-    plugins = read_document(path).data.get("plugins") or []
-    files = [path, *(path.parent / str(p) for p in plugins)] if isinstance(plugins, list) else [path]
-    contents = [file.read_text(encoding="utf-8") if file.is_file() else None for file in files]
-    return [contents, list(options.sets), options.seeds]
+    """What a report depends on beside the records, the package and the plugins: the study and the options."""
+    return [hashlib.blake2b(path.read_bytes()).hexdigest(), list(options.sets), options.seeds]
 
 
 class _Run:
@@ -187,13 +184,12 @@ class _Run:
             record = self.store.load(trial_id)
             if record is not None:
                 self.records[trial_id] = record
-        known = bool(self.records)
         again = {c.trial.id for c in self.chosen if self.options.fresh}
         # A failed trial is no outcome: it is tried again, and until then its record stands.
         finished = {i: r for i, r in self.records.items() if r.status != "failed" and i not in again}
         plugins = [self.experiment.path.parent / name for name in self.study.plugins]
         surroundings = environment(sys.argv, [self.experiment.path, *plugins])
-        claims = declare(self.folder / "claims.csv", self.experiment.claims, known)
+        claims = declare(self.folder / "claims.csv", self.experiment.claims, self._has_results)
         self._write_resolved()
         tracker = Tracker(
             self.study.name,
@@ -220,8 +216,14 @@ class _Run:
             raise
         return self._conclude(trained, up_to_date)
 
+    def _has_results(self, claim: Claim) -> bool:
+        """Whether a claim could have been read from results: the study has been reported, or both sides have run."""
+        ran = {cell.variant for cell in self.cells if cell.trial.id in self.records}
+        return (self.folder / "trials.parquet").is_file() or bool(ran & set(claim.a) and ran & set(claim.b))
+
     def _conclude(self, trained: int, up_to_date: bool) -> Outcome:
         """Says how the study stands."""
+        from ablate.plugins import plugin_files
         from ablate.records.state import LastReport
 
         missing = [cell for cell in self.cells if cell.trial.id not in self.records]
@@ -232,7 +234,7 @@ class _Run:
         ]
         if up_to_date and not missing and not failed:
             inputs = _inputs(self.experiment.path, self.options)
-            LastReport(self.store, self.folder).write(inputs, list(self.by_id))
+            LastReport(self.store, self.folder).write(inputs, list(self.by_id), plugin_files())
         print_results(self.folder, self.options, self.console)
         for line in failed:
             _warn(self.console, f"failed: {line}")
@@ -247,13 +249,14 @@ class _Run:
         from ablate.execution.pool import Engine, InProcess, LocalPool
         from ablate.execution.progress import Display
         from ablate.execution.trial import WorkloadRef
+        from ablate.plugins import load_plugin
         from ablate.study.plan import FixedPlan
 
         plan = FixedPlan([cell.trial for cell in self.chosen])
         todo = [trial for trial in plan.trials if trial.id not in finished]
         devices = self._devices()
         jobs = self._jobs(devices, len(todo))
-        plugins = tuple(str((self.experiment.path.parent / p).resolve()) for p in self.study.plugins)
+        plugins = tuple(load_plugin(self.experiment.path.parent / name) for name in self.study.plugins)
 
         def engine() -> Engine:
             if jobs == 0:

@@ -9,7 +9,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "ablate"
 
-BASE = {"errors", "files", "clock", "registry", "streams", "signature", "workload", "records.record"}
+BASE = {
+    "errors",
+    "files",
+    "clock",
+    "registry",
+    "plugins",
+    "streams",
+    "signature",
+    "workload",
+    "records.record",
+}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "clock": set(),
@@ -17,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "signature": set(),
     "files": {"errors"},
     "registry": {"errors"},
+    "plugins": {"errors", "registry"},
     "workload": {"records.record"},
     "records": BASE | {"records"},
     "study": BASE | {"study", "records.evidence"},

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY
+from harness import TOY, TOY_STUDY
 from rich.console import Console
 
 import ablate
-from ablate.errors import StudyError
+from ablate.errors import AblateError, StudyError
+from ablate.overview import print_plan
 from ablate.run import Options, Outcome, execute, rebuild
 from ablate.study.declared import read_claims
 
@@ -87,14 +88,14 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run: Run, tmp_path
     assert after == before
 
 
-@pytest.mark.parametrize("lost", ["toy/report.html", "toy/comparisons.csv", "a record"])
+@pytest.mark.parametrize("lost", ["toy/report.html", "toy/comparisons.csv", "toy/figures", "a record"])
 def test_what_is_lost_is_made_again_and_nothing_else_is_trained(run: Run, tmp_path: Path, lost: str) -> None:
     run()
     known = stamps(tmp_path)
     path = tmp_path / "results" / lost
     if lost == "a record":
         path = next((tmp_path / "results/store/trials").glob("*.json"))
-    path.unlink()
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
     outcome, _ = run()
     assert path.exists()
     assert outcome.trained == (lost == "a record")
@@ -214,6 +215,97 @@ def test_claims_keep_their_date_and_late_ones_are_exploratory(
     late, same = read_claims(path)
     assert (same["declared"], same["exploratory"]) == (before["declared"], "False")
     assert late["exploratory"] == "True"
+
+
+def test_claims_of_a_new_study_are_not_exploratory_because_it_shares_trials(
+    run: Run, write: Callable[..., Path]
+) -> None:
+    run()
+    text = TOY_STUDY.replace("name: toy\n", "name: other\n", 1).replace("[0.1, 0.3]", "[0.4]")
+    claims = "claims: [model.noise=0.4 beats baseline on loss, model.effect=0.2 beats baseline on loss]\n"
+    outcome, _ = run(study=write(text + claims, "other.yaml"))
+    assert list(ablate.load(outcome.folder).claims.exploratory) == [False, True]
+
+
+def test_claims_added_after_a_report_are_exploratory_whatever_has_changed(
+    run: Run, write: Callable[..., Path]
+) -> None:
+    run()
+    text = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on loss]\n"
+    outcome, _ = run(study=write(text), sets=["training.steps=4"])
+    assert list(ablate.load(outcome.folder).claims.exploratory) == [True]
+
+
+def own_workload(write: Callable[..., Path], name: str, *edit: str) -> Path:
+    """The toy study on a copy of the toy workload, with one piece of its source replaced."""
+    toy = TOY.read_text().replace('"toy"', f'"{name}"')
+    if edit:
+        assert edit[0] in toy
+        toy = toy.replace(*edit)
+    write("", f"{name}.py").write_text(toy)
+    study = TOY_STUDY.replace("workload: toy", f"workload: {name}").replace(str(TOY), f"{name}.py")
+    return write(study, f"{name}.yaml")
+
+
+def test_a_plugin_edited_between_two_runs_in_one_process(write: Callable[..., Path], tmp_path: Path) -> None:
+    means = []
+    for constant in ("0.8", "0.5"):
+        study = own_workload(write, "edited", "0.8 + model", f"{constant} + model")
+        means.append(ablate.run(study, results=tmp_path / "r", jobs=1).trials.accuracy.mean())
+    assert means[0] - means[1] == pytest.approx(0.3)
+
+
+def test_a_plugin_given_by_set_counts(run: Run, write: Callable[..., Path]) -> None:
+    for constant, trained in (("0.8", 9), ("0.8", 0), ("0.5", 9)):
+        study = own_workload(write, "given", "0.8 + model", f"{constant} + model")
+        study.write_text(study.read_text().replace("plugins: [given.py]\n", ""))
+        assert run(study=study, sets=["plugins=[given.py]"])[0].trained == trained
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("return None", "TypeError: `train` must return a Record, not NoneType"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("metrics['accuracy'] = 'high'", "ValueError: could not convert string to float"),
+    ],
+)
+def test_a_workload_that_misbehaves_fails_its_trials(
+    run: Run, write: Callable[..., Path], line: str, reason: str
+) -> None:
+    edit = ("        steps = np.arange", f"        {line}\n        steps = np.arange")
+    outcome, _ = run(study=own_workload(write, "odd", *edit))
+    assert len(outcome.failed) == 9
+    assert reason in outcome.failed[0]
+
+
+def test_numbers_of_any_kind_are_kept_as_numbers(run: Run, write: Callable[..., Path]) -> None:
+    study = own_workload(write, "kinds", '"accuracy": value', '"accuracy": np.float32(value)')
+    assert not run(study=study)[0].failed
+
+
+@pytest.mark.parametrize("fault", ["truncated", "foreign", "no curves"])
+def test_damaged_tables_are_an_error_without_a_traceback(run: Run, tmp_path: Path, fault: str) -> None:
+    run()
+    folder = tmp_path / "results/toy"
+    if fault == "truncated":
+        (folder / "trials.parquet").write_bytes((folder / "trials.parquet").read_bytes()[:200])
+    elif fault == "foreign":
+        pd.DataFrame({"x": [1]}).to_parquet(folder / "trials.parquet")
+    else:
+        (folder / "curves.parquet").unlink()
+    with pytest.raises(AblateError, match=r"run the study"):
+        rebuild(Path("toy"), Options(results=tmp_path / "results"), Console(file=io.StringIO()))
+
+
+def test_planning_writes_nothing(run: Run, toy_study: Path, tmp_path: Path) -> None:
+    run()
+    path = next((tmp_path / "results/store/trials").glob("*.json"))
+    path.write_text("{")
+    console = Console(file=io.StringIO(), width=200)
+    print_plan(toy_study, Options(results=tmp_path / "results"), console)
+    assert "is corrupt" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert path.read_text() == "{"
 
 
 def test_the_python_api_runs_and_loads(toy_study: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.clock import now
+from ablate.plugins import Plugin, load_plugin
 from ablate.records.record import Record, Status
 from ablate.registry import CATALOGUE
 from ablate.workload import Emit, Trial, Workload
@@ -19,12 +20,14 @@ class WorkloadRef:
     """How another process finds the workload: its name, and the plugins to load first."""
 
     name: str
-    plugins: tuple[str, ...] = ()
+    plugins: tuple[Plugin, ...] = ()
 
     def load(self) -> Workload:
-        """The workload, with its parts registered."""
+        """The workload, with its parts registered; plugins must be what the driver has loaded."""
+        if self.name not in CATALOGUE.names("workload") and not self.plugins:
+            CATALOGUE.load_builtin()
         for plugin in self.plugins:
-            CATALOGUE.load_plugin(Path(plugin))
+            load_plugin(Path(plugin.path), plugin.digest)
         if self.name not in CATALOGUE.names("workload"):
             CATALOGUE.load_builtin()
         workload: Workload = CATALOGUE.get("workload", self.name)()
@@ -36,10 +39,18 @@ def run_trial(workload: Workload, trial: Trial, emit: Emit, output: Callable[[],
     """Trains; an exception becomes a `failed` record with its traceback. `output` gives what was printed."""
     started = now()
     try:
-        record = workload.train(trial, emit)
-    except Exception as error:
+        record = _checked(workload.train(trial, emit))
+    except (Exception, SystemExit) as error:
         record = failed(trial, _reason(error), traceback.format_exc())
     return dataclasses.replace(record, output=output(), started_at=started, finished_at=now())
+
+
+def _checked(record: Record) -> Record:
+    """The record with plain numbers, whatever kinds of number the workload uses."""
+    if not isinstance(record, Record):
+        raise TypeError(f"`train` must return a Record, not {type(record).__name__}")
+    metrics = {name: None if value is None else float(value) for name, value in record.metrics.items()}
+    return dataclasses.replace(record, metrics=metrics)
 
 
 def failed(trial: Trial, reason: str, error: str = "", **more: Any) -> Record:
@@ -50,6 +61,6 @@ def failed(trial: Trial, reason: str, error: str = "", **more: Any) -> Record:
     )
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     first = str(error).strip().splitlines()[:1]
     return f"{type(error).__name__}: {first[0][:300]}" if first else type(error).__name__

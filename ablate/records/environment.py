@@ -42,16 +42,22 @@ def _versions() -> dict[str, str]:
 
 
 def _commit(watched: Sequence[Path]) -> tuple[str | None, bool | None]:
-    """The commit of the checkout that holds the package, else the first watched file; None outside of git."""
+    """The commit of the checkout that holds the package, else of the first watched file; None outside of git.
+
+    Dirty when the package or anything watched differs from its commit, whichever checkout it is in.
+    """
     package = Path(__file__).resolve().parents[1]
-    for start in (package.parent, *(path.resolve().parent for path in watched)):
-        commit = _git(start, "rev-parse", "HEAD")
-        if commit:
-            folder = Path(_git(start, "rev-parse", "--show-toplevel") or start)
-            inside = [p for p in (package, *(w.resolve() for w in watched)) if p.is_relative_to(folder)]
-            status = _git(folder, "status", "--porcelain", "--", *map(str, inside))
-            return commit, bool(status)
-    return None, None
+    checkouts: dict[str, list[str]] = {}
+    for path in (package, *(path.resolve() for path in watched)):
+        if folder := _git(path.parent, "rev-parse", "--show-toplevel"):
+            checkouts.setdefault(folder, []).append(str(path))
+    if not checkouts:
+        return None, None
+    commit = _git(Path(next(iter(checkouts))), "rev-parse", "HEAD")
+    states = [
+        _git(Path(folder), "status", "--porcelain", "--", *paths) for folder, paths in checkouts.items()
+    ]
+    return commit, any(states)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -145,11 +145,16 @@ class Evidence:
         """Reads what `save` wrote; raises `AblateError` when it is not there."""
         import pandas as pd
 
-        if not (folder / "trials.parquet").is_file():
+        paths = [folder / "trials.parquet", folder / "curves.parquet"]
+        for path in paths:
+            if not path.is_file():
+                raise AblateError(
+                    f"{folder}: has no {path.name}; run the study first, or name a folder of results/"
+                )
+        try:
+            trials, curves = (pd.read_parquet(path) for path in paths)
+            return cls(Facts.from_dict(trials.attrs["ablate"]), trials, curves)
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise AblateError(
-                f"{folder}: has no trials.parquet; run the study first, or name a folder of results/"
-            )
-        trials = pd.read_parquet(folder / "trials.parquet")
-        return cls(
-            Facts.from_dict(trials.attrs["ablate"]), trials, pd.read_parquet(folder / "curves.parquet")
-        )
+                f"{folder}: its tables cannot be read ({error}); run the study again"
+            ) from error

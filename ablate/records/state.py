@@ -23,8 +23,9 @@ OUTPUTS = (
     "claims.csv",
     "report.html",
     "report.md",
+    "figures",
 )
-_PACKAGES = ("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "seaborn", "mlflow")
+_PACKAGES = ("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow")
 
 
 class LastReport:
@@ -39,22 +40,23 @@ class LastReport:
         """Whether the report was made from these `inputs` and from records and outputs as they stand now."""
         try:
             known = json.loads(self.path.read_text(encoding="utf-8"))
-            return bool(known["digest"] == self._digest(inputs, known["trials"]))
+            return bool(known["digest"] == self._digest(inputs, known["trials"], known["plugins"]))
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
-    def write(self, inputs: Sequence[Any], trials: Sequence[str]) -> None:
+    def write(self, inputs: Sequence[Any], trials: Sequence[str], plugins: Sequence[Path]) -> None:
         """Remembers what the report that has just been written was made from."""
-        ids = sorted(set(trials))
-        content = {"digest": self._digest(inputs, ids), "trials": ids}
+        ids, files = sorted(set(trials)), [str(path) for path in plugins]
+        content = {"digest": self._digest(inputs, ids, files), "trials": ids, "plugins": files}
         write_text(self.path, json.dumps(content, indent=1) + "\n")
 
-    def _digest(self, inputs: Sequence[Any], trials: Sequence[str]) -> str:
+    def _digest(self, inputs: Sequence[Any], trials: Sequence[str], plugins: Sequence[str]) -> str:
         records = self.store.stamp(trials)
         outputs = [_stamp(self.folder / name) for name in OUTPUTS]
         if not records or None in outputs:
             raise ValueError("something is missing")
-        content = json.dumps([list(inputs), package_digest(), records, outputs], default=str)
+        sources = [hashlib.blake2b(Path(path).read_bytes()).hexdigest() for path in plugins]
+        content = json.dumps([list(inputs), package_digest(), sources, records, outputs])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 

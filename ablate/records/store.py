@@ -32,25 +32,29 @@ class CorruptRecordError(Exception):
 
 
 class Store:
-    """Records by trial id, under `root/trials`."""
+    """Records by trial id, under `root/trials`.
 
-    def __init__(self, root: Path, warn: Callable[[str], None] = lambda message: None) -> None:
+    A corrupt file is set aside with a warning, or, where the store is only looked at, passed over.
+    """
+
+    def __init__(
+        self, root: Path, warn: Callable[[str], None] = lambda message: None, *, read_only: bool = False
+    ) -> None:
         self.root = root
+        self.read_only = read_only
         self.trials = root / "trials"
         self.warn = warn
 
     def load(self, trial_id: str) -> Record | None:
-        """The record, or None. A file that cannot be read is set aside with a warning."""
+        """The record, or None when there is none that can be read."""
         path = self.trials / f"{trial_id}.json"
         try:
             return _decode(path.read_bytes(), path.with_suffix(".npz"))
         except FileNotFoundError:
             return None
         except (CorruptRecordError, ValueError, KeyError, TypeError) as error:
-            aside = _set_aside(path)
-            self.warn(
-                f"{path} is corrupt ({error}); set aside as {aside.name}, the trial will be trained again"
-            )
+            fate = "" if self.read_only else f"; set aside as {_set_aside(path).name}"
+            self.warn(f"{path} is corrupt ({error}){fate}, the trial will be trained again")
             return None
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ablate.clock import now
@@ -16,11 +16,11 @@ from ablate.study.claims import Claim
 COLUMNS = ("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory")
 
 
-def declare(path: Path, claims: Sequence[Claim], trials_exist: bool) -> list[ClaimFacts]:
+def declare(path: Path, claims: Sequence[Claim], has_results: Callable[[Claim], bool]) -> list[ClaimFacts]:
     """The claims with their dates: that of `path` where it knows them, else now.
 
-    A claim that is new while trials of the study exist is exploratory. Claims without a verdict yet are
-    written to `path`, so that their date stands before any result.
+    A claim that is new while there are results that it could have been read from is exploratory. Claims
+    without a verdict yet are written to `path`, so that their date stands before any result.
     """
     known = {row["hash"]: row for row in read_claims(path)}
     facts = [
@@ -28,7 +28,9 @@ def declare(path: Path, claims: Sequence[Claim], trials_exist: bool) -> list[Cla
             text=claim.text,
             hash=claim.hash,
             declared=known[claim.hash]["declared"] if claim.hash in known else now(),
-            exploratory=known[claim.hash]["exploratory"] == "True" if claim.hash in known else trials_exist,
+            exploratory=known[claim.hash]["exploratory"] == "True"
+            if claim.hash in known
+            else has_results(claim),
             kind=claim.kind,
             metric=claim.metric,
             a=claim.a,
@@ -53,10 +55,12 @@ def read_claims(path: Path) -> list[dict[str, str]]:
     """The rows of a claims file; none when it does not exist."""
     if not path.is_file():
         return []
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        if not {"hash", "declared", "exploratory"} <= set(reader.fieldnames or ()):
-            raise AblateError(
-                f"{path}: is not a table of claims; restore it, or take it away to declare anew"
-            )
-        return list(reader)
+    wrong = AblateError(f"{path}: is not a table of claims; restore it, or take it away to declare anew")
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            if not set(COLUMNS) <= set(reader.fieldnames or ()):
+                raise wrong
+            return list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise wrong from error

@@ -93,7 +93,15 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
         elif configs is not None:
             named.append(Variant(name, configs, patches, ("variants", name)))
     paths = list(dict.fromkeys([f.path for f in factors] + [path for v in named for path in v.patches]))
-    design = Design(_named(variants, factors) + named, factors, paths, study.design == "factorial")
+    variants = _named(variants, factors) + named
+    known: dict[str, str] = {}
+    for variant in variants[1:]:
+        other = known.setdefault(_key(variant.configs), variant.name)
+        if other != variant.name:
+            document.report(
+                Problem(f"has the same config as {other}", variant.at, hint="Take one of them out")
+            )
+    design = Design(variants, factors, paths, study.design == "factorial")
     if study.placebo:
         design.variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
     return design

@@ -14,9 +14,10 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
 
 from ablate.errors import NOT_GIVEN, Problem, StudyError, nearest
-from ablate.study.patch import set_in_document
+from ablate.study.patch import document_keys, set_in_document
 
 PathKey = tuple[str | int, ...]
 _SCALARS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null")}
@@ -47,7 +48,9 @@ class Document:
         """Notes a problem, with its line or the option that caused it."""
         self.faulty.append(problem.path)
         for path, option in self.origins.items():
-            if problem.path[: len(path)] == path:
+            if problem.path[: len(path)] == path or (
+                problem.path and path[: len(problem.path)] == problem.path
+            ):
                 self.problems.append(replace(problem, source=option))
                 return
         line = problem.line or self.line(problem.path)
@@ -63,8 +66,9 @@ class Document:
 
     def set(self, path: str, value: Any, option: str) -> None:
         """Changes the value at a dotted path, as `option` of the command line asks."""
-        set_in_document(self.data, path, value)
-        self.origins[tuple(path.split("."))] = option
+        keys = document_keys(path)
+        set_in_document(self.data, keys, value)
+        self.origins[keys] = option
 
 
 def read_document(path: Path) -> Document:
@@ -95,8 +99,13 @@ def read_document(path: Path) -> Document:
         mark = error.problem_mark or error.context_mark
         rule = f"must be YAML: {' '.join(filter(None, (error.context, error.problem)))}"
         raise _refusal(source, rule, line=mark.line + 1 if mark else None) from None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise _refusal(source, "must be YAML: has a control character", line=line) from None
     except (YAMLError, ValueError) as error:
         raise _refusal(source, f"must be YAML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise _refusal(source, "must be YAML: is nested too deeply") from None
     if root is None:
         raise _refusal(source, "must be a mapping of settings, but the file is empty", line=1)
     if not isinstance(root, MappingNode):
@@ -146,16 +155,12 @@ class _Reader:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, ScalarNode):
-                self.fault("a key must be a word", path, line)
+                self.note("a key must be a word", path, line)
                 continue
             key = str(key_node.value)
             if key in result:
                 first = self.document.lines[(*path, key)]
-                # Not a fault of the value that is kept: what is wrong with that shall be said as well.
-                problem = Problem(
-                    f"duplicate key; it stands already in line {first}", (*path, key), line=line
-                )
-                self.document.problems.append(replace(problem, source=self.document.source))
+                self.note(f"duplicate key; it stands already in line {first}", (*path, key), line)
                 continue
             self.document.lines[(*path, key)] = line
             value = self.read(value_node, (*path, key))
@@ -174,6 +179,10 @@ class _Reader:
         if isinstance(value, float) and not math.isfinite(value):
             return self.fault("must be a finite number", path, line, value)
         return value
+
+    def note(self, rule: str, path: PathKey, line: int) -> None:
+        """A problem of the text, not of the value that is kept: what is wrong with that shall be said too."""
+        self.document.problems.append(Problem(rule, path, line=line, source=self.document.source))
 
     def fault(self, rule: str, path: PathKey, line: int, given: Any = NOT_GIVEN) -> Any:
         self.document.report(Problem(rule, path, given, line=line))

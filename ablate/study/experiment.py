@@ -164,7 +164,8 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
     _check_variants(workload, design, known, document)
     sound = not known
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
-    for task in {task for task in tasks if tasks.count(task) > 1}:
+    twice = {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}
+    for task in twice:
         document.report(Problem("names the same task twice", ("tasks",), task))
     metrics = _check_metric(workload, baseline, study, resolver, document)
     claims = _claims(study, design, metrics, document)
@@ -223,7 +224,8 @@ def _attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         hint = f"It was raised in line {frame.lineno} of {frame.filename}"
-        return None, [Problem(f"cannot be built: {type(error).__name__}: {error}", hint=hint)]
+        reason = (str(error).splitlines() or [""])[0][:300]
+        return None, [Problem(f"cannot be built: {type(error).__name__}: {reason}", hint=hint)]
 
 
 def _check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:

@@ -15,11 +15,13 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from ablate.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
+from ablate.plugins import load_plugin
 from ablate.registry import CATALOGUE, PartConfig, Slot, UnknownPart
 from ablate.study.document import Document, PathKey, read_document
 from ablate.study.schema import StudyBase, study_model
 from ablate.workload import Workload
 
+_DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
 _RULES = {
     "missing": "is required",
     "int_type": "must be a whole number",
@@ -29,6 +31,7 @@ _RULES = {
     "bool_type": "must be on or off",
     "list_type": "must be a list",
     "dict_type": "must be a mapping",
+    "too_short": "must not be empty",
     "model_type": "must be a mapping of settings",
     "model_attributes_type": "must be a mapping of settings",
 }
@@ -46,6 +49,9 @@ def load(
         _set(document, text)
     if seeds is not None:
         document.set("seeds", seeds, f"--seeds {seeds}")
+    if document.data.get("workload", _DEFAULT_WORKLOAD) == _DEFAULT_WORKLOAD:
+        # First, so that a plugin that takes the name of a built-in part is the one that is refused.
+        CATALOGUE.load_builtin()
     _load_plugins(document, path.parent)
     workload = _workload(document)
     return document, _validated(document, study_model(workload)), workload
@@ -56,7 +62,9 @@ def parse_value(text: str) -> Any:
     try:
         return YAML(typ="safe", pure=True).load(io.StringIO(text))
     except YAMLError as error:
-        raise ValueError(str(error).splitlines()[0]) from None
+        raise ValueError(getattr(error, "problem", None) or str(error).splitlines()[0]) from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def _set(document: Document, text: str) -> None:
@@ -74,26 +82,35 @@ def _set(document: Document, text: str) -> None:
 
 def _load_plugins(document: Document, folder: Path) -> None:
     plugins = document.data.get("plugins", [])
+    stems: dict[str, str] = {}
     for index, name in enumerate(plugins if isinstance(plugins, list) else []):
         at: PathKey = ("plugins", index)
         if not isinstance(name, str):
             continue
-        if not (folder / name).is_file():
+        path = (folder / name).resolve()
+        if not path.is_file():
             document.report(Problem("does not exist", at, name, "a Python file, relative to the study"))
-            continue
-        try:
-            CATALOGUE.load_plugin(folder / name)
-        except Exception as error:
-            frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(name)]
-            where = f"line {frames[-1].lineno}: " if frames else ""
-            if isinstance(error, SyntaxError):
-                where = f"line {error.lineno}: "
-            rule = f"fails when it is loaded: {where}{type(error).__name__}: {error}"
-            document.report(Problem(rule, at, name, hint="Mend the plugin"))
+        elif stems.setdefault(path.stem, name) != name:
+            rule = f"has the name of another plugin, {stems[path.stem]}"
+            document.report(Problem(rule, at, name, hint="Rename one of the files"))
+        else:
+            _load_plugin(document, path, at, name)
+
+
+def _load_plugin(document: Document, path: Path, at: PathKey, name: str) -> None:
+    try:
+        load_plugin(path)
+    except (Exception, SystemExit) as error:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
+        where = f"line {frames[-1].lineno}: " if frames else ""
+        if isinstance(error, SyntaxError):
+            where = f"line {error.lineno}: "
+        rule = f"fails when it is loaded: {where}{type(error).__name__}: {error}"
+        document.report(Problem(rule, at, name, hint="Mend the plugin"))
 
 
 def _workload(document: Document) -> Workload:
-    name = document.data.get("workload", StudyBase.model_fields["workload"].default)
+    name = document.data.get("workload", _DEFAULT_WORKLOAD)
     if name not in CATALOGUE.names("workload"):
         CATALOGUE.load_builtin()
     try:
@@ -101,7 +118,7 @@ def _workload(document: Document) -> Workload:
     except UnknownPart as error:
         document.report(Problem("unknown workload", ("workload",), name, listed(error.names), error.hint))
         document.data.pop("workload")
-        part = CATALOGUE.get("workload", StudyBase.model_fields["workload"].default)
+        part = CATALOGUE.get("workload", _DEFAULT_WORKLOAD)
     workload: Workload = part()
     workload.load_parts()
     return workload

@@ -7,7 +7,7 @@ changes, and merges parameters when it does not.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ablate.errors import Invalid, listed, nearest
@@ -88,9 +88,15 @@ def merged(old: Any, new: Any) -> Any:
     }
 
 
-def set_in_document(data: dict[str, Any], path: str, value: Any) -> None:
+def document_keys(path: str) -> tuple[str, ...]:
+    """The keys that a dotted path means in a study file, where paths of factors and variants are keys themselves."""
+    whole = {"factors": 1, "variants": 2}.get(path.partition(".")[0])
+    return tuple(path.split(".", whole) if whole else path.split("."))
+
+
+def set_in_document(data: dict[str, Any], keys: Sequence[str], value: Any) -> None:
     """Changes a study as it was written, where much may be left out or be in its short form: `--set`."""
-    *outer, last = path.split(".")
+    *outer, last = keys
     node = data
     for key in outer:
         below = node.get(key)

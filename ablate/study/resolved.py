@@ -24,5 +24,5 @@ def write_resolved(experiment: Experiment, path: Path) -> None:
     buffer = io.StringIO()
     yaml.dump(data, buffer)
     text = buffer.getvalue()
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+    if not path.is_file() or path.read_bytes() != text.encode():
         write_text(path, text)

@@ -16,8 +16,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ablate.plugins import is_of_plugin
+
 Symbol = tuple[str, str]
 """Module and name; the name is empty for a whole module."""
+
+_NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 
 
 def source_digest(roots: Iterable[Any]) -> str:
@@ -35,37 +39,52 @@ def source_digest(roots: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-@functools.cache
 def _module(name: str) -> _Module:
-    return _Module(name)
+    file = _file(name)
+    state = file.stat() if file else None
+    return _parsed(name, file, state and (state.st_mtime_ns, state.st_size))
+
+
+@functools.lru_cache(maxsize=1000)
+def _parsed(name: str, file: Path | None, state: object) -> _Module:
+    return _Module(name, file)
 
 
 class _Module:
     """The top-level definitions of one module, and where its imported names come from."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, file: Path | None) -> None:
         self.name = name
         self.definitions: dict[str, list[ast.stmt]] = {}
-        self.imports: dict[str, Symbol] = {}
+        self.imports: dict[str, list[Symbol]] = {}
         self.effects: list[ast.stmt] = []
-        file = _file(name)
         tree = ast.parse(file.read_bytes()) if file else ast.Module([], [])
         for statement in _Stripped().visit(tree).body:
             self._file(statement)
+        for group in list(self.definitions.values()):
+            self.effects += [s for s in group if self._is_collected(s)]
 
     def _file(self, statement: ast.stmt) -> None:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            self.imports |= dict(_imported(statement, self.name))
+            for name, symbol in _imported(statement, self.name):
+                self.imports.setdefault(name, []).append(symbol)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             self.definitions.setdefault(statement.name, []).append(statement)
         elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             for name in _assigned(statement):
                 self.definitions.setdefault(name, []).append(statement)
-        elif isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.dump(statement.test):
-            pass
+        elif isinstance(statement, ast.If) and ast.unparse(statement.test) in _NEVER_RUN:
+            for other in statement.orelse:
+                self._file(other)
         else:
             # A statement with an effect belongs to everything in the module.
             self.effects.append(statement)
+
+    def _is_collected(self, statement: ast.stmt) -> bool:
+        """Whether a decorator of the module itself may have put a definition where no name leads to it."""
+        decorators = getattr(statement, "decorator_list", [])
+        roots = {node.id for d in decorators for node in ast.walk(d) if isinstance(node, ast.Name)}
+        return bool(roots & (set(self.definitions) - {getattr(statement, "name", "")}))
 
     def statements(self, name: str) -> list[ast.stmt]:
         if not name or name not in self.definitions:
@@ -80,8 +99,12 @@ class _Module:
     def references(self, name: str) -> Iterator[Symbol]:
         """The definitions of this project that `name` uses."""
         if name in self.imports and name not in self.definitions:
-            yield from _followed(self.imports[name])
+            yield from self._named(name)
             return
+        yield from self._named("*")
+        if not name:
+            for imported in self.imports:
+                yield from self._named(imported)
         for statement in self.statements(name):
             for node in ast.walk(statement):
                 if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -90,8 +113,12 @@ class _Module:
                 elif isinstance(node, ast.Name) and node.id != name:
                     if node.id in self.definitions:
                         yield self.name, node.id
-                    elif node.id in self.imports:
-                        yield from _followed(self.imports[node.id])
+                    else:
+                        yield from self._named(node.id)
+
+    def _named(self, name: str) -> Iterator[Symbol]:
+        for symbol in self.imports.get(name, []):
+            yield from _followed(symbol)
 
 
 class _Stripped(ast.NodeTransformer):
@@ -113,7 +140,7 @@ def _followed(symbol: Symbol) -> Iterator[Symbol]:
 
 
 def _is_ours(module: str) -> bool:
-    return module.split(".")[0] == "ablate" or module.startswith("ablate_plugin_")
+    return module.split(".")[0] == "ablate" or is_of_plugin(module)
 
 
 def _file(module: str) -> Path | None:
@@ -139,7 +166,7 @@ def _imported(node: ast.Import | ast.ImportFrom, module: str) -> Iterator[tuple[
     if node.level:
         base = importlib.util.resolve_name("." * node.level + base, module.rpartition(".")[0])
     for alias in node.names:
-        yield (alias.asname or alias.name), (base, alias.name)
+        yield (alias.asname or alias.name), (base, "" if alias.name == "*" else alias.name)
 
 
 def _assigned(statement: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str]:

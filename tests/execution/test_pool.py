@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ablate.plugins import load_plugin
 from harness import TOY, TOY_STUDY
 
 from ablate.execution.driver import drive
@@ -20,7 +21,7 @@ from ablate.study.experiment import prepare
 from ablate.study.plan import FixedPlan
 from ablate.workload import Trial
 
-TOY_REF = WorkloadRef("toy", (str(TOY),))
+TOY_REF = WorkloadRef("toy", (load_plugin(TOY),))
 Listen = Callable[[Event], None]
 
 
@@ -186,15 +187,17 @@ def test_fail_fast_ends_the_run_at_the_first_failure(run: Runner, jobs: int) -> 
     assert len(records) < 9
 
 
-def test_a_plugin_that_cannot_be_loaded_in_a_worker_fails_its_trials(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.py"
-    broken.write_text("raise RuntimeError('not here')\n")
+def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(tmp_path: Path) -> None:
+    plugin = tmp_path / "changing.py"
+    plugin.write_text(TOY.read_text().replace('"toy"', '"changing"'))
+    reference = WorkloadRef("changing", (load_plugin(plugin),))
     trials = Runner(tmp_path).trials()
-    pool = LocalPool(WorkloadRef("toy", (str(broken),)), 1)
+    plugin.write_text(plugin.read_text() + "\nMORE = 1\n")
+    pool = LocalPool(reference, 1)
     try:
         (finished,) = [event for event in pool.run(trials[:1]) if isinstance(event, Finished)]
         assert finished.record.status == "failed"
-        assert "RuntimeError: not here" in finished.record.error
+        assert "changed while the study ran" in finished.record.error
     finally:
         pool.close()
 

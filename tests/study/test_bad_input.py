@@ -127,7 +127,7 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
         ("placebo: maybe", "line 5: placebo: must be on or off"),
         ("design: full", "line 5: design: is not a choice; given 'full'; allowed: one_factor, factorial"),
         ("metric: {name: accuracy, margin: -1}", "line 5: metric.margin: must be greater than 0; given -1"),
-        ("factors: {model.effect: []}", "line 5: factors.model.effect: List must have at least 1 item"),
+        ("factors: {model.effect: []}", "line 5: factors.model.effect: must not be empty; given []"),
         ("factors: {model.effect: 3}", "line 5: factors.model.effect: must be a list; given 3"),
         ("factors: {model.effect: [1, 1.0]}", "line 5: factors.model.effect[1]: is listed twice; given 1.0"),
         ("factors: {model.effect.deeper: [1]}", "model.effect has no settings of its own"),
@@ -136,6 +136,11 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
         ("variants: {x: {model.inert: 1}}", "line 5: variants.x: changes nothing: under one seed"),
         ("variants: {x: {model.width: 13}}", "line 5: variants.x.model.width: must not be unlucky; given 13"),
         ("factors: {model.inert: [2]}", "line 5: factors.model.inert[0]: changes nothing: under one seed"),
+        (
+            "variants: {a: {model.effect: 1}, b: {model.effect: 1}}",
+            "line 5: variants.b: has the same config as a",
+        ),
+        ("? {a: b}\n: 3\nmodell: 3", "line 7: modell: unknown key"),
         (
             "claims: [a beats b]",
             "line 5: claims[0]: is not a claim; given 'a beats b'; allowed: `A beats B on",
@@ -210,6 +215,39 @@ def test_options_are_named_as_the_place_of_their_mistakes(toy_study: Path) -> No
     assert "--set nonsense: must be PATH=VALUE, for instance training.lr=1e-3" in found
     assert any(p.startswith("--set model.nois=1: model.nois: unknown key") for p in found)
     assert "--set model.noise=x: model.noise: must be a number; given 'x'" in found
+
+
+def test_a_factor_can_be_set_by_its_path(toy_study: Path) -> None:
+    names = [v.name for v in prepare(toy_study, ["factors.model.effect=[0.4]"]).variants]
+    assert names == ["baseline", "model.effect=0.4", "model.noise=0.3"]
+    found = problems(toy_study, sets=["factors.model.effect=3", "seeds.x=1"])
+    assert "--set factors.model.effect=3: factors.model.effect: must be a list; given 3" in found
+    assert "--set seeds.x=1: seeds: must be a whole number; given {'x': 1}" in found
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 3000, "name: x\nb: \x07\n"])
+def test_text_that_yaml_cannot_take(write: Callable[..., Path], text: str) -> None:
+    assert any("must be YAML" in problem for problem in problems(write(text)))
+
+
+def test_two_plugins_of_one_name_are_refused(write: Callable[..., Path], tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "parts.py").write_text("")
+    found = problems(write("name: x\nplugins: [a/parts.py, b/parts.py]\ntask: recall\n"))
+    assert found == [
+        "line 2: plugins[1]: has the name of another plugin, a/parts.py; given 'b/parts.py'. Rename one of the files"
+    ]
+
+
+def test_a_plugin_that_takes_the_name_of_a_part_or_exits(write: Callable[..., Path]) -> None:
+    write(
+        "from ablate.registry import register\n\n@register('norm', 'layer')\nclass L:\n    pass\n", "dup.py"
+    )
+    write("import sys\nsys.exit()\n", "leaves.py")
+    found = problems(write("name: x\nplugins: [dup.py, leaves.py]\ntask: recall\n"))
+    assert "line 3: AblateError: norm 'layer' is already registered by ablate.components.norms" in found[0]
+    assert "plugins[1]: fails when it is loaded: line 2: SystemExit" in found[1]
 
 
 def test_a_file_that_contains_itself(write: Callable[..., Path]) -> None:

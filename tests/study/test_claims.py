@@ -78,14 +78,14 @@ def test_claims_are_dated_before_the_first_trial_and_late_ones_are_exploratory(
     path = tmp_path / "claims.csv"
     first = parse_claim("my-own beats baseline on loss", design, METRICS)
     late = parse_claim("my-own beats baseline on accuracy", design, METRICS)
-    (early,) = declare(path, [first], trials_exist=False)
+    (early,) = declare(path, [first], lambda claim: False)
     assert [(row["claim"], row["verdict"], row["exploratory"]) for row in read_claims(path)] == [
         (first.text, "", "False")
     ]
-    again, added = declare(path, [first, late], trials_exist=True)
+    again, added = declare(path, [first, late], lambda claim: True)
     assert (again.declared, again.exploratory) == (early.declared, False)
     assert added.exploratory
-    assert [fact.declared for fact in declare(path, [late, first], trials_exist=True)] == [
+    assert [fact.declared for fact in declare(path, [late, first], lambda claim: True)] == [
         added.declared,
         early.declared,
     ]

@@ -1,9 +1,10 @@
 """The id of a trial changes if and only if something changes that its result depends on."""
 
+import ast
 import importlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness import TOY_STUDY
@@ -82,7 +83,7 @@ def test_seeds_and_variants_have_ids_of_their_own(toy_study: Path) -> None:
 
 
 @pytest.fixture
-def reread(tmp_path: Path) -> Iterator[Callable[[str], dict[str, str]]]:
+def reread(tmp_path: Path) -> Callable[[str], dict[str, str]]:
     """Ids of a study whose plugin has the given source."""
 
     def reread(source: str) -> dict[str, str]:
@@ -92,13 +93,9 @@ def reread(tmp_path: Path) -> Iterator[Callable[[str], dict[str, str]]]:
             "model: {d_model: 8, num_layers: 1}\n"
             "factors: {model.feedforward.activation: [mine, other]}\n"
         )
-        CATALOGUE._loaded.discard(str((tmp_path / "mine.py").resolve()))
-        sources._module.cache_clear()
         return ids(tmp_path / "s.yaml")
 
-    yield reread
-    sources._module.cache_clear()
-    sys.modules.pop("ablate_plugin_mine", None)
+    return reread
 
 
 @pytest.mark.parametrize(
@@ -131,12 +128,7 @@ def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use() -> No
     workload = CATALOGUE.get("workload", "sequence")
     seen: set[tuple[str, str]] = set()
     roots = [*workload().sources(None), CATALOGUE.get("topology", "encoder")]  # type: ignore[attr-defined]
-    todo = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
-    while todo:
-        symbol = todo.pop()
-        if symbol not in seen:
-            seen.add(symbol)
-            todo += sources._module(symbol[0]).references(symbol[1])
+    seen = reached(roots)
     names = {name for _, name in seen}
     assert {"train", "build_model", "Block"} <= names, names
     assert loop.train.__name__ in names
@@ -147,3 +139,78 @@ def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use() -> No
                 assert (part.__module__, part.__qualname__) not in seen, (
                     f"{slot} {name} is reached by every trial"
                 )
+
+
+GAPS = {
+    "decorated": (
+        "TABLE = {}\n\ndef put(f):\n    TABLE[f.__name__] = f\n    return f\n\n@put\ndef g(x):\n    return x * 5\n",
+        'return TABLE["g"](x)',
+        ("x * 5", "x * 6"),
+    ),
+    "not type checking": (
+        "from typing import TYPE_CHECKING\nif not TYPE_CHECKING:\n    K = 5\n",
+        "return x * K",
+        ("K = 5", "K = 6"),
+    ),
+    "else": (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    K = 1\nelse:\n    K = 5\n",
+        "return x * K",
+        ("K = 5", "K = 6"),
+    ),
+    "method": (
+        "",
+        "return self.twice(x)\n\n    def twice(self, x):\n        return x * 5",
+        ("x * 5", "x * 6"),
+    ),
+    "main": ("if __name__ == '__main__':\n    print(5)\n", "return x", ("print(5)", "print(6)")),
+}
+
+
+@pytest.mark.parametrize("case", GAPS)
+def test_an_edit_that_no_plain_name_leads_to(reread: Callable[[str], dict[str, str]], case: str) -> None:
+    extra, body, edit = GAPS[case]
+    source = PLUGIN.replace("SCALE = 2.0", f"SCALE = 2.0\n{extra}").replace("return helper(x)", body)
+    assert edit[0] in source
+    before, after = reread(source), reread(source.replace(*edit))
+    changed = {name for name in before if before[name] != after[name]}
+    assert any("mine" in name for name in changed) == (case != "main")
+
+
+def test_a_star_import_is_followed() -> None:
+    statement = ast.parse("from ablate.components.norms import *").body[0]
+    assert isinstance(statement, ast.ImportFrom)
+    assert dict(sources._imported(statement, "m")) == {"*": ("ablate.components.norms", "")}
+
+
+def test_a_module_beside_a_plugin_belongs_to_it(
+    tmp_path: Path, reread: Callable[[str], dict[str, str]]
+) -> None:
+    (tmp_path / "beside_mine.py").write_text("K = 5\n")
+    source = PLUGIN.replace("import torch\n", "import torch\nfrom beside_mine import K\n")
+    source = source.replace("return helper(x)", "return x * K")
+    before = reread(source)
+    (tmp_path / "beside_mine.py").write_text("K = 6\n")
+    after = reread(source)
+    assert {name for name in before if before[name] != after[name]} == {
+        name for name in before if "mine" in name
+    }
+
+
+def reached(roots: list[Any]) -> set[tuple[str, str]]:
+    """Every definition that the ids of trials depend on."""
+    seen: set[tuple[str, str]] = set()
+    todo = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
+    while todo:
+        symbol = todo.pop()
+        if symbol not in seen:
+            seen.add(symbol)
+            todo += sources._module(symbol[0]).references(symbol[1])
+    return seen
+
+
+def test_analysis_and_report_are_no_part_of_a_trial() -> None:
+    CATALOGUE.load_builtin()
+    modules = {module for module, _ in reached(CATALOGUE.get("workload", "sequence")().sources(None))}  # type: ignore[attr-defined]
+    assert not {
+        m for m in modules if m.startswith(("ablate.analysis", "ablate.report", "ablate.run", "ablate.cli"))
+    }

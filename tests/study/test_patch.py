@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.errors import Invalid
-from ablate.study.patch import apply_patches, has_path, set_in_document, value_at
+from ablate.study.patch import apply_patches, document_keys, has_path, set_in_document, value_at
 
 CONFIG = {
     "model": {
@@ -78,11 +78,17 @@ def test_what_is_patched_is_read_back_and_nothing_else_changes(patches: dict[str
 
 def test_a_document_takes_a_setting_wherever_it_stands() -> None:
     data: dict[str, object] = {"model": {"mixer": "attention"}}
-    set_in_document(data, "model.mixer.score", "dot")
-    set_in_document(data, "training.lr", 0.1)
-    set_in_document(data, "model.mixer", {"num_heads": 2})
+    set_in_document(data, document_keys("model.mixer.score"), "dot")
+    set_in_document(data, document_keys("training.lr"), 0.1)
+    set_in_document(data, document_keys("model.mixer"), {"num_heads": 2})
     assert data == {
         "model": {"mixer": {"name": "attention", "score": "dot", "num_heads": 2}},
         "training": {"lr": 0.1},
     }
     assert has_path(data, "training.lr")
+
+
+def test_paths_of_factors_and_variants_are_keys_themselves() -> None:
+    assert document_keys("factors.model.norm") == ("factors", "model.norm")
+    assert document_keys("variants.mine.model.norm.eps") == ("variants", "mine", "model.norm.eps")
+    assert document_keys("model.norm.eps") == ("model", "norm", "eps")

@@ -1,0 +1,60 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ablate.records import environment as subject
+from ablate.records.environment import environment
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "study.yaml").write_text("name: x\n")
+    (tmp_path / "plugin.py").write_text("x = 1\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "all")
+    return tmp_path
+
+
+@pytest.fixture
+def clean_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state of this checkout must not decide what the tests see."""
+    original = subject._git
+    own = str(Path(subject.__file__).resolve().parents[2])
+
+    def git_elsewhere(folder: Path, *arguments: str) -> str | None:
+        return None if str(folder).startswith(own) else original(folder, *arguments)
+
+    monkeypatch.setattr(subject, "_git", git_elsewhere)
+
+
+@pytest.mark.usefixtures("clean_package")
+def test_results_never_make_a_commit_dirty_but_study_and_plugins_do(checkout: Path) -> None:
+    watched = [checkout / "study.yaml", checkout / "plugin.py"]
+    assert environment(["ablate"], watched)["dirty"] is False
+    (checkout / "results").mkdir()
+    (checkout / "results" / "x").write_text("new")
+    found = environment(["ablate"], watched)
+    assert found["dirty"] is False
+    assert len(found["commit"]) == 40
+    (checkout / "plugin.py").write_text("x = 2\n")
+    assert environment(["ablate"], watched)["dirty"] is True
+
+
+def test_a_plugin_in_another_checkout_counts(checkout: Path) -> None:
+    (checkout / "plugin.py").write_text("x = 2\n")
+    assert environment(["ablate"], [checkout / "plugin.py"])["dirty"] is True
+
+
+@pytest.mark.usefixtures("clean_package")
+def test_outside_of_git_there_is_no_commit(tmp_path: Path) -> None:
+    found = environment(["/usr/bin/ablate", "run", "a b.yaml"], [tmp_path / "study.yaml"])
+    assert (found["commit"], found["dirty"]) == (None, None)
+    assert found["command"].endswith("run 'a b.yaml'")
+    assert found["versions"]["python"]
