@@ -1,0 +1,219 @@
+"""The JSON Schema of study files, judged by an independent validator: what `prepare` takes, it takes."""
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import TOY, TOY_STUDY, ablate
+from jsonschema import Draft202012Validator
+
+from ablate.registry import CATALOGUE
+from ablate.scaffold import study_text
+from ablate.study.document import read_document
+from ablate.study.json_schema import study_schema
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
+    CATALOGUE.load_builtin()
+    schema = study_schema(CATALOGUE.get("workload", "sequence")())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(json.loads(json.dumps(schema)))
+
+
+def problems(validator: Draft202012Validator, data: Any) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(data)]
+
+
+BASE: dict[str, Any] = {"name": "x", "task": "recall"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.yaml")), ids=lambda path: path.name)
+def test_shipped_studies_are_valid(validator: Draft202012Validator, path: Path) -> None:
+    assert not problems(validator, read_document(path).data)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "results").glob("*/study.yaml")), ids=lambda p: p.parent.name)
+def test_resolved_studies_are_valid(validator: Draft202012Validator, path: Path) -> None:
+    assert not problems(validator, read_document(path).data)
+
+
+def test_the_readmes_and_a_new_study_are_valid(validator: Draft202012Validator, tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    (study,) = [b for b in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "claims:" in b]
+    for index, content in enumerate((study, study_text("new", "digits", schema=True))):
+        path = tmp_path / f"{index}.yaml"
+        path.write_text(content)
+        assert not problems(validator, read_document(path).data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task": {"name": "recall", "seq_len": 9}},
+        {"task": {"name": "digits", "patch_size": None}},
+        {"model": {"mixer": {"num_heads": 2}}},
+        {"model": {"feedforward": {"activation": {"name": "gelu"}}}},
+        {"model": {"residual": "off"}},
+        {"placebo": "on"},
+        {"placebo": True},
+        {"metric": "accuracy"},
+        {"metric": {"name": "accuracy", "margin": 1}},
+        {"training": {"lr": 1, "clip_norm": None}},
+        {"factors": {"model.norm": ["batch", {"name": "layer", "eps": 1e-3}, {"eps": 1e-3}]}},
+        {"factors": {"model.mixer": [{"num_heads": 1}], "model.mixer.score.hidden": [4]}},
+        {"factors": {"model.dropout": [{"residual": 0.1}], "model.residual": ["off"], "task.seq_len": [7]}},
+        {
+            "variants": {
+                "bare": {"model.position": "none", "model.mixer.value": {"name": "low_rank", "rank": 2}}
+            }
+        },
+    ],
+)
+def test_short_forms_are_valid(validator: Draft202012Validator, change: dict[str, Any]) -> None:
+    assert not problems(validator, BASE | change)
+
+
+def test_several_tasks_stand_for_one(validator: Draft202012Validator) -> None:
+    assert not problems(validator, {"name": "x", "tasks": ["recall", {"name": "digits"}]})
+    assert problems(validator, BASE | {"tasks": ["digits"]})
+    assert problems(validator, {"name": "x"})
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"metrics": "accuracy"}, "$"),
+        ({"name": "a b"}, "$.name"),
+        ({"task": "recal"}, "$.task"),
+        ({"task": {"name": "recall", "patch_size": 2}}, "$.task"),
+        ({"model": {"positon": "none"}}, "$.model"),
+        ({"model": {"position": "nome"}}, "$.model.position"),
+        ({"model": {"norm": {"name": "none", "eps": 1e-3}}}, "$.model.norm"),
+        ({"model": {"norm": {"eps": 1e-3}}}, "$.model.norm"),
+        ({"model": {"mixer": {"score": {"name": "dot", "hidden": 2}}}}, "$.model.mixer"),
+        ({"model": {"d_model": 0}}, "$.model.d_model"),
+        ({"model": {"residual": "yes"}}, "$.model.residual"),
+        ({"model": {"dropout": {"residual": 1.0}}}, "$.model.dropout.residual"),
+        ({"training": {"decay": "l1"}}, "$.training.decay"),
+        ({"metric": {"at": "best"}}, "$.metric"),
+        ({"design": "full"}, "$.design"),
+        ({"seeds": 0}, "$.seeds"),
+        ({"workload": "toy"}, "$.workload"),
+        ({"factors": {"model.mixer.scor": ["dot"]}}, "$.factors"),
+        ({"factors": {"model.mixer.score": "dot"}}, "$.factors['model.mixer.score']"),
+        ({"factors": {"model.mixer.score": []}}, "$.factors['model.mixer.score']"),
+        ({"factors": {"model.mixer.score": ["dott"]}}, "$.factors['model.mixer.score'][0]"),
+        ({"factors": {"model.norm": [{"name": "none", "eps": 1}]}}, "$.factors['model.norm'][0]"),
+        ({"variants": {"v": {"model.norm": "btch"}}}, "$.variants.v['model.norm']"),
+        ({"variants": {"v": {"modell.norm": "batch"}}}, "$.variants.v"),
+        ({"claims": "a beats b"}, "$.claims"),
+    ],
+)
+def test_mistakes_are_found_where_they_stand(
+    validator: Draft202012Validator, change: dict[str, Any], where: str
+) -> None:
+    found = problems(validator, BASE | change)
+    assert len(found) == 1, found
+    assert found[0].startswith(f"{where}: ")
+
+
+def test_every_part_and_parameter_is_there_with_its_meaning(validator: Draft202012Validator) -> None:
+    definitions: dict[str, Any] = validator.schema["$defs"]
+    slots = {key.split(".")[1] for key in definitions if key.startswith("slot.")}
+    assert slots == set(CATALOGUE.slots()) - {"workload"}
+    for slot in slots:
+        for name in CATALOGUE.names(slot):
+            part = definitions[f"{slot}.{name}"]
+            assert part["additionalProperties"] is False
+            fields = CATALOGUE.get(slot, name).Config.model_fields  # type: ignore[attr-defined]
+            assert set(part["properties"]) == set(fields)
+            for key, field in fields.items():
+                if key != "name":
+                    assert part["properties"][key]["description"] == field.description
+                    if not field.is_required():
+                        assert part["properties"][key]["default"] == field.default
+    top = validator.schema["properties"]
+    assert all(
+        "description" in top[name] for name in top if name not in ("task", "tasks", "model", "training")
+    )
+
+
+def test_every_path_of_a_resolved_config_is_a_factor(validator: Draft202012Validator) -> None:
+    resolved = read_document(ROOT / "results/quickstart/study.yaml").data
+
+    def paths(node: Any, prefix: str) -> list[str]:
+        if not isinstance(node, dict):
+            return []
+        return [p for key, value in node.items() for p in (prefix + key, *paths(value, f"{prefix}{key}."))]
+
+    config = {section: resolved[section] for section in ("task", "model", "training")}
+    assert set(paths(config, "")) <= set(validator.schema["properties"]["factors"]["properties"])
+
+
+PARTS = '''
+from typing import Annotated, Any
+
+from ablate.models.attention import Attention
+from ablate.registry import PartConfig, Slot, register
+
+
+@register("mixer", "both")
+class Both(Attention):
+    """One, then the other."""
+
+    class Config(PartConfig):
+        first: Annotated[Any, Slot("mixer", default="attention")] = "attention"
+        "The first."
+        rank: int
+        "Has no default."
+        rates: dict[str, float] = {}
+        "By name."
+'''
+
+
+def test_parts_of_plugins_that_hold_their_like(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(PARTS)
+    done = ablate("schema", "--plugin", "own.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    schema = json.loads(done.stdout)
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    inner = {"name": "both", "rank": 2, "first": {"num_heads": 2}}
+    good = BASE | {"model": {"mixer": {"name": "both", "rank": 1, "first": inner}}}
+    assert not problems(validator, good)
+    bad = copy.deepcopy(good)
+    bad["model"]["mixer"]["first"]["first"]["heads"] = 2
+    assert problems(validator, bad)
+    # It cannot stand by its name alone, except over one that has its rank.
+    assert problems(validator, BASE | {"model": {"mixer": "both"}})
+    deep = {
+        "model.mixer.first.first.rank": [3],
+        "model.mixer.rates.x": [1],
+        "model.mixer": [{"name": "both"}],
+    }
+    assert not problems(validator, good | {"factors": deep})
+    assert problems(validator, good | {"factors": {"model.mixer.frist": [3]}})
+
+
+def test_of_another_workload(tmp_path: Path) -> None:
+    done = ablate("schema", "--workload", "toy", "--plugin", TOY, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    validator = Draft202012Validator(json.loads(done.stdout))
+    (tmp_path / "study.yaml").write_text(TOY_STUDY)
+    study = read_document(tmp_path / "study.yaml").data
+    assert not problems(validator, study)
+    assert problems(validator, study | {"factors": {"model.efect": [1]}})
+    del study["workload"]
+    assert problems(validator, study)
+
+
+def test_an_unknown_workload_is_named(tmp_path: Path) -> None:
+    done = ablate("schema", "--workload", "sequnce", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "unknown workload 'sequnce'; allowed: sequence. Did you mean 'sequence'?" in done.stderr
