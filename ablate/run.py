@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,7 +209,9 @@ class _Run:
             publish(evidence, self.folder)
             up_to_date = self._finish(tracker, surroundings)
         except KeyboardInterrupt:
-            tracker.abandon()
+            # A second Ctrl-C does not wait for the tracker; the next run brings it up to date.
+            with suppress(KeyboardInterrupt):
+                tracker.abandon()
             raise InterruptedRunError(self._kept()) from None
         except BaseException:
             tracker.abandon()

@@ -28,7 +28,7 @@ class Model(Section):
 class Training(Section):
     steps: int = 3
     seconds: float = 0.0
-    fault: Literal["none", "raise", "exit", "kill", "diverge", "hang", "kill_once"] = "none"
+    fault: Literal["none", "raise", "exit", "kill", "diverge", "hang", "kill_once", "memory"] = "none"
     fault_seed: int = 0
     note: str = ""
 
@@ -77,6 +77,8 @@ class Toy:
             time.sleep(training["seconds"] / training["steps"])
             if faulty == "raise":
                 raise RuntimeError("the toy broke")
+            if faulty == "memory":
+                np.ones(1 << 46)
             if faulty == "exit":
                 os._exit(3)
             if faulty == "kill" or (faulty == "kill_once" and not os.path.exists(training["note"])):

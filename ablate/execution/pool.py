@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Protocol
@@ -83,7 +84,9 @@ class _Worker:
         self.connection = Connection(ours.detach())
         self.trial: Trial | None = None
         self.began: float | None = None
-        self.connection.send(reference)
+        # A worker that is gone already is noticed when it is given a trial.
+        with suppress(OSError):
+            self.connection.send(reference)
 
     def begin(self, trial: Trial) -> None:
         # The clock starts when the worker says so: a new one is still importing.
@@ -197,7 +200,8 @@ class LocalPool:
         """Asks the worker of the trial, which hears it when it next reports progress."""
         for worker in self._workers:
             if worker.trial and worker.trial.id == trial_id:
-                worker.connection.send(Stop(trial_id))
+                with suppress(OSError):
+                    worker.connection.send(Stop(trial_id))
 
     def close(self) -> None:
         """Ends all workers, whatever they do."""
