@@ -21,6 +21,13 @@ SETS = click.option(
 )
 SEEDS = click.option("--seeds", type=click.IntRange(1), help="Number of seeds, instead of the study's.")
 STUDY = click.argument("study", type=click.Path(path_type=Path))
+PLUGINS = click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A Python file that registers parts, too; may be repeated.",
+)
 
 
 def guarded(command: Callable[..., int]) -> Callable[..., None]:
@@ -45,7 +52,13 @@ def guarded(command: Callable[..., int]) -> Callable[..., None]:
     return wrapper
 
 
+def warn(message: str) -> None:
+    """Beside the output."""
+    click.secho(f"warning: {message}", fg="yellow", err=True)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="ablate", message="%(prog)s %(version)s")
 def main() -> None:
     """Ablation studies of sequence models: which part matters, and are you sure?"""
 
@@ -130,3 +143,100 @@ def ui(results: Path, port: int) -> int:
     from ablate.records.mlflow_ui import serve
 
     return serve(results, port)
+
+
+@main.command()
+@click.argument("trial", metavar="ID")
+@RESULTS
+@guarded
+def show(trial: str, results: Path) -> int:
+    """Show one trial in full, and the command that repeats it.
+
+    ID is the id of a trial, or as much of its beginning as no other trial shares.
+    """
+    from ablate.show import show as text
+
+    click.echo(text(trial, results, warn))
+    return 0
+
+
+@main.command("list")
+@click.argument("slot", required=False)
+@click.argument("name", required=False)
+@PLUGINS
+@guarded
+def list_parts(slot: str | None, name: str | None, plugins: tuple[Path, ...]) -> int:
+    """List what can be swapped in a study.
+
+    All slots; or the parts of SLOT; or the part NAME of SLOT, with its parameters and where it is defined.
+    """
+    from ablate.given_plugins import load_given
+    from ablate.listing import describe
+    from ablate.registry import CATALOGUE
+
+    CATALOGUE.load_builtin()
+    load_given(plugins)
+    click.echo(describe(slot, name))
+    return 0
+
+
+@main.command()
+@click.argument("name", type=click.Path(path_type=Path))
+@click.option(
+    "--task", default="recall", show_default=True, help="What is to be learned; see `ablate list task`."
+)
+@guarded
+def new(name: Path, task: str) -> int:
+    """Write NAME.yaml: a commented study to start from, which runs as it stands."""
+    from ablate.registry import CATALOGUE
+    from ablate.scaffold import create
+
+    CATALOGUE.load_builtin()
+    path = create(name, task)
+    click.echo(f"Wrote {path}. Change it to your question; then: ablate plan {path}")
+    return 0
+
+
+@main.command()
+@click.option("--workload", default="sequence", show_default=True, help="What the studies train.")
+@PLUGINS
+@guarded
+def schema(workload: str, plugins: tuple[Path, ...]) -> int:
+    """Print the JSON Schema of study files, for completion and checks in editors.
+
+    Keep it beside your studies (ablate schema > ablate.schema.json), and begin each with the line
+    `# yaml-language-server: $schema=ablate.schema.json`.
+    """
+    import json
+
+    from ablate.execution.trial import WorkloadRef
+    from ablate.given_plugins import load_given
+    from ablate.study.json_schema import study_schema
+
+    load_given(plugins)
+    click.echo(json.dumps(study_schema(WorkloadRef(workload).load()), indent=1, ensure_ascii=False))
+    return 0
+
+
+@main.command()
+@RESULTS
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+@guarded
+def clean(results: Path, yes: bool) -> int:
+    """Drop trials that no study refers to, and what killed runs have left.
+
+    Says what would go, and asks; where nobody can answer, nothing is removed without --yes. A study refers to
+    the trials of its last report, and to those that it would have now. Reports and the runs in MLflow are not
+    touched.
+    """
+    from ablate.cleanup import clean as clean_store
+
+    def agree() -> bool:
+        if yes or not sys.stdin.isatty():
+            if not yes:
+                click.echo("Nothing was removed; with --yes it is.")
+            return yes
+        return click.confirm("Remove this? Trials can be trained again, but not brought back")
+
+    clean_store(results, agree, click.echo, warn)
+    return 0

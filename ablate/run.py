@@ -17,6 +17,7 @@ from ablate.records.evidence import BASELINE, Evidence
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
     from rich.console import Console
 
     from ablate.records.mlflow_tracker import TrackedRun, Tracker
@@ -80,6 +81,12 @@ class Results:
     def curves(self) -> pd.DataFrame:
         """id, step, metric, value."""
         return self.evidence.curves
+
+    def figures(self) -> dict[str, Figure]:
+        """The figures of the report, by name: `forest`, `seeds`, `cost`, and the learning curves."""
+        from ablate.report.drawings import figures_of
+
+        return figures_of(self.evidence, self.comparisons)
 
 
 class InterruptedRunError(AblateError):

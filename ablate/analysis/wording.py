@@ -16,15 +16,14 @@ def decimals(uncertainty: float) -> int:
 
 
 def number(value: float, places: int) -> str:
-    """`value` to so many decimals, without a leading zero: −.021."""
+    """`value` to so many decimals, without a leading zero: −.021; what rounds to zero is .000."""
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     text = f"{abs(value):.{places}f}"
-    if not text.strip("0."):
-        return "0"
-    return ("−" if value < 0 else "") + text.removeprefix("0")
+    digits = text.removeprefix("0") if places else text
+    return f"−{digits}" if value < 0 and text.strip("0.") else digits
 
 
 def exact(value: float) -> str:
@@ -48,7 +47,7 @@ def interval(bounds: tuple[float, float], *thresholds: float) -> str:
 def signed(value: float, bounds: tuple[float, float]) -> str:
     """A difference to the digits of its interval, with its sign: +.021."""
     text = number(value, decimals((bounds[1] - bounds[0]) / 2))
-    return f"+{text}" if value > 0 and text != "0" else text
+    return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
 def p_value(p: float) -> str:

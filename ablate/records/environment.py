@@ -83,4 +83,5 @@ def _processor() -> str:
 def _quoted(word: str) -> str:
     import shlex
 
-    return shlex.quote(Path(word).name if word == sys.argv[0] else word)
+    # `python -m ablate` is the same program.
+    return shlex.quote(Path(word).name.replace("__main__.py", "ablate") if word == sys.argv[0] else word)

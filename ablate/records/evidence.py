@@ -153,7 +153,8 @@ class Evidence:
                 )
         try:
             trials, curves = (pd.read_parquet(path) for path in paths)
-            return cls(Facts.from_dict(trials.attrs["ablate"]), trials, curves)
+            # Out of the attributes, which pandas copies deeply whenever a frame is touched.
+            return cls(Facts.from_dict(trials.attrs.pop("ablate")), trials, curves)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise AblateError(
                 f"{folder}: its tables cannot be read ({error}); run the study again"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from statsmodels.stats.weightstats import DescrStatsW
 
 from ablate.analysis.learning import solved_rates
+from ablate.analysis.runs import Runs
 from ablate.records.evidence import BASELINE, Evidence, Facts, MetricFacts, VariantFacts
 
 MAX_CURVES = 8
@@ -123,6 +126,51 @@ def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
     ]
     columns = ["variant", "group", "label", "placebo", "seed", "baseline", "value", "status"]
     return pd.DataFrame(rows, columns=columns).astype({"baseline": float, "value": float})
+
+
+def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
+    """One row a variant with completed runs, the baseline first, placebos left out.
+
+    Columns: variant, label, verdict (empty for the baseline), parameters, flops (NaN where unknown), n, mean, low
+    and high: mean of the primary metric over the completed runs, in its own units, with its marginal 95 % t
+    interval (NaN for one run).
+    """
+    facts, runs = evidence.facts, Runs(evidence)
+    mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
+    verdicts = dict(zip(mine["variant"], mine["verdict"], strict=True))
+    rows = []
+    for variant in facts.variants:
+        values = runs.values(variant.name, task, facts.metric)
+        values = np.sort(values[~np.isnan(values)])
+        if variant.placebo or not len(values):
+            continue
+        low, high = DescrStatsW(values).tconfint_mean() if len(values) > 1 else (math.nan, math.nan)
+        rows.append(
+            {
+                "variant": variant.name,
+                "label": _label(variant),
+                "verdict": verdicts.get(variant.name, ""),
+                "parameters": variant.parameters.get(task),
+                "flops": variant.flops.get(task),
+                "n": len(values),
+                "mean": values.mean(),
+                "low": low,
+                "high": high,
+            }
+        )
+    columns = ["variant", "label", "verdict", "parameters", "flops", "n", "mean", "low", "high"]
+    found = pd.DataFrame(rows, columns=columns)
+    repeated = found["label"].duplicated(keep=False)
+    found["label"] = found["label"].where(~repeated, found["variant"])
+    return found.astype(dict.fromkeys(("parameters", "flops", "mean", "low", "high"), float))
+
+
+def _label(variant: VariantFacts) -> str:
+    """The last step of each path that is changed, with its level: a panel has no headings to say the rest."""
+    by_design = variant.name == ",".join(f"{path}={level}" for path, level in variant.changes.items())
+    if not by_design or not variant.changes:
+        return variant.name
+    return ",".join(f"{path.rpartition('.')[2]}={level}" for path, level in variant.changes.items())
 
 
 def curve_metrics(evidence: Evidence) -> list[str]:

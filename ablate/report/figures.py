@@ -39,7 +39,10 @@ def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float =
     stacked = width < STACKED
     entries = _entries(data)
     lines, height = layout.rows(
-        entries, width if stacked else LABEL_WIDTH, row_height=0.17 if stacked else 0.23, above=stacked
+        entries,
+        width - NUMBER_WIDTH if stacked else LABEL_WIDTH,
+        row_height=0.17 if stacked else 0.23,
+        above=stacked,
     )
     keys = _forest_keys(data, margin, across=3 if stacked else 6)
     key = layout.key_height(keys)
@@ -116,10 +119,11 @@ def _difference(ax: Axes, row: pd.Series, y: float, limits: Limits) -> None:
         return
     ax.plot([row["bonferroni_low"], row["bonferroni_high"]], [y, y], color=shade, lw=0.8, zorder=2)
     ax.plot([row["ci_low"], row["ci_high"]], [y, y], color=shade, lw=2.4, solid_capstyle="butt", zorder=3)
-    ax.plot([row["diff"]], [y], **_marker(mark), zorder=4)
+    ax.plot([row["diff"]], [y], **verdict_marker(mark), zorder=4)
 
 
-def _marker(mark: style.Mark) -> dict[str, Any]:
+def verdict_marker(mark: style.Mark) -> dict[str, Any]:
+    """How a line is drawn that is only the mark of a verdict."""
     face = colour(mark.colour) if mark.filled else colour("paper")
     edge = colour("paper") if mark.filled else colour(mark.colour)
     return {
@@ -136,7 +140,7 @@ def _forest_keys(data: pd.DataFrame, margin: float | None, across: int) -> list[
     """The lines of the key, at most `across` handles each: verdicts first, then intervals and bands."""
     present = set(data["verdict"])
     verdicts: list[Handle] = [
-        Line2D([], [], label=name, **_marker(mark))
+        Line2D([], [], label=name, **verdict_marker(mark))
         for name, mark in style.VERDICTS.items()
         if name in present
     ]
@@ -296,11 +300,13 @@ def curves(
             _curve_references(ax, known, limits)
         _panel(fig, ax, data, broken, entries, bottom, panel_height, (column + 1) * share - right)
         shown = layout.fitted(title, layout.characters(share - left), 1)[0]
-        ax.set_title(shown, loc="left", weight="bold", pad=6)
+        ax.set_title(shown, loc="left", weight="bold", y=1.0, pad=6)
         if column == 0:
-            ax.set_ylabel(label)
+            layout.write_upright(fig, 0.1, bottom + panel_height / 2, label)
         if i >= len(panels) - across:
-            ax.set_xlabel("step", labelpad=1)
+            layout.write(
+                fig, left + column * share + (share - left - right) / 2, bottom - 0.29, "step", ha="center"
+            )
     return fig
 
 

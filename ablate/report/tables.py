@@ -149,6 +149,35 @@ def detail_table(rows: Sequence[Row]) -> Table:
     return Table(keys, cells)
 
 
+def pairing_table(rows: Sequence[Row]) -> Table:
+    """What pairing was worth to each comparison, from the rows of `analysis.pairing`."""
+    columns = [
+        Column("variant", "Variant"),
+        *([Column("task", "Task")] if len({row["task"] for row in rows}) > 1 else []),
+        Column("correlation", "Correlation [95 %]", True),
+        Column("n", "Pairs", True),
+        Column("unpaired_seeds", "Seeds, unpaired", True),
+        Column("words", "In words"),
+    ]
+    cells = []
+    for row in rows:
+        r = fixed(row["correlation"], 2)
+        known = number(row["correlation_low"]) is not None
+        cells.append(
+            {
+                "variant": text(row["variant"]),
+                "task": text(row["task"]),
+                "correlation": f"{r} {interval(row['correlation_low'], row['correlation_high'], 2)}"
+                if known
+                else r,
+                "n": count(row["n"]),
+                "unpaired_seeds": significant(row["unpaired_seeds"]),
+                "words": text(row["words"]),
+            }
+        )
+    return Table(columns, cells)
+
+
 def claim_table(rows: Sequence[Row], *, brief: bool = False) -> Table:
     """Claims as strings; `brief` keeps what fits 80 columns."""
     columns = [
@@ -293,7 +322,7 @@ def difference(diff: Any, low: Any, high: Any) -> str:
         return NOTHING
     places = decimals(low, high)
     shown = fixed(value, places)
-    sign = "+" if value > 0 and shown != "0" else ""
+    sign = "+" if value > 0 and shown.strip("0.") else ""
     return f"{sign}{shown} {interval(low, high, places)}" if number(low) is not None else sign + shown
 
 

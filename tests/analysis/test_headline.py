@@ -57,9 +57,9 @@ def test_each_verdict_in_words():
     text = "\n".join(sentences(study(values, margin=0.004, statuses={("wild", 0): "diverged"})))
     assert "Worse than the baseline on accuracy, with 95 % intervals: lost −.5000 [−.5020, −.4980]." in text
     assert "Better than the baseline on accuracy, with 95 % intervals: won +.0300 [.0280, .0320]." in text
-    assert "Equivalent to the baseline on accuracy, with 90 % intervals: same 0 [−.0015, .0015]." in text
-    assert "Inconclusive on accuracy, with 95 % intervals: open 0 [−.0098, .0098]." in text
-    assert "(degenerate) on accuracy, with 95 % intervals: idle 0" in text
+    assert "Equivalent to the baseline on accuracy, with 90 % intervals: same .0000 [−.0015, .0015]." in text
+    assert "Inconclusive on accuracy, with 95 % intervals: open .0000 [−.0098, .0098]." in text
+    assert "(degenerate) on accuracy, with 95 % intervals: idle .000" in text
     assert (
         "Unstable, some runs diverged on accuracy: wild (diverged: 1 of 5 runs, 0 of the baseline)." in text
     )
@@ -84,7 +84,7 @@ def test_the_placebo_shows_the_noise_floor():
     found = [s for s in sentences(evidence) if "noise floor" in s]
     assert found == [
         "The noise floor, the baseline against itself with other random streams: "
-        "again 0 [−.0020, .0020], inconclusive."
+        "again .0000 [−.0020, .0020], inconclusive."
     ]
 
 

@@ -14,7 +14,8 @@ from ablate.analysis import wording
         ((-0.52349, -0.49351), "[−.523, −.494]"),
         ((1.2345, 9.8765), "[1.2, 9.9]"),
         ((-120.0, 345.6), "[−120, 346]"),
-        ((0.0, 0.0), "[0, 0]"),
+        ((0.0, 0.0), "[.000, .000]"),
+        ((-0.00604, 0.000004), "[−.0060, .0000]"),
         ((math.nan, math.nan), "[unknown, unknown]"),
     ],
 )
@@ -25,13 +26,14 @@ def test_an_interval_has_two_digits_of_its_half_width(bounds, text):
 def test_an_interval_is_told_from_its_threshold():
     assert wording.interval((0.0004, 0.025), 0.0) == "[.0004, .0250]"
     assert wording.interval((-0.0096, 0.0212), 0.01, -0.01) == "[−.0096, .0212]"
-    assert wording.interval((0.0, 0.025), 0.0) == "[0, .025]"
+    assert wording.interval((0.0, 0.025), 0.0) == "[.000, .025]"
 
 
 def test_signs():
     assert wording.signed(0.0213, (0.01, 0.03)) == "+.021"
     assert wording.signed(-0.0213, (-0.03, -0.01)) == "−.021"
-    assert wording.signed(-0.00001, (-0.03, 0.03)) == "0"
+    assert wording.signed(-0.00001, (-0.03, 0.03)) == ".000"
+    assert wording.signed(0.00001, (-0.0060, 0.0061)) == ".0000"
 
 
 @pytest.mark.parametrize(

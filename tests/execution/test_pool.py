@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from ablate.plugins import load_plugin
 from harness import TOY, TOY_STUDY
 
 from ablate.execution.driver import drive
 from ablate.execution.events import Event, Finished, Progress, Started
 from ablate.execution.pool import Engine, InProcess, LocalPool
 from ablate.execution.trial import WorkloadRef
+from ablate.plugins import load_plugin
 from ablate.records.record import Record
 from ablate.records.store import Store
 from ablate.registry import CATALOGUE

@@ -83,7 +83,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(source: str, page:
 
 def test_figures_and_tables_are_described(page: Page) -> None:
     figures = [a for a in page.all("div") if a.get("role") == "img"]
-    assert len(figures) == 2 * 4
+    assert len(figures) == 2 * 5
     assert all(len(a["aria-label"] or "") > 30 for a in figures)
     assert page.all("th")
     assert all(a.get("scope") in ("col", "row") for a in page.all("th"))
@@ -113,6 +113,11 @@ def test_the_page_says_what_was_found_and_how(page: Page) -> None:
         "torch 2.13.0",
         "58 completed, 1 diverged, 1 failed",
         "Tried 1,000 steps: no change.",
+        "Accuracy against cost",
+        "parameters differ from the baseline's by −65.0 % to 0 %",
+        "25,000 (−2.8 %)",
+        "correlations cannot be told from 0",
+        "unpaired seeds a side",
     ):
         assert piece in text, piece
 
@@ -130,7 +135,7 @@ def test_the_markdown_says_the_same(folder: Path) -> None:
 
 def test_pictures_are_fit_for_print(folder: Path) -> None:
     names = {path.name for path in (folder / "figures").iterdir()}
-    assert names == {"forest.png", "seeds.png", "validation-accuracy.png", "train-loss.png"}
+    assert names == {"forest.png", "seeds.png", "cost.png", "validation-accuracy.png", "train-loss.png"}
     picture = imread(folder / "figures" / "forest.png")
     assert picture.shape[1] == 1440
     assert picture[0, 0].min() > 0.99
@@ -150,7 +155,7 @@ def test_pictures_of_an_earlier_report_go(publish: Publish) -> None:
     (folder / "figures" / "notes.txt").write_text("kept")
     publish(without)
     names = {path.name for path in (folder / "figures").iterdir()}
-    assert names == {"forest.png", "seeds.png", "notes.txt"}
+    assert names == {"forest.png", "seeds.png", "cost.png", "notes.txt"}
 
 
 def test_one_variant_without_claims_or_margin(publish: Publish) -> None:
@@ -200,7 +205,7 @@ def test_a_baseline_that_did_not_learn_opens_the_page(publish: Publish) -> None:
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2, placebo=False)
     trials = evidence.trials.assign(accuracy=evidence.trials["accuracy"] - 0.5)
     page = Page((publish(Evidence(evidence.facts, trials, evidence.curves)) / "report.html").read_text())
-    headings = page.text.index("The baseline did not learn"), page.text.index("Verdicts")
+    headings = page.text.index("The baseline did not learn"), page.text.index("How to read a verdict")
     assert headings[0] < headings[1]
 
 

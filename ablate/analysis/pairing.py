@@ -1,0 +1,121 @@
+"""What sharing seeds was worth: the correlation of the pairs, and the seeds that it saved (METHODS §1).
+
+The mean of n paired differences has variance s_d²/n, that of two independent samples of n each
+(s_a² + s_b²)/n, with s_d² = s_a² + s_b² − 2ρ·s_a·s_b. Independent samples would therefore need
+n·(s_a² + s_b²)/s_d² seeds a side for the same standard error: about n/(1 − ρ) where the variances are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ablate.analysis import wording
+from ablate.analysis.paired import ROUNDING, paired
+from ablate.analysis.runs import Floats, Runs
+from ablate.records.evidence import Evidence, MetricFacts
+
+COLUMNS = (
+    *("variant", "task", "placebo", "n", "sd_variant", "sd_baseline", "sd_difference"),
+    *("correlation", "correlation_low", "correlation_high", "unpaired_seeds", "words"),
+)
+
+NEGLIGIBLE = 0.005
+"""A factor so near 1 counts as neither gain nor loss."""
+
+
+def pairing(evidence: Evidence) -> pd.DataFrame:
+    """One row a variant and task of the primary metric, placebos included, with `COLUMNS`.
+
+    - `n` pairs, seeds on which both runs completed. `sd_*` are sample standard deviations (divisor n − 1) over
+      them; NaN for fewer than two pairs.
+    - `correlation`: Pearson's r; NaN for fewer than three pairs, or where one side does not vary. Its 95 %
+      interval is Fisher's, NaN for fewer than four pairs.
+    - `unpaired_seeds`: n·(s_a² + s_b²)/s_d², with which independent samples have the standard error that these
+      pairs have (their additional degrees of freedom are not counted). Below n where the correlation is
+      negative: pairing then cost precision. NaN where the differences spread less than the metric resolves.
+    - `words`: the same as a sentence.
+    """
+    facts, runs = evidence.facts, Runs(evidence)
+    rows = []
+    for variant in facts.variants[1:]:
+        for task in facts.tasks:
+            if facts.metric not in task.metrics:
+                continue
+            a = runs.values(variant.name, task.name, facts.metric)
+            b = runs.values(facts.variants[0].name, task.name, facts.metric)
+            both = ~np.isnan(a) & ~np.isnan(b)
+            found = _paired(a[both], b[both], task.metrics[facts.metric])
+            row = {"variant": variant.name, "task": task.name, "placebo": variant.placebo, **found}
+            rows.append(row | {"words": _words(row)})
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def summary(table: pd.DataFrame) -> str:
+    """What pairing was worth over all comparisons, as sentences; `table` is what `pairing` returns."""
+    known = table[table["unpaired_seeds"].notna()]
+    if known.empty:
+        return "What pairing was worth cannot be told: no comparison has two pairs whose differences vary."
+    factors = known["unpaired_seeds"] / known["n"]
+    times = wording.number(float(factors.median()), 2)
+    text = (
+        "Two runs of one seed share their data and their common initial values. Unpaired, the median comparison "
+        f"would have needed {times} times the seeds for the precision it has; pairing narrowed "
+        f"{wording.share(int((factors > 1 + NEGLIGIBLE).sum()), len(known))} intervals"
+    )
+    cost = int((factors < 1 - NEGLIGIBLE).sum())
+    text += f" and widened {cost}." if cost else "."
+    related = known[known["correlation_low"].notna()]
+    unsure = int(((related["correlation_low"] <= 0) & (related["correlation_high"] >= 0)).sum())
+    if unsure:
+        text += f" {wording.share(unsure, len(related))} correlations cannot be told from 0."
+    return text
+
+
+def _paired(a: Floats, b: Floats, metric: MetricFacts) -> dict[str, Any]:
+    s = paired(a, b, metric)
+    n = s.n
+    sd_a, sd_b, sd_d = (float(np.std(np.sort(x), ddof=1)) if n > 1 else math.nan for x in (a, b, a - b))
+    low, high = math.nan, math.nan
+    if n > 3 and not math.isnan(s.correlation):
+        low, high = _fisher(s.correlation, n)
+    told = n > 1 and sd_d >= s.differences.floor and sd_d > ROUNDING * float(np.abs([a, b]).max())
+    return {
+        "n": n,
+        "sd_variant": sd_a,
+        "sd_baseline": sd_b,
+        "sd_difference": sd_d,
+        "correlation": s.correlation,
+        "correlation_low": low,
+        "correlation_high": high,
+        "unpaired_seeds": n * (sd_a**2 + sd_b**2) / sd_d**2 if told else math.nan,
+    }
+
+
+def _fisher(r: float, n: int) -> tuple[float, float]:
+    """The 95 % interval of a correlation of n ≥ 4 pairs, through z = artanh r with variance 1/(n − 3)."""
+    half = float(stats.norm.isf(0.025)) / math.sqrt(n - 3)
+    z = math.atanh(max(-1 + 1e-15, min(1 - 1e-15, r)))
+    return math.tanh(z - half), math.tanh(z + half)
+
+
+def _words(row: dict[str, Any]) -> str:
+    n, r, needed = row["n"], row["correlation"], row["unpaired_seeds"]
+    if n < 2:
+        return f"{wording.counted(n, 'pair')}: nothing to compare"
+    if math.isnan(needed):
+        return "the differences spread less than the metric resolves: what pairing saved cannot be told"
+    seeds = wording.number(needed, 1 if needed < 10 else 0)
+    effect = f"as precise as about {seeds} unpaired seeds a side"
+    if n == 2:
+        return f"{effect}; two pairs say nothing of a correlation"
+    if math.isnan(r):
+        return "no correlation, one side does not vary: pairing neither saved nor cost seeds"
+    if r < 0:
+        effect += ": the correlation is negative, and pairing cost precision"
+    unsure = row["correlation_low"] <= 0 <= row["correlation_high"]
+    return f"{effect}; the correlation cannot be told from 0" if unsure else effect

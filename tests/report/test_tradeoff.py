@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from synthetic import study
+
+from ablate.analysis.compare import compare
+from ablate.records.evidence import BASELINE, Evidence, MetricFacts
+from ablate.report import figure_data, style, tradeoff
+from ablate.report.drawings import figures_of
+
+KNOWN = MetricFacts("max", 0.001, 0.1, 1.0, 0.95)
+
+
+def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
+    data = figure_data.tradeoff(evidence, compare(evidence), "recall").set_index("variant")
+    assert data.index[0] == BASELINE
+    assert "placebo" not in data.index
+    row = data.loc["training.lr=0.3"]
+    values = evidence.trials.query("variant == 'training.lr=0.3' and status == 'completed'")["accuracy"]
+    low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+    assert (row["n"], row["label"], row["verdict"]) == (4, "lr=0.3", "unstable")
+    assert (row["mean"], row["low"], row["high"]) == pytest.approx((values.mean(), low, high))
+    assert row["parameters"] == 25_000
+    assert tradeoff.varying(data) == ["parameters"]
+
+
+def test_labels_that_are_not_unique_are_names() -> None:
+    factors = {"a.size": {"1": 0.0, "2": 0.0}, "b.size": {"1": 0.0, "2": 0.0}}
+    made = study(factors=factors, named={}, claims=False, num_seeds=2, trouble=False)
+    data = figure_data.tradeoff(made, compare(made), "recall")
+    assert list(data["label"]) == [BASELINE, "a.size=2", "b.size=2"]
+
+
+def points(number: int) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    means = 0.9 + 0.05 * rng.random(number)
+    return pd.DataFrame(
+        {
+            "variant": [BASELINE, *(f"v{i}" for i in range(1, number))],
+            "label": [BASELINE, *(f"level={i}" for i in range(1, number))],
+            "verdict": ["", *["inconclusive"] * (number - 1)],
+            "parameters": 1000.0 + (np.arange(number) % 2),
+            "flops": 10.0 ** (3 + np.arange(number) % 4),
+            "n": 3,
+            "mean": means,
+            "low": means - 0.2,
+            "high": means + 0.2,
+        }
+    )
+
+
+@pytest.mark.parametrize("width", [style.WIDE, style.NARROW])
+@pytest.mark.parametrize("number", [2, 9, 40])
+def test_nothing_hides_another_or_is_outside(number: int, width: float) -> None:
+    data = points(number)
+    with style.context():
+        figure = tradeoff.figure(data, "accuracy", KNOWN, width)
+        figure.canvas.draw()
+        renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    assert len(figure.axes) == 2
+    for ax in figure.axes:
+        places = np.sort([ax.transData.transform((line.get_xdata()[0], 0))[0] for line in _marks(ax)])
+        assert len(places) == number
+        inches = np.diff(places) / figure.dpi
+        assert inches.min() >= min(tradeoff.BEESWARM, 1.3 / number) - 1e-6
+        assert ax.get_ylim()[1] <= 1.05, "an accuracy is at most 1"
+    names = [t for t in figure.texts if t.get_text().startswith("level=")]
+    assert len(names) == 2 * (min(number, tradeoff.MAX_LABELS) - 1)
+    for text in names:
+        box = text.get_window_extent(renderer)
+        assert box.x1 <= figure.bbox.width + 1
+        assert box.y0 >= 0
+
+
+def _marks(ax: object) -> list:
+    return [line for line in ax.lines if len(line.get_xdata()) == 1]  # type: ignore[attr-defined]
+
+
+def test_a_mean_far_below_the_rest_is_an_arrow_with_its_value() -> None:
+    data = points(9)
+    data.loc[8, ["mean", "low", "high"]] = 0.1
+    data.loc[:7, "low"] = data["mean"] - 0.01
+    with style.context():
+        figure = tradeoff.figure(data, "accuracy", KNOWN)
+    low, _ = figure.axes[0].get_ylim()
+    assert low > 0.5
+    assert "level=8 .10" in [t.get_text() for t in figure.texts]
+    assert [line.get_marker() for line in _marks(figure.axes[0])].count("v") == 1
+
+
+def test_a_cost_that_does_not_vary_has_no_panel() -> None:
+    data = points(4).assign(parameters=1000.0)
+    with style.context():
+        assert len(tradeoff.figure(data, "accuracy", KNOWN).axes) == 1
+    assert tradeoff.varying(data.assign(flops=np.nan)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(950, "950"), (26_416, "26.42k"), (1_200_000, "1.2M"), (3e9, "3G"), (2e12, "2T")]
+)
+def test_costs_in_few_characters(value: float, shown: str) -> None:
+    assert tradeoff.compact(value) == shown
+
+
+def test_the_figures_of_a_report_as_objects(evidence: Evidence) -> None:
+    figures = figures_of(evidence, compare(evidence))
+    assert list(figures) == ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
+    assert all(
+        figure.get_facecolor()[:3] == pytest.approx((1, 1, 1), abs=0.01) for figure in figures.values()
+    )
+
+
+def test_a_study_without_costs_has_no_such_figure(evidence: Evidence) -> None:
+    bare = [dataclasses.replace(v, parameters={}, flops={}) for v in evidence.facts.variants]
+    without = Evidence(dataclasses.replace(evidence.facts, variants=bare), evidence.trials, evidence.curves)
+    assert "cost" not in figures_of(without, compare(without))

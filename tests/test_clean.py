@@ -1,0 +1,273 @@
+"""`ablate clean`: what goes, what stays, and when nothing may be touched."""
+
+import io
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from harness import TOY, TOY_STUDY, ablate
+from rich.console import Console
+
+from ablate.cleanup import clean, size
+from ablate.errors import AblateError, StoreError
+from ablate.records.record import Record
+from ablate.records.store import Store
+from ablate.run import Options, Outcome, execute
+
+Said = tuple[str, str]
+"""What was said, what was warned of."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study that has run; as deep as the tests' own, since plugins are kept as relative paths."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "study.yaml").write_text(TOY_STUDY)
+    run_in(folder)
+    return folder
+
+
+def run_in(folder: Path, **options: object) -> Outcome:
+    every = Options(results=folder / "results", jobs=0, **options)  # type: ignore[arg-type]
+    return execute(folder / "study.yaml", every, Console(file=io.StringIO()))
+
+
+@pytest.fixture
+def results(made: Path, tmp_path: Path) -> Path:
+    """The results of the study, to be changed."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "results"
+
+
+def cleaned(results: Path, agree: bool | Callable[[], bool] = True) -> Said:
+    said: list[str] = []
+    warned: list[str] = []
+    clean(results, agree if callable(agree) else lambda: bool(agree), said.append, warned.append)
+    return "\n".join(said), "\n".join(warned)
+
+
+def stored(results: Path) -> set[str]:
+    return {path.stem for path in (results / "store/trials").glob("[!.]*.json")}
+
+
+def strange(results: Path, *ids: str) -> None:
+    """Trials that belong to no study."""
+    for trial in ids or ("0123456789abcdef",):
+        environment = {"command": "ablate run old.yaml"}
+        record = Record(trial, {}, 0, "completed", environment=environment, finished_at="2026-01-02T03:04:05")
+        Store(results / "store").save(record)
+
+
+def forget(results: Path, study: str = "toy") -> None:
+    """As if the study had been killed before its first report."""
+    (results / study / "trials.parquet").unlink()
+    (results / f"store/studies/{study}.json").unlink()
+
+
+def test_only_trials_of_no_study_go(results: Path) -> None:
+    kept = stored(results)
+    strange(results, "0123456789abcdef", "fedcba9876543210")
+    said, warned = cleaned(results)
+    assert stored(results) == kept
+    assert {path.stem for path in (results / "store/trials").glob("*.npz")} == kept
+    assert said.startswith("2 of 11 trials belong to none of the studies (toy): ")
+    assert "2 by ablate run old.yaml, last 2026-01-02" in said
+    assert "Removed: " in said
+    assert not warned
+    assert cleaned(results)[0].endswith("nothing to clean; all 9 trials belong to a study.")
+
+
+def test_what_another_version_of_the_study_has_left_goes(results: Path) -> None:
+    old = stored(results)
+    run_in(results.parent, sets=["model.width=5"])
+    assert cleaned(results)[0].startswith("9 of 18 trials")
+    assert not stored(results) & old
+    assert run_in(results.parent, sets=["model.width=5"]).trained == 0
+
+
+def test_nothing_goes_without_consent(results: Path) -> None:
+    strange(results)
+    before = {path: path.read_bytes() for path in (results / "store/trials").iterdir()}
+    said, _ = cleaned(results, agree=False)
+    assert "1 of 10 trials" in said
+    assert "Removed" not in said
+    assert {path: path.read_bytes() for path in (results / "store/trials").iterdir()} == before
+
+
+@pytest.mark.parametrize("source", ["table", "state"])
+def test_table_and_state_each_keep_the_trials(results: Path, source: str) -> None:
+    kept = stored(results)
+    strange(results)
+    lost = {"table": "store/studies/toy.json", "state": "toy/trials.parquet"}[source]
+    (results / lost).unlink()
+    # The sources have changed since, so that the plan knows other trials.
+    (results / "toy/study.yaml").write_text("name: [\n")
+    _, warned = cleaned(results)
+    assert stored(results) == kept
+    assert "cannot be planned, so that only the trials of its last report are kept" in warned
+
+
+def test_a_study_that_was_never_reported_is_planned(results: Path) -> None:
+    kept = stored(results)
+    forget(results)
+    strange(results)
+    cleaned(results)
+    assert stored(results) == kept
+
+
+def test_trials_that_came_after_the_last_report_stay(results: Path) -> None:
+    report = {
+        path: path.read_bytes()
+        for path in (results / "toy/trials.parquet", results / "store/studies/toy.json")
+    }
+    run_in(results.parent, seeds=5)
+    for path, content in report.items():
+        path.write_bytes(content)
+    strange(results)
+    cleaned(results)
+    assert len(stored(results)) == 15
+
+
+def test_what_cannot_be_told_is_not_cleaned(results: Path) -> None:
+    forget(results)
+    strange(results)
+    study = results / "toy/study.yaml"
+    study.write_text(study.read_text().replace("width:", "widht:"))
+    with pytest.raises(AblateError) as caught:
+        cleaned(results)
+    assert "model.widht: unknown key" in str(caught.value)
+    assert "Nothing was removed: which trials belong to toy cannot be told" in str(caught.value)
+    assert len(stored(results)) == 10
+
+
+@pytest.mark.parametrize("lost", ["toy/trials.parquet", "store/studies/toy.json"])
+def test_what_cannot_be_read_is_no_reason_to_clean(results: Path, lost: str) -> None:
+    strange(results)
+    (results / lost).write_text("half a fi")
+    with pytest.raises(AblateError, match=f"{lost}: .*run .* again"):
+        cleaned(results)
+    assert len(stored(results)) == 10
+
+
+def test_plugins_of_two_studies_may_register_the_same_name(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    kept: set[str] = set()
+    for name in ("one", "two"):
+        folder = results / name
+        folder.mkdir(parents=True)
+        (folder / "own.py").write_text(
+            TOY.read_text().replace("value = 0.8 +", f"value = '{name}' and 0.8 +")
+        )
+        study = TOY_STUDY.replace(str(TOY), "own.py").replace("name: toy\n", f"name: {name}\n", 1)
+        (folder / "study.yaml").write_text(study)
+        code = "from pathlib import Path; from ablate.study.experiment import prepare\n"
+        code += "print(*(cell.trial.id for cell in prepare(Path('study.yaml')).cells()))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+        )
+        kept.update(done.stdout.split())
+    assert len(kept) == 18
+    strange(results, *kept, "0123456789abcdef")
+    cleaned(results)
+    assert stored(results) == kept
+
+
+def test_a_study_whose_folder_is_gone_keeps_its_trials_until_it_is_given_up(results: Path) -> None:
+    shutil.rmtree(results / "toy")
+    state = results / "store/studies/toy.json"
+    _, warned = cleaned(results)
+    assert warned == f"{results / 'toy'} is gone; its trials are kept until {state} is removed as well"
+    assert len(stored(results)) == 9
+    state.unlink()
+    said, _ = cleaned(results)
+    assert "9 of 9 trials belong to no study" in said
+    assert not stored(results)
+
+
+def test_broken_and_unfinished_files_go(results: Path) -> None:
+    kept = stored(results)
+    trials = results / "store/trials"
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    gone = [trials / "ab.corrupt-1", trials / "ab.corrupt-1.npz", trials / f".ab.json.{ended.pid}-x.json"]
+    gone += [results / f"toy/.report.html.{ended.pid}-x.html"]
+    being_written = trials / f".ab.json.{os.getpid()}-x.json"
+    for path in [*gone, being_written]:
+        path.write_text("half")
+    said, _ = cleaned(results)
+    assert "2 files set aside as corrupt: 8 B" in said
+    assert "3 files left half-written: 12 B" in said
+    assert "Removed: 16 B are free again." in said
+    assert not any(path.exists() for path in gone)
+    assert being_written.exists()
+    assert stored(results) == kept
+
+
+@pytest.mark.parametrize("study", ["toy", "another"])
+def test_nothing_is_touched_while_a_study_is_run(results: Path, study: str) -> None:
+    strange(results)
+    with FileLock(results / f"store/locks/{study}.lock"):
+        with pytest.raises(StoreError, match=f"a run of {study} is under way; nothing was removed"):
+            cleaned(results)
+        assert len(stored(results)) == 10
+    cleaned(results)
+    assert len(stored(results)) == 9
+
+
+def test_nothing_is_touched_when_a_new_study_begins_before_the_answer(results: Path) -> None:
+    strange(results)
+
+    def agree() -> bool:
+        (results / "store/locks/new.lock").touch()
+        return True
+
+    with pytest.raises(StoreError, match="a run of new is under way"):
+        cleaned(results, agree)
+    assert len(stored(results)) == 10
+
+
+def test_on_the_command_line_it_asks_or_wants_yes(results: Path, tmp_path: Path) -> None:
+    strange(results)
+    done = ablate("clean", cwd=tmp_path, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 10 trials" in done.stdout
+    assert done.stdout.endswith("Nothing was removed; with --yes it is.\n")
+    assert len(stored(results)) == 10
+    for answer, left in (("n", 10), ("y", 9)):
+        terminal, end = pty.openpty()
+        os.write(terminal, f"{answer}\n".encode())
+        done = ablate("clean", cwd=tmp_path, stdin=end)
+        os.close(end)
+        os.close(terminal)
+        assert done.returncode == 0, done.stderr
+        assert "Remove this? Trials can be trained again, but not brought back [y/N]" in done.stdout
+        assert len(stored(results)) == left
+    strange(results)
+    done = ablate("clean", "--yes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(stored(results)) == 9
+    assert run_in(tmp_path).trained == 0
+
+
+def test_a_folder_without_a_store_is_refused(tmp_path: Path) -> None:
+    done = ablate("clean", "--results", "nowhere", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nowhere: has no store of trials; name another folder with --results" in done.stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (18_940, "18.9 kB"), (999_949, "999.9 kB"),
+        (999_951, "1.0 MB"), (2_500_000, "2.5 MB"), (7_000_000_000, "7.0 GB"), (7_000_000_000_000, "7000.0 GB"),
+    ],
+)  # fmt: skip
+def test_sizes(count: int, expected: str) -> None:
+    assert size(count) == expected

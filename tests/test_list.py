@@ -1,0 +1,131 @@
+"""`ablate list`: everything registered is said, with what its own docstrings say."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import TOY, ablate
+
+from ablate.errors import AblateError
+from ablate.listing import describe, kind
+from ablate.registry import CATALOGUE
+from ablate.study.json_schema import settings
+
+PLUGIN = '''
+from typing import Annotated, Any, Literal
+
+from ablate.components.scores import Dot
+from ablate.registry import OnOff, PartConfig, Slot, register
+from pydantic import Field
+
+
+@register("score", "listed")
+class Listed(Dot):
+    """q ⋆ k."""
+
+    class Config(PartConfig):
+        needed: int
+        "Has to be given."
+        rate: Annotated[float, Field(ge=0, lt=1)] = 0.5
+        "A share."
+        side: Literal["left", "right"] | None = None
+        "Where."
+        switch: OnOff = True
+        "Whether."
+        inner: Annotated[Any, Slot("norm")] = "layer"
+        "A part of its own."
+'''
+
+
+def parts() -> Iterator[tuple[str, str]]:
+    CATALOGUE.load_builtin()
+    for slot in CATALOGUE.slots():
+        for name in CATALOGUE.names(slot):
+            if CATALOGUE.get(slot, name).__module__.startswith("ablate."):
+                yield slot, name
+
+
+@pytest.mark.parametrize(("slot", "name"), list(parts()))
+def test_every_part_says_what_it_is(slot: str, name: str) -> None:
+    part = CATALOGUE.get(slot, name)
+    text = describe(slot, name)
+    first = (inspect.getdoc(part) or "").partition("\n")[0]
+    assert first in text
+    assert re.search(rf"{name} +{re.escape(first[:40])}", describe(slot, None))
+    assert re.search(rf"^{slot} .*\b{name}\b", describe(None, None), re.MULTILINE)
+    for key, field in part.Config.model_fields.items():  # type: ignore[attr-defined]
+        if key != "name":
+            assert re.search(rf"^  {key} ", text, re.MULTILINE)
+            assert field.description is not None
+            assert " ".join(field.description.split()) in " ".join(text.split())
+    file, line = text.splitlines()[-1].removeprefix("defined in ").split(":")
+    source = Path(file).read_text().splitlines()[int(line) - 1 :]
+    assert f'@register("{slot}", "{name}")' in source[0]
+
+
+def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(PLUGIN)
+    done = ablate("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    norms = ", ".join(CATALOGUE.names("norm"))
+    for line in (
+        "q ⋆ k.",
+        "needed  whole number; required",
+        "rate    number at least 0 and below 1; default 0.5",
+        "side    left or right, or none; default none",
+        "switch  on or off; default on",
+        f"inner   norm: {norms}; default layer",
+        "Has to be given.",
+        "defined in own.py:9",
+    ):
+        assert line in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("slot", "name", "message"),
+    [
+        ("scor", None, "SLOT: names no slot; given 'scor'; allowed: .*score.*Did you mean 'score'?"),
+        ("score", "addditive", "NAME: names no score; given 'addditive'; .*Did you mean 'additive'?"),
+    ],
+)
+def test_what_is_not_registered_is_named(slot: str, name: str | None, message: str) -> None:
+    CATALOGUE.load_builtin()
+    with pytest.raises(AblateError, match=message):
+        describe(slot, name)
+
+
+def test_kinds_of_what_has_none() -> None:
+    assert kind({}) == "anything"
+    assert kind({"type": "integer", "minimum": 1, "maximum": 5}) == "whole number at least 1 and at most 5"
+
+
+def test_a_workload_may_have_no_parameters(tmp_path: Path) -> None:
+    done = ablate("list", "workload", "toy", "--plugin", TOY, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no parameters" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import torch\nraise ValueError('no')\n", "own.py:2: fails when it is loaded: ValueError: no. Mend"),
+        ("def (:\n", "own.py:1: fails when it is loaded: SyntaxError"),
+    ],
+)
+@pytest.mark.parametrize("command", ["list", "schema"])
+def test_a_plugin_that_fails_is_named_with_its_line(
+    command: str, source: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(source)
+    done = ablate(command, "--plugin", "own.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_mark_stands_for_a_slot() -> None:
+    CATALOGUE.load_builtin()
+    mixer = settings(CATALOGUE.get("mixer", "attention").Config)  # type: ignore[attr-defined]
+    assert kind(mixer["score"]) == f"score: {', '.join(CATALOGUE.names('score'))}"

@@ -1,0 +1,126 @@
+"""`ablate new`: a study that is valid as it is written, and says what its settings mean."""
+
+from pathlib import Path
+
+import pytest
+from harness import ablate
+
+from ablate.errors import AblateError
+from ablate.registry import CATALOGUE
+from ablate.scaffold import OVERRIDES, SCHEMA, create, study_text
+from ablate.study.document import read_document
+from ablate.study.experiment import prepare
+from ablate.study.patch import apply_patches
+from ablate.study.schema import config_model
+
+
+def tasks() -> list[str]:
+    CATALOGUE.load_builtin()
+    return [n for n in CATALOGUE.names("task") if CATALOGUE.get("task", n).__module__.startswith("ablate.")]
+
+
+@pytest.mark.parametrize("task", tasks())
+def test_it_is_valid_and_compares_what_it_says(task: str, tmp_path: Path) -> None:
+    path = create(tmp_path / "mine", task)
+    assert path == tmp_path / "mine.yaml"
+    experiment = prepare(path)
+    assert experiment.study.name == "mine"
+    assert [v.name for v in experiment.variants] == [
+        "baseline",
+        "model.position=none",
+        "model.mixer.score=additive",
+    ]
+    assert len(experiment.claims) == 2
+
+
+@pytest.mark.parametrize("task", tasks())
+def test_what_it_writes_down_are_the_defaults(task: str, tmp_path: Path) -> None:
+    experiment = prepare(create(tmp_path / "mine", task))
+    defaults = config_model(experiment.workload).model_validate({"task": task}).model_dump()
+    topology = {"model.topology": experiment.variants[0].configs[0]["model"]["topology"]}
+    assert experiment.variants[0].configs == [apply_patches(defaults, OVERRIDES | topology)]
+
+
+def test_every_setting_stands_there_with_its_meaning(tmp_path: Path) -> None:
+    path = create(tmp_path / "mine", "recall")
+    words = " ".join(path.read_text().replace("#", " ").split())
+    experiment = prepare(path)
+    for section in ("model", "training"):
+        for name, field in experiment.workload.schema()[section][0].model_fields.items():
+            assert f"{name}:" in words
+            assert " ".join(field.description.split()) in words
+    assert "Peak learning rate. Default: 0.001." in words
+    assert max(map(len, path.read_text().splitlines())) <= 110
+
+
+def test_without_its_optional_settings_it_means_the_same(tmp_path: Path) -> None:
+    """What stands there commented out is what YAML reads without it."""
+    data = read_document(create(tmp_path / "mine", "recall")).data
+    assert "d_k" not in data["model"]["mixer"]
+    assert data["placebo"] == "off"
+    assert data["factors"] == {"model.position": ["none"], "model.mixer.score": ["additive"]}
+
+
+def test_the_hints_in_comments_are_valid_too(tmp_path: Path) -> None:
+    path = create(tmp_path / "mine", "recall")
+    text = path.read_text()
+    for hint in ("model.mixer.value: ", "model.num_layers: "):
+        assert f"  # {hint}" in text
+        text = text.replace(f"  # {hint}", f"  {hint}")
+    path.write_text(text.replace("# time_limit", "time_limit"))
+    experiment = prepare(path)
+    assert {"model.mixer.value=low_rank", "model.num_layers=4"} <= {v.name for v in experiment.variants}
+    assert experiment.study.time_limit == 600
+
+
+def test_it_points_editors_to_a_schema_that_is_there(tmp_path: Path) -> None:
+    hint = f"# yaml-language-server: $schema={SCHEMA}"
+    assert create(tmp_path / "without", "recall").read_text().splitlines()[0] != hint
+    (tmp_path / SCHEMA).write_text("{}")
+    assert create(tmp_path / "with", "recall").read_text().splitlines()[0] == hint
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    done = ablate("new", "mine.yaml", "--task", "digits", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "Wrote mine.yaml. Change it to your question; then: ablate plan mine.yaml\n"
+    content = (tmp_path / "mine.yaml").read_bytes()
+    done = ablate("new", "mine", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("NAME: exists already; given 'mine.yaml'")
+    assert (tmp_path / "mine.yaml").read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "message"),
+    [
+        ("a b", "recall", "NAME: is not a name for a study; given 'a b'; allowed: letters, digits"),
+        ("store", "recall", "NAME: is not a name for a study; given 'store'"),
+        ("-x", "recall", "NAME: is not a name for a study"),
+        ("x" * 101, "recall", "NAME: is not a name for a study"),
+        ("no/x", "recall", "NAME: names a folder that does not exist; given .*no'"),
+        ("x", "recal", "--task: names no task; given 'recal'; allowed: .*Did you mean 'recall'?"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(
+    name: str, task: str, message: str, tmp_path: Path
+) -> None:
+    CATALOGUE.load_builtin()
+    with pytest.raises(AblateError, match=message):
+        create(tmp_path / name, task)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_never_replaced(tmp_path: Path) -> None:
+    """Not even by way of a link that leads nowhere yet."""
+    (tmp_path / "mine.yaml").symlink_to(tmp_path / "other")
+    with pytest.raises(AblateError, match=r"mine\.yaml: cannot be written"):
+        create(tmp_path / "mine", "recall")
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_text_does_not_depend_on_where_it_goes() -> None:
+    CATALOGUE.load_builtin()
+    assert study_text("a", "recall", schema=False) == study_text("b", "recall", schema=False).replace(
+        "name: b\n", "name: a\n"
+    )

@@ -1,0 +1,194 @@
+"""`ablate show`: everything that is known of one trial, and a command that repeats it."""
+
+import io
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import TOY_STUDY, ablate
+from rich.console import Console
+from ruamel.yaml import YAML
+
+from ablate.errors import AblateError
+from ablate.records.record import Record
+from ablate.records.store import Store
+from ablate.run import Options, execute
+from ablate.show import show
+
+# A name that a shell would take apart, and a trial that fails.
+STUDY = (
+    TOY_STUDY.replace("seeds: 3", "seeds: 2")
+    + 'variants: {"it\'s$HOME": {model.width: 5}}\ntraining: {fault: raise, fault_seed: 1}\n'
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("show")
+    (folder / "study.yaml").write_text(STUDY)
+    options = Options(results=folder / "results", jobs=1)
+    execute(folder / "study.yaml", options, Console(file=io.StringIO()))
+    return folder
+
+
+def text(given: str, results: Path) -> str:
+    return show(given, results, lambda message: None)
+
+
+def the_record(folder: Path, status: str, width: int = 4) -> dict[str, object]:
+    records = [json.loads(p.read_text()) for p in (folder / "results/store/trials").glob("*.json")]
+    # The baseline first.
+    records.sort(key=lambda record: [record["config"]["model"][name] for name in ("effect", "noise")])
+    return next(r for r in records if r["status"] == status and r["config"]["model"]["width"] == width)
+
+
+def sections(shown: str) -> dict[str, str]:
+    """Title → text, without its indentation."""
+    found: dict[str, str] = {}
+    title = ""
+    for line in shown.splitlines():
+        if line and not line.startswith(" "):
+            title = line
+            found[title] = ""
+        elif title:
+            found[title] += line[2:] + "\n"
+    return found
+
+
+def test_it_shows_what_the_record_holds(folder: Path) -> None:
+    record = the_record(folder, "completed", width=5)
+    found = sections(text(str(record["id"]), folder / "results"))
+    facts = YAML(typ="safe").load(found["trial"])
+    assert {key: facts[key] for key in ("id", "status", "seed")} == {
+        key: record[key] for key in ("id", "status", "seed")
+    }
+    assert found["studies"].strip() == "toy: it's$HOME on coin, seed 0"
+    metrics = dict(line.split() for line in found["metrics"].splitlines() if line)
+    assert {name: float(value) for name, value in metrics.items()} == record["metrics"]
+    assert YAML(typ="safe").load(found["config"]) == record["config"]
+    assert YAML(typ="safe").load(found["environment"]) == record["environment"]
+    assert "training under seed 0\ndone" in found["output"]
+    assert "traceback" not in found
+
+
+def test_a_failed_trial_shows_why(folder: Path) -> None:
+    record = the_record(folder, "failed")
+    found = sections(text(str(record["id"]), folder / "results"))
+    assert "reason: 'RuntimeError: the toy broke'" in found["trial"]
+    assert "in train" in found["traceback"]
+    assert found["traceback"].strip().endswith("RuntimeError: the toy broke")
+    assert "metrics" not in found
+
+
+def test_its_command_repeats_the_trial_and_no_other_variant(folder: Path) -> None:
+    record = the_record(folder, "completed", width=5)
+    (command,) = text(str(record["id"]), folder / "results").strip().splitlines()[-1:]
+    trials = folder / "results/store/trials"
+    before = {path.stem: path.stat().st_mtime_ns for path in trials.glob("*.json")}
+    program, *arguments = shlex.split(command)
+    assert program == "ablate"
+    done = ablate(*arguments, "--jobs", "0", cwd=folder)
+    # The other seed has failed, and is not asked for.
+    assert done.returncode == 1, done.stderr
+    after = {path.stem: path.stat().st_mtime_ns for path in trials.glob("*.json")}
+    again = {trial for trial in before if before[trial] != after[trial]}
+    assert set(after) == set(before)
+    assert again == {record["id"], the_record(folder, "completed")["id"]}
+    repeated = json.loads((trials / f"{record['id']}.json").read_text())
+    assert repeated["metrics"]["accuracy"] == record["metrics"]["accuracy"]  # type: ignore[index]
+
+
+def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder: Path) -> None:
+    ids = sorted(path.stem for path in (folder / "results/store/trials").glob("*.json"))
+    results = folder / "results"
+    assert f"id: {ids[0]}" in text(ids[0][:-1].upper(), results)
+    store = Store(results / "store")
+    twin = ids[0][:-1] + ("0" if ids[0][-1] != "0" else "1")
+    store.save(Record(twin, {}, 0, "completed"))
+    try:
+        with pytest.raises(AblateError) as caught:
+            text(ids[0][:-1], results)
+    finally:
+        for suffix in (".json", ".npz"):
+            (store.trials / f"{twin}{suffix}").unlink()
+    assert "ID: is the beginning of 2 trials; given" in str(caught.value)
+    assert all(trial in str(caught.value) for trial in (ids[0], twin))
+    assert str(caught.value).endswith("Give more of it")
+
+
+@pytest.mark.parametrize("given", ["zz", "", "results/toy"])
+def test_what_is_no_id_is_refused(folder: Path, given: str) -> None:
+    with pytest.raises(
+        AblateError, match=r"ID: names no trial; given .*; allowed: the id of one of the 8 trials"
+    ):
+        text(given, folder / "results")
+
+
+def test_a_slip_is_told_the_nearest_id(folder: Path) -> None:
+    trial = next((folder / "results/store/trials").glob("*.json")).stem
+    slip = f"{trial[:7]}zz{trial[9:]}"
+    with pytest.raises(AblateError, match=f"Did you mean '{trial}'"):
+        text(slip, folder / "results")
+
+
+def test_without_its_record_a_trial_is_shown_from_the_studys_table(folder: Path, tmp_path: Path) -> None:
+    record = the_record(folder, "completed", width=5)
+    published = tmp_path / "results" / "toy"
+    published.mkdir(parents=True)
+    for name in ("trials.parquet", "study.yaml"):
+        (published / name).write_bytes((folder / "results/toy" / name).read_bytes())
+    shown = text(str(record["id"])[:12], tmp_path / "results")
+    assert shown.startswith(f"Its record is not in {tmp_path / 'results/store'}")
+    assert repr(record["metrics"]["accuracy"]) in shown  # type: ignore[index]
+    assert f"--results {tmp_path / 'results'}" in shown
+
+
+def test_a_trial_that_no_study_has_reported(tmp_path: Path) -> None:
+    Store(tmp_path / "store").save(Record("ab12", {"a": {}}, 3, "completed", metrics={"loss": None}))
+    found = sections(text("ab", tmp_path))
+    assert found["studies"].strip() == "No study that has been reported refers to it."
+    assert found["metrics"].split() == ["loss", "–"]
+    assert not any(title.startswith("to repeat") for title in found)
+
+
+def test_what_a_trial_printed_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    output = "\x1b[31mred\x1b[0m \x1b[2J\x07bell\ttab\n"
+    Store(tmp_path / "store").save(Record("ab12", {}, 0, "completed", output=output))
+    assert sections(text("ab12", tmp_path))["output"].strip() == "red bell\ttab"
+
+
+def test_on_the_command_line(folder: Path, tmp_path: Path) -> None:
+    trial = next((folder / "results/store/trials").glob("*.json")).stem
+    done = ablate("show", trial[:10], cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"id: {trial}" in done.stdout
+    assert f"ablate run {Path('results/toy/study.yaml')} --only" in done.stdout
+    done = ablate("show", "abc", cwd=tmp_path)
+    assert done.returncode == 2
+    assert (
+        done.stderr == "results: holds no trials; run a study first, or name another folder with --results\n"
+    )
+
+
+def test_it_loads_neither_torch_nor_mlflow(folder: Path) -> None:
+    trial = next((folder / "results/store/trials").glob("*.json")).stem
+    code = (
+        f"import sys\nfrom ablate.cli import main\ntry: main(['show', {trial!r}])\nexcept SystemExit: pass\n"
+    )
+    code += "assert not {'torch', 'mlflow'} & set(sys.modules)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert trial in done.stdout
+
+
+def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, write: Callable[..., Path]) -> None:
+    (tmp_path / "results/toy").mkdir(parents=True)
+    write("not parquet", "results/toy/trials.parquet")
+    with pytest.raises(AblateError, match=r"toy/trials.parquet: is not a table of trials .*; restore it"):
+        text("ab", tmp_path / "results")
