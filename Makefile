@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all lint studies ui clean
+.PHONY: help setup run test test-all lint studies bench ui clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ lint: $(READY) ## ruff and mypy
 
 studies: $(READY) ## run every study under studies/
 	for study in studies/*.yaml; do $(BIN)/ablate run "$$study" || exit; done
+
+bench: $(READY) ## what the harness costs beside the training, on an idle machine; writes results/bench
+	$(BIN)/python tests/bench/cost.py --out results/bench
 
 ui: $(READY) ## open MLflow on the results, on loopback
 	$(BIN)/ablate ui

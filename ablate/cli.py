@@ -63,7 +63,7 @@ def main() -> None:
     """Ablation studies of sequence models: which part matters, and are you sure?"""
 
 
-@main.command()
+@main.command(short_help="Train what is missing of a study, compare, report.")
 @STUDY
 @click.option(
     "--jobs", type=click.IntRange(0), help="Worker processes (default: one a core or GPU); 0: none."
@@ -98,7 +98,7 @@ def run(study: Path, gate: bool, **options: Any) -> int:
     return 1 if outcome.failed or (gate and refuted) else 0
 
 
-@main.command()
+@main.command(short_help="Show variants, trials and what is cached.")
 @STUDY
 @SEEDS
 @SETS
@@ -115,7 +115,7 @@ def plan(study: Path, **options: Any) -> int:
     return 0
 
 
-@main.command()
+@main.command(short_help="Write tables, figures and page again.")
 @STUDY
 @RESULTS
 @guarded
@@ -126,13 +126,13 @@ def report(study: Path, results: Path) -> int:
     """
     from rich.console import Console
 
-    from ablate.run import Options, rebuild
+    from ablate.publish import rebuild
 
-    rebuild(study, Options(results=results), Console())
+    rebuild(study, results, Console())
     return 0
 
 
-@main.command()
+@main.command(short_help="Open MLflow on the results folder.")
 @RESULTS
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=5000, show_default=True, help="Port on loopback."
@@ -145,7 +145,7 @@ def ui(results: Path, port: int) -> int:
     return serve(results, port)
 
 
-@main.command()
+@main.command(short_help="Show one trial, and how to repeat it.")
 @click.argument("trial", metavar="ID")
 @RESULTS
 @guarded
@@ -160,7 +160,7 @@ def show(trial: str, results: Path) -> int:
     return 0
 
 
-@main.command("list")
+@main.command("list", short_help="List what can be swapped in a study.")
 @click.argument("slot", required=False)
 @click.argument("name", required=False)
 @PLUGINS
@@ -180,7 +180,7 @@ def list_parts(slot: str | None, name: str | None, plugins: tuple[Path, ...]) ->
     return 0
 
 
-@main.command()
+@main.command(short_help="Write a commented study to start from.")
 @click.argument("name", type=click.Path(path_type=Path))
 @click.option(
     "--task", default="recall", show_default=True, help="What is to be learned; see `ablate list task`."
@@ -197,7 +197,7 @@ def new(name: Path, task: str) -> int:
     return 0
 
 
-@main.command()
+@main.command(short_help="Print the JSON Schema of study files.")
 @click.option("--workload", default="sequence", show_default=True, help="What the studies train.")
 @PLUGINS
 @guarded
@@ -218,7 +218,7 @@ def schema(workload: str, plugins: tuple[Path, ...]) -> int:
     return 0
 
 
-@main.command()
+@main.command(short_help="Drop trials that no study refers to.")
 @RESULTS
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 @guarded

@@ -23,7 +23,8 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         prefix = f".{path.name}.{os.getpid()}-"
-        handle, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
+        # Its own ending, so that nobody who looks for finished files takes it for one.
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=path.parent)
         os.close(handle)
         temporary = Path(name)
         temporary.chmod(0o666 & ~_umask())

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.errors import AblateError, Problem, StudyError, listed, nearest
+from ablate.publish import gather, print_results, publish
 from ablate.records.evidence import BASELINE, Evidence
 
 if TYPE_CHECKING:
@@ -122,8 +121,9 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         console.print(
             f"Nothing to train: {cached} is up to date with the study, the sources and the records."
         )
-        print_results(cached, options, console)
+        print_results(cached, console)
         return Outcome(cached)
+    from ablate.execution.exclusive import exclusive, interruptible
     from ablate.records.store import Store
     from ablate.study.experiment import prepare
 
@@ -131,7 +131,11 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     cells = experiment.cells()
     chosen = _chosen(cells, options)
     store = Store(options.results / "store", lambda message: _warn(console, message))
-    with _exclusive(store.root, experiment.study.name, console), _interruptible():
+
+    def say(message: str) -> None:
+        console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+    with exclusive(store.root, experiment.study.name, say), interruptible():
         return _Run(experiment, cells, chosen, store, options, console).go()
 
 
@@ -244,7 +248,7 @@ class _Run:
         if up_to_date and not missing and not failed:
             inputs = _inputs(self.experiment.path, self.options)
             LastReport(self.store, self.folder).write(inputs, list(self.by_id), plugin_files())
-        print_results(self.folder, self.options, self.console)
+        print_results(self.folder, self.console, self.options.tracking_uri)
         for line in failed:
             _warn(self.console, f"failed: {line}")
         if missing:
@@ -362,67 +366,6 @@ class _Run:
         )
 
 
-def gather(facts: Any, cells: Sequence[Cell], records: dict[str, Record]) -> Evidence:
-    """The evidence of a study from its records; trials that have not run are absent."""
-    import numpy as np
-    import pandas as pd
-
-    levels = {v.name: v.levels for v in facts.variants}
-    rows, curves = [], []
-    for cell in cells:
-        record = records.get(cell.trial.id)
-        if record is None:
-            continue
-        rows.append(
-            {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
-            | levels[cell.variant]
-            | {"status": record.status, "reason": record.reason}
-            | {name: np.nan if value is None else value for name, value in record.metrics.items()}
-        )
-        curves += [
-            pd.DataFrame({"id": record.id, "step": curve.steps, "metric": name, "value": curve.values})
-            for name, curve in record.curves.items()
-        ]
-    trials = pd.DataFrame(
-        rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
-    )
-    for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
-        if column not in trials:
-            trials[column] = np.nan
-    empty = pd.DataFrame(
-        {"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []}
-    )
-    curve_frame = pd.concat(curves, ignore_index=True) if curves else empty
-    return Evidence(facts, trials, curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True))
-
-
-def publish(evidence: Evidence, folder: Path) -> None:
-    """Comparisons, claims, figures and page from the evidence alone."""
-    from ablate.analysis.claims import judge
-    from ablate.analysis.compare import compare
-    from ablate.analysis.headline import headline
-    from ablate.files import replacing
-    from ablate.report.page import write_report
-
-    comparisons = compare(evidence)
-    claims = judge(evidence)
-    for name, frame in (("comparisons.csv", comparisons), ("claims.csv", claims)):
-        with replacing(folder / name) as path:
-            frame.to_csv(path, index=False)
-    write_report(evidence, comparisons, claims, headline(evidence, comparisons, claims), folder)
-
-
-def print_results(folder: Path, options: Options, console: Console) -> None:
-    """The verdict table, and where the report and the MLflow UI are."""
-    from ablate.report.terminal import print_verdicts
-
-    print_verdicts(folder, console)
-    results = "" if options.results == Path("results") else f" --results {options.results}"
-    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
-    uri = options.tracking_uri
-    console.print(f"MLflow: {uri}" if uri else f"MLflow: ablate ui{results}", highlight=False, soft_wrap=True)
-
-
 def _chosen(cells: list[Cell], options: Options) -> list[Cell]:
     """The trials to train: all, or those of `--only` (with the baseline) and `--seed`."""
     names = list(dict.fromkeys(cell.variant for cell in cells))
@@ -445,63 +388,5 @@ def _chosen(cells: list[Cell], options: Options) -> list[Cell]:
     return [c for c in cells if c.variant in wanted and options.seed in (None, c.seed)]
 
 
-@contextmanager
-def _exclusive(root: Path, study: str, console: Console) -> Iterator[None]:
-    """One driver a study: another waits until this one has ended, then finds all cached."""
-    from filelock import FileLock, Timeout
-
-    from ablate.errors import StoreError
-
-    try:
-        (root / "locks").mkdir(parents=True, exist_ok=True)
-        lock = FileLock(root / "locks" / f"{study}.lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            console.print(f"Another run of {study} is under way; waiting for it to end …", highlight=False)
-            lock.acquire()
-    except OSError as error:
-        raise StoreError(f"{root}: cannot be written: {error.strerror}; choose another --results") from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _warn(console: Console, message: str) -> None:
     console.print(f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-
-
-def rebuild(study: Path, options: Options, console: Console) -> None:
-    """The report of a study again, from its results folder; neither the store nor the study file is read."""
-    folder = _results_folder(study, options)
-    publish(Evidence.load(folder), folder)
-    print_results(folder, options, console)
-
-
-def _results_folder(study: Path, options: Options) -> Path:
-    """The results folder that a study file, a study's name or the folder itself means."""
-    if (study / "trials.parquet").is_file():
-        return study
-    if study.is_file():
-        from ablate.study.document import read_document
-
-        return options.results / str(read_document(study).data.get("name", study.stem))
-    return options.results / study.name

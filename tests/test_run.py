@@ -14,7 +14,8 @@ from rich.console import Console
 import ablate
 from ablate.errors import AblateError, StudyError
 from ablate.overview import print_plan
-from ablate.run import Options, Outcome, execute, rebuild
+from ablate.publish import rebuild
+from ablate.run import Options, Outcome, execute
 from ablate.study.declared import read_claims
 
 Run = Callable[..., tuple[Outcome, str]]
@@ -200,7 +201,7 @@ def test_the_report_is_made_again_from_the_results_folder_alone(run: Run, tmp_pa
     shutil.rmtree(tmp_path / "results")
     for name in kept:
         (alone / name).unlink()
-    rebuild(Path("toy"), Options(results=tmp_path / "elsewhere"), Console(file=io.StringIO()))
+    rebuild(Path("toy"), tmp_path / "elsewhere", Console(file=io.StringIO()))
     assert {name: (alone / name).read_bytes() for name in kept} == kept
 
 
@@ -295,7 +296,7 @@ def test_damaged_tables_are_an_error_without_a_traceback(run: Run, tmp_path: Pat
     else:
         (folder / "curves.parquet").unlink()
     with pytest.raises(AblateError, match=r"run the study"):
-        rebuild(Path("toy"), Options(results=tmp_path / "results"), Console(file=io.StringIO()))
+        rebuild(Path("toy"), tmp_path / "results", Console(file=io.StringIO()))
 
 
 def test_planning_writes_nothing(run: Run, toy_study: Path, tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""From records to what is published: the evidence, its verdicts, the page, and the table on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ablate.records.evidence import Evidence, Facts
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ablate.records.record import Record
+    from ablate.study.plan import Cell
+
+
+def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
+    """The evidence of a study from its records; trials that have not run are absent."""
+    import numpy as np
+    import pandas as pd
+
+    levels = {v.name: v.levels for v in facts.variants}
+    rows, curves = [], []
+    for cell in cells:
+        record = records.get(cell.trial.id)
+        if record is None:
+            continue
+        rows.append(
+            {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
+            | levels[cell.variant]
+            | {"status": record.status, "reason": record.reason}
+            | {name: np.nan if value is None else value for name, value in record.metrics.items()}
+        )
+        curves += [
+            pd.DataFrame({"id": record.id, "step": curve.steps, "metric": name, "value": curve.values})
+            for name, curve in record.curves.items()
+        ]
+    trials = pd.DataFrame(
+        rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
+    )
+    for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
+        if column not in trials:
+            trials[column] = np.nan
+    empty = pd.DataFrame(
+        {"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []}
+    )
+    curve_frame = pd.concat(curves, ignore_index=True) if curves else empty
+    return Evidence(facts, trials, curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True))
+
+
+def publish(evidence: Evidence, folder: Path) -> None:
+    """Comparisons, claims, figures and page from the evidence alone."""
+    from ablate.analysis.claims import judge
+    from ablate.analysis.compare import compare
+    from ablate.analysis.headline import headline
+    from ablate.files import replacing
+    from ablate.report.page import write_report
+
+    comparisons = compare(evidence)
+    claims = judge(evidence)
+    for name, frame in (("comparisons.csv", comparisons), ("claims.csv", claims)):
+        with replacing(folder / name) as path:
+            frame.to_csv(path, index=False)
+    write_report(evidence, comparisons, claims, headline(evidence, comparisons, claims), folder)
+
+
+def print_results(folder: Path, console: Console, tracking_uri: str | None = None) -> None:
+    """The verdict table of a study's folder, and where the report and the MLflow UI are."""
+    from ablate.report.terminal import print_verdicts
+
+    print_verdicts(folder, console)
+    results = "" if folder.parent == Path("results") else f" --results {folder.parent}"
+    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+    mlflow = tracking_uri or f"ablate ui{results}"
+    console.print(f"MLflow: {mlflow}", highlight=False, soft_wrap=True)
+
+
+def rebuild(study: Path, results: Path, console: Console) -> None:
+    """The report of a study again, from its results folder; neither the store nor the study file is used.
+
+    `study` is a study file, the name of a study, or its results folder.
+    """
+    folder = _results_folder(study, results)
+    publish(Evidence.load(folder), folder)
+    print_results(folder, console)
+
+
+def _results_folder(study: Path, results: Path) -> Path:
+    if (study / "trials.parquet").is_file():
+        return study
+    if study.is_file():
+        from ablate.study.document import read_document
+
+        return results / str(read_document(study).data.get("name", study.stem))
+    return results / study.name

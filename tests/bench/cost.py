@@ -1,0 +1,172 @@
+"""What the harness costs beside the training itself; `make bench` writes the figures to results/bench/.
+
+Sixteen small trials (two activations x eight seeds) through `ablate run --jobs 2` against `plain_loop.py`, both as
+whole processes, in interleaved rounds on an otherwise idle machine; then the fixed costs, and what a trial spends
+outside of forward, backward, optimiser and data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ABLATE = [sys.executable, "-m", "ablate"]
+STUDY = """
+name: cost
+task: {name: recall, vocab_size: 16, seq_len: 9, num_pairs: 4}
+model: {d_model: 32, num_layers: 2, mixer: {num_heads: 4}, feedforward: {activation: relu}}
+training: {steps: STEPS, batch_size: 64, lr: 3e-3, weight_decay: 0.01, clip_norm: 1.0, eval_every: 100}
+factors: {model.feedforward.activation: [gelu]}
+seeds: 8
+"""
+
+
+def seconds(command: list[str], cwd: Path) -> float:
+    """Wall-clock seconds of a process that must succeed."""
+    began = time.perf_counter()
+    subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began
+
+
+def harness(steps: int, folder: Path) -> float:
+    """One fresh run of the study."""
+    (folder / "study.yaml").write_text(STUDY.replace("STEPS", str(steps)))
+    shutil.rmtree(folder / "results", ignore_errors=True)
+    return seconds([*ABLATE, "run", "study.yaml", "--jobs", "2"], folder)
+
+
+def plain(steps: int, threads: int, folder: Path) -> float:
+    """The plain loop with so many threads."""
+    return seconds([sys.executable, str(HERE / "plain_loop.py"), str(steps), str(threads)], folder)
+
+
+def against_plain(steps: int, rounds: int, folder: Path) -> dict[str, Any]:
+    """Both in turn, A B B A; the plain loop with the number of threads that suits it better."""
+    threads = min((1, 2), key=lambda count: plain(max(50, steps // 10), count, folder))
+    ours: list[float] = []
+    theirs: list[float] = []
+    for index in range(rounds):
+        pair: list[Callable[[], None]] = [
+            lambda: ours.append(harness(steps, folder)),
+            lambda: theirs.append(plain(steps, threads, folder)),
+        ]
+        for measure in pair if index % 2 == 0 else reversed(pair):
+            measure()
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    return {
+        "steps": steps,
+        "plain_threads": threads,
+        "ablate_seconds": ours,
+        "plain_seconds": theirs,
+        "ratios": ratios,
+        "ratio": statistics.median(ratios),
+    }
+
+
+def fixed(folder: Path) -> dict[str, float]:
+    """Seconds of what does not grow with the training."""
+    costs = {"run_of_one_step": harness(1, folder)}
+    costs["all_cached"] = seconds([*ABLATE, "run", "study.yaml", "--jobs", "2"], folder)
+    with (folder / "study.yaml").open("a") as file:
+        file.write("notes: changed, so that the report is written again\n")
+    costs["all_cached_new_report"] = seconds([*ABLATE, "run", "study.yaml", "--jobs", "2"], folder)
+    costs["help"] = min(seconds([*ABLATE, "run", "--help"], folder) for _ in range(5))
+    return costs
+
+
+def inside(steps: int) -> dict[str, float]:
+    """Share of one trial's time by kind of work, timed around each call on one thread."""
+    import torch
+
+    from ablate.registry import CATALOGUE
+    from ablate.study.sections.training import TrainingSection
+    from ablate.training import loop
+    from ablate.training.trial import parse
+
+    CATALOGUE.load_builtin()
+    torch.set_num_threads(1)
+    config = parse(
+        {
+            "task": {"name": "recall", "seq_len": 9, "num_pairs": 4},
+            "model": {"d_model": 32, "num_layers": 2},
+            "training": {"steps": steps, "lr": 3e-3, "weight_decay": 0.01, "clip_norm": 1.0},
+        }
+    )
+    task = config.task.build()
+    from ablate.models.build import build_model
+
+    model = build_model(config.model, task.signature, seed=0)
+    spent = dict.fromkeys(("forward", "backward", "optimiser", "data"), 0.0)
+
+    def timed(kind: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            began = time.perf_counter()
+            result = call(*args, **kwargs)
+            spent[kind] += time.perf_counter() - began
+            return result
+
+        return run
+
+    def batches(*args: Any) -> Any:
+        draw = timed("data", type(task).train_batches(task, *args).__next__)
+        while True:
+            yield draw()
+
+    model.forward = timed("forward", model.forward)  # type: ignore[method-assign]
+    task.loss = timed("forward", task.loss)
+    task.measure = timed("forward", task.measure)
+    task.train_batches = batches
+    task.split = timed("data", task.split)
+    original = torch.Tensor.backward
+    torch.Tensor.backward = timed("backward", original)  # type: ignore[method-assign]
+    # Decay and clipping are parts of the update.
+    for name in ("clip_gradients",):
+        setattr(loop, name, timed("optimiser", getattr(loop, name)))
+    for owner, name in ((loop.WeightDecay, "shrink"), (loop.WeightDecay, "add_gradient")):
+        setattr(owner, name, timed("optimiser", getattr(owner, name)))
+    built = TrainingSection.model_validate(config.training.model_dump()).optimizer.build(
+        list(model.parameters())
+    )
+    type(built).step = timed("optimiser", type(built).step)
+    began = time.perf_counter()
+    loop.train(model, task, config.training, 0, lambda step, metrics: False)
+    total = time.perf_counter() - began
+    torch.Tensor.backward = original  # type: ignore[method-assign]
+    shares = {kind: value / total for kind, value in spent.items()}
+    return shares | {"other": 1 - sum(shares.values()), "milliseconds_per_step": 1000 * total / steps}
+
+
+def main() -> None:
+    """Measures, prints, and writes `cost.json` into the folder that is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("results/bench"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, nargs="*", default=[400, 2000])
+    options = parser.parse_args()
+    from ablate.records.environment import environment
+
+    figures: dict[str, Any] = {"environment": environment(["make", "bench"], [HERE / "cost.py"])}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plain(20, 1, folder)  # Warms the disk cache for both.
+        figures["fixed_seconds"] = fixed(folder)
+        figures["against_plain"] = [against_plain(steps, options.rounds, folder) for steps in options.steps]
+    figures["inside_a_trial"] = inside(1000)
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(figures, indent=1) + "\n"
+    (options.out / "cost.json").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
