@@ -330,6 +330,8 @@ class _Run:
 
         results = load(self.folder)
         config = self.experiment.resolved()
+        family = results.comparisons[~results.comparisons.exploratory.astype(bool)]
+        verdicts = family.verdict.value_counts().to_dict()
         return tracker.finish(
             description=verdict_markdown(results.comparisons, results.claims),
             params={key: config[key] for key in ("design", "seeds") if key in config},
@@ -338,7 +340,7 @@ class _Run:
                 "dirty": str(surroundings["dirty"]),
                 "mlflow.source.name": str(surroundings["command"]),
             },
-            metrics={},
+            metrics={f"comparisons_{verdict}": count for verdict, count in verdicts.items()},
             artifacts=[self.folder / name for name in ARTIFACTS],
             current=set(self.by_id),
         )

@@ -208,10 +208,10 @@ def claim_table(rows: Sequence[Row], *, brief: bool = False) -> Table:
 
 
 def verdict_markdown(comparisons: Any, claims: Any) -> str:
-    """Both tables in markdown: the description of a study's parent run in MLflow."""
-    parts = [markdown_table(verdict_table(verdict_rows(comparisons)))]
+    """Both tables in markdown: the description of a study's parent run in MLflow, which has little room."""
+    parts = [markdown_table(verdict_table(verdict_rows(comparisons), brief=True))]
     if rows := rows_of(claims):
-        parts.append(markdown_table(claim_table(rows)))
+        parts.append(markdown_table(claim_table(rows, brief=True)))
     return "\n\n".join(parts) + "\n"
 
 
