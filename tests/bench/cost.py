@@ -150,7 +150,7 @@ def main() -> None:
     """Measures, prints, and writes `cost.json` into the folder that is named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/bench"))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, nargs="*", default=[400, 2000])
     options = parser.parse_args()
     from ablate.records.environment import environment
