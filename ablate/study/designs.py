@@ -69,9 +69,6 @@ class Design:
         return dict(zip((v.name for v in self.variants), _labels(self.variants, path, levels), strict=True))
 
 
-_ABSENT: Any = object()
-
-
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
     """All variants of `study`; what is wrong with them is reported to the document."""
     variants = [Variant(BASELINE, baseline)]
@@ -260,24 +257,21 @@ def _short(value: Any) -> str:
 
 def _parameters(value: Mapping[str, Any], group: list[Mapping[str, Any]]) -> str:
     flat = _flat(value)
-    others = [_flat(other) for other in group]
-    differing = [key for key in flat if any(other.get(key, _ABSENT) != flat[key] for other in others)]
+    others = [_flat(other) for other in group if isinstance(other, Mapping)]
+    differing = [key for key in flat if any(key not in other or other[key] != flat[key] for other in others)]
     return f"({','.join(f'{key}={_short(flat[key])}' for key in differing)})" if differing else ""
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    result: dict[str, Any] = {}
+    """Parameters by dotted path; a nested part counts by its name and by its own parameters."""
+    flat: dict[str, Any] = {}
     for key, item in value.items():
         if isinstance(item, Mapping):
-            result[prefix + key] = item.get("name")
-            result |= _flat(item, f"{prefix}{key}.")
+            flat[prefix + key] = item.get("name")
+            flat |= _flat({k: v for k, v in item.items() if k != "name"}, f"{prefix}{key}.")
         else:
-            result[prefix + key] = item
-    return {
-        key: item
-        for key, item in result.items()
-        if not (key.endswith(".name") or (item is None and key == ""))
-    }
+            flat[prefix + key] = item
+    return flat
 
 
 def task_labels(tasks: list[Config]) -> list[str]:
