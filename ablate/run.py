@@ -182,6 +182,7 @@ class _Run:
         self.folder = options.results / self.study.name
         self.records: dict[str, Record] = {}
         self.by_id = {cell.trial.id: cell for cell in cells}
+        self.labels = {path: experiment.design.labels(path) for path in experiment.design.paths}
 
     def go(self) -> Outcome:
         from ablate.files import sweep
@@ -349,9 +350,7 @@ class _Run:
         from ablate.records.mlflow_tracker import TrackedRun
 
         cell = self.by_id[record.id]
-        labels = {
-            path: self.experiment.design.labels(path)[cell.variant] for path in self.experiment.design.paths
-        }
+        labels = {path: of_variant[cell.variant] for path, of_variant in self.labels.items()}
         return TrackedRun(cell.variant, cell.task, cell.seed, labels, record)
 
     def _write_resolved(self) -> None:
