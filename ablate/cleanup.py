@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,7 @@ from ablate.records.references import TABLE, remembered, reported, study_folders
 
 MAX_COMMANDS = 10
 """Commands by which trials to be dropped were made that are listed, at most."""
+_UNCHANGED = "nothing was removed. Clean as a user who may read and write there"
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,9 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     """What can go from the store of a results folder. Raises `AblateError` when it cannot be told."""
     root = results / "store"
     stored = _stored(root / "trials")
+    for path in results.iterdir():
+        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+            raise StoreError(f"{path}: cannot be read, and may be a study's folder; {_UNCHANGED}")
     folders = study_folders(results)
     latest = remembered(root)
     kept = {trial for trials in latest.values() for trial in trials}
@@ -116,7 +121,8 @@ def remove(rubbish: Rubbish) -> int:
         for folder in {path.parent for path in rubbish.unfinished}:
             sweep(folder)
     except OSError as error:
-        raise StoreError(f"{error.filename}: cannot be removed: {error.strerror}") from error
+        hint = "clean as a user who may write there"
+        raise StoreError(f"{error.filename}: cannot be removed: {error.strerror}; {hint}") from error
     return before - _bytes(rubbish.files)
 
 
@@ -135,7 +141,8 @@ def standstill(results: Path) -> Iterator[set[str]]:
             except Timeout:
                 raise StoreError(_under_way(results, name)) from None
             except OSError as error:
-                raise StoreError(f"{root / 'locks' / name}: cannot be written: {error.strerror}") from error
+                path = root / "locks" / name
+                raise StoreError(f"{path}: cannot be written: {error.strerror}; {_UNCHANGED}") from error
         yield names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -28,6 +29,7 @@ PLUGINS = click.option(
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A Python file that registers parts, too; may be repeated.",
 )
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
 
 
 def guarded(command: Callable[..., int]) -> Callable[..., None]:
@@ -47,6 +49,13 @@ def guarded(command: Callable[..., int]) -> Callable[..., None]:
             code = 130
         except BrokenPipeError:
             code = 141
+        except OSError as error:
+            # What the machine refuses is for the user to mend; anything else is a fault of this program.
+            if error.errno not in REFUSED or error.filename is None:
+                raise
+            hint = "use a folder that you may read and write"
+            click.echo(f"{error.filename}: cannot be used: {error.strerror}; {hint}", err=True)
+            code = 1
         sys.exit(code)
 
     return wrapper

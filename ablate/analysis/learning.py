@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.contingency_tables import mcnemar
+from scipy import special
 
 from ablate.analysis.paired import paired
 from ablate.analysis.runs import Flags, Runs, solving_metric
@@ -41,8 +41,8 @@ def mcnemar_p(a: Flags, b: Flags) -> float:
     """Exact McNemar p for two outcomes over the same seeds, shape (n,) each; NaN without pairs."""
     if not len(a):
         return math.nan
-    table = [[int((a & b).sum()), int((a & ~b).sum())], [int((~a & b).sum()), int((~a & ~b).sum())]]
-    return float(mcnemar(table, exact=True).pvalue)
+    only_a, only_b = int((a & ~b).sum()), int((~a & b).sum())
+    return min(1.0, 2 * float(special.bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
 
 
 def convergence(evidence: Evidence) -> pd.DataFrame:

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from statsmodels.stats.weightstats import DescrStatsW, ttost_paired
 
 from ablate.analysis.power import ALPHA, detectable_effect, seeds_for_difference, seeds_for_equivalence
+from ablate.analysis.student import t_interval, t_p_above
 from ablate.records.evidence import MetricFacts
 
 NAN = math.nan
@@ -69,45 +69,25 @@ class Differences:
         """s_d, not below the floor; NaN for fewer than two pairs."""
         return max(float(self.values.std(ddof=1)), self.floor) if self.n > 1 else NAN
 
-    @cached_property
-    def sample(self) -> Floats:
-        """The differences or, where they spread less than the floor, others of equal n and mean that do.
-
-        Mean, standard deviation and n are all that the t procedures look at.
-        """
-        if self.values.std(ddof=1) >= self.floor:
-            return self.values
-        pattern = np.linspace(-1.0, 1.0, self.n)
-        return self.mean + self.floor * pattern / pattern.std(ddof=1)
-
-    @cached_property
-    def _described(self) -> DescrStatsW:
-        return DescrStatsW(self.sample)
-
     def interval(self, alpha: float = ALPHA) -> Interval:
         """The two-sided t interval of the mean at level 1 − `alpha`; NaN for fewer than two pairs."""
-        if self.n < 2:
-            return NAN, NAN
-        low, high = self._described.tconfint_mean(alpha)
-        return float(low), float(high)
+        return t_interval(self.mean, self.sd, self.n, alpha) if self.n > 1 else (NAN, NAN)
 
     def p(self, null: float = 0.0) -> float:
         """Two-sided p of the paired t-test against a mean of `null`; NaN for fewer than two pairs."""
-        return float(self._described.ttest_mean(null)[1]) if self.n > 1 else NAN
+        return 2 * min(self.p_above(null), self.p_below(null))
 
     def p_above(self, bound: float) -> float:
         """One-sided p: small when the mean lies above `bound`."""
-        return float(self._described.ttest_mean(bound, alternative="larger")[1]) if self.n > 1 else NAN
+        return t_p_above(self.mean, self.sd, self.n, bound) if self.n > 1 else NAN
 
     def p_below(self, bound: float) -> float:
         """One-sided p: small when the mean lies below `bound`."""
-        return float(self._described.ttest_mean(bound, alternative="smaller")[1]) if self.n > 1 else NAN
+        return t_p_above(-self.mean, self.sd, self.n, -bound) if self.n > 1 else NAN
 
     def p_equivalent(self, margin: float) -> float:
         """The p of paired TOST: small when the mean lies inside (−`margin`, `margin`)."""
-        if self.n < 2:
-            return NAN
-        return float(ttost_paired(self.sample, np.zeros(self.n), -margin, margin)[0])
+        return max(self.p_above(-margin), self.p_below(margin))
 
 
 @dataclass(frozen=True)

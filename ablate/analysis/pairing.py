@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from ablate.analysis import wording
 from ablate.analysis.paired import ROUNDING, paired
@@ -98,7 +98,7 @@ def _paired(a: Floats, b: Floats, metric: MetricFacts) -> dict[str, Any]:
 
 def _fisher(r: float, n: int) -> tuple[float, float]:
     """The 95 % interval of a correlation of n ≥ 4 pairs, through z = artanh r with variance 1/(n − 3)."""
-    half = float(stats.norm.isf(0.025)) / math.sqrt(n - 3)
+    half = -float(special.ndtri(0.025)) / math.sqrt(n - 3)
     z = math.atanh(max(-1 + 1e-15, min(1 - 1e-15, r)))
     return math.tanh(z - half), math.tanh(z + half)
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
-from statsmodels.stats.power import ttest_power
+from scipy import special
+
+from ablate.analysis.student import t_quantile
 
 ALPHA = 0.05
 POWER = 0.8
@@ -30,18 +30,20 @@ def difference_power(effect: float, n: int, alpha: float = ALPHA) -> float:
     n ≥ 2 pairs. The chance of significance with the wrong sign, at most α/2 and next to nothing where power
     is of interest, is not counted.
     """
-    power = float(ttest_power(abs(effect), n, alpha / 2, alternative="larger"))
+    missed = float(special.nctdtr(n - 1, abs(effect) * math.sqrt(n), t_quantile(alpha / 2, n - 1)))
     # The library's distribution is NaN where the noncentrality leaves no mass below the critical value.
-    return 1.0 if math.isnan(power) else power
+    return 1.0 if math.isnan(missed) else 1.0 - missed
 
 
 @lru_cache(maxsize=1024)
 def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER) -> float:
     """The minimum detectable d_z: n ≥ 2 pairs find it with probability `power`, two-sided at `alpha`."""
-    high = 1.0
+    low, high = 0.0, 1.0
     while difference_power(high, n, alpha) < power:
         high *= 2
-    return float(brentq(lambda effect: difference_power(effect, n, alpha) - power, 0.0, high, xtol=1e-9))
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if difference_power(middle, n, alpha) < power else (low, middle)
+    return high
 
 
 def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float = ALPHA) -> float:
@@ -51,18 +53,18 @@ def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float =
     """
     df = n - 1
     # TOST rejects where |mean| < margin − s·t/√n: given s, a range of a normal mean; none above `widest`.
-    t = stats.t.isf(alpha, df)
+    t = t_quantile(alpha, df)
     root = math.sqrt(n)
     widest = margin * root / t
-    low, high = stats.chi.ppf([1e-12, 1 - 1e-12], df) / math.sqrt(df)
+    low, high = np.sqrt(2 * special.gammaincinv(df / 2, [1e-12, 1 - 1e-12]) / df)
     high = min(high, widest)
     if high <= low:
         return 0.0
     s = low + (high - low) * (_NODES + 1) / 2
-    inside = stats.norm.cdf((margin - effect) * root - t * s) - stats.norm.cdf(
-        (-margin - effect) * root + t * s
-    )
-    density = stats.chi.pdf(s * math.sqrt(df), df) * math.sqrt(df)
+    inside = special.ndtr((margin - effect) * root - t * s) - special.ndtr((-margin - effect) * root + t * s)
+    # s·√df is chi with df degrees of freedom.
+    x, log_norm = s * math.sqrt(df), (df / 2 - 1) * math.log(2) + math.lgamma(df / 2)
+    density = np.exp((df - 1) * np.log(x) - x**2 / 2 - log_norm) * math.sqrt(df)
     return float((_WEIGHTS * inside * density).sum() * (high - low) / 2)
 
 

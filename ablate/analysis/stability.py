@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pandas as pd
-from statsmodels.stats.proportion import proportion_confint
+from scipy import special
 
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
@@ -17,7 +17,8 @@ def clopper_pearson(count: int, total: int) -> tuple[float, float]:
     """The exact 95 % interval of a rate; NaN when nothing was counted."""
     if total == 0:
         return math.nan, math.nan
-    low, high = proportion_confint(count, total, alpha=ALPHA, method="beta")
+    low = special.betaincinv(count, total - count + 1, ALPHA / 2) if count else 0.0
+    high = special.betaincinv(count + 1, total - count, 1 - ALPHA / 2) if count < total else 1.0
     return float(low), float(high)
 
 

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from statsmodels.stats.multitest import multipletests
 
 from ablate.analysis.paired import Interval, PairedStatistics, sign
 from ablate.analysis.power import ALPHA
@@ -57,7 +56,10 @@ def shared_bound(a: NDArray[np.float64], b: NDArray[np.float64], metric: MetricF
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's adjusted p for a whole planned family; a test that is missing (NaN) counts as p = 1."""
-    if not len(p_values):
-        return []
     given = np.nan_to_num(np.asarray(p_values, float), nan=1.0)
-    return [float(p) for p in multipletests(given, method="holm")[1]]
+    order = np.argsort(given, kind="stable")
+    adjusted = np.empty_like(given)
+    # The smallest counts m times, the next m − 1 times …, none less than one before it (Holm 1979).
+    stepped = given[order] * np.arange(len(given), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return [float(p) for p in adjusted]

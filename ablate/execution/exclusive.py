@@ -25,7 +25,8 @@ def exclusive(root: Path, study: str, say: Callable[[str], None]) -> Iterator[No
             say(f"Another run of {study} is under way; waiting for it to end …")
             lock.acquire()
     except OSError as error:
-        raise StoreError(f"{root}: cannot be written: {error.strerror}; choose another --results") from error
+        where = error.filename or root
+        raise StoreError(f"{where}: cannot be written: {error.strerror}; choose another --results") from error
     try:
         yield
     finally:

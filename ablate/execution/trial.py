@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ablate.clock import now
+from ablate.clock import stopwatch
 from ablate.plugins import Plugin, load_plugin
 from ablate.records.record import Record, Status
 from ablate.registry import CATALOGUE
@@ -37,12 +37,13 @@ class WorkloadRef:
 
 def run_trial(workload: Workload, trial: Trial, emit: Emit, output: Callable[[], str] = str) -> Record:
     """Trains; an exception becomes a `failed` record with its traceback. `output` gives what was printed."""
-    started = now()
+    clock = stopwatch()
+    started = clock()
     try:
         record = _checked(workload.train(trial, emit))
     except (Exception, SystemExit) as error:
         record = failed(trial, _reason(error), traceback.format_exc())
-    return dataclasses.replace(record, output=output(), started_at=started, finished_at=now())
+    return dataclasses.replace(record, output=output(), started_at=started, finished_at=clock())
 
 
 def _checked(record: Record) -> Record:

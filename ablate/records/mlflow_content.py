@@ -89,6 +89,8 @@ def content_of(study: str, run: TrackedRun) -> Content:
     params = flattened(record.config)
     params |= {**run.levels, "variant": run.variant, "seed": str(run.seed), "task": run.task}
     start, end = milliseconds(record.started_at), milliseconds(record.finished_at)
+    if start is not None and end is not None:
+        end = max(start, end)
     return Content(
         params=cleaned_params(params),
         tags=_tags(study, run),

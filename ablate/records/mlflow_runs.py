@@ -61,6 +61,8 @@ class _Known:
     params: Mapping[str, str]
     metrics: Mapping[str, float]
     artifacts: str
+    latest: int
+    "When it started or ended, whichever is later, in milliseconds since 1970."
 
 
 class _Written(NamedTuple):
@@ -167,7 +169,6 @@ class StudyRuns:
         """
         from mlflow.entities import Metric
 
-        now = int(time.time() * 1000)
         if params is not None:
             self._fit_parent(cleaned_params(params))
         for known in self._active():
@@ -176,6 +177,7 @@ class StudyRuns:
         self._arrange()
         trials = [known.trial for known in self._active() if known.trial]
         parent = self._known[self.parent]
+        now = _moment(parent.latest)
         for path in artifacts:
             self._log_artifact(parent, path)
         changed = {clean_key(key): float(value) for key, value in metrics.items()}
@@ -189,13 +191,13 @@ class StudyRuns:
             tags={**cleaned_tags(wanted), NOTE_TAG: note, COMPLETE_TAG: _parent_digest(trials, artifacts)},
         )
         self.client.set_experiment_tag(self.experiment, NOTE_TAG, note)
-        self.client.set_terminated(self.parent, "FINISHED")
+        self.client.set_terminated(self.parent, "FINISHED", now)
 
     def stop(self) -> None:
         """Shows as interrupted what is not whole: the parent, and a run that could not be written to its end."""
         for known in self._active():
             if not known.digest:
-                self.client.set_terminated(known.run_id, "KILLED")
+                self.client.set_terminated(known.run_id, "KILLED", _moment(known.latest))
 
     def _experiment(self, artifacts: str | None) -> str:
         from mlflow.exceptions import MlflowException
@@ -240,6 +242,7 @@ class StudyRuns:
                         params=run.data.params,
                         metrics=run.data.metrics,
                         artifacts=run.info.artifact_uri,
+                        latest=max(run.info.start_time or 0, run.info.end_time or 0),
                     )
             token = page.token
             if not token:
@@ -250,7 +253,7 @@ class StudyRuns:
 
     def _delete(self, known: _Known) -> None:
         if not known.digest:  # may be running, and would still say so among the deleted
-            self.client.set_terminated(known.run_id, "KILLED")
+            self.client.set_terminated(known.run_id, "KILLED", _moment(known.latest))
         self.client.delete_run(known.run_id)
         self._known[known.run_id] = replace(known, deleted=True)
 
@@ -261,29 +264,29 @@ class StudyRuns:
         tags = {**content.tags, "mlflow.user": user()}
         if self.parent:
             tags[PARENT_TAG] = self.parent
-        info = self.client.create_run(
-            self.experiment, start_time=content.start, tags=tags, run_name=name
-        ).info
-        known = _Known(info.run_id, name, run.record.id, self.parent, "", False, {}, {}, info.artifact_uri)
-        self._known[info.run_id] = known
+        known = self._start(name, run.record.id, tags, _moment() if content.start is None else content.start)
         for file, text in content.texts.items():
-            self.client.log_text(info.run_id, text, file)
+            self.client.log_text(known.run_id, text, file)
         self._log(
-            info.run_id,
+            known.run_id,
             params=content.params,
             metrics=[Metric(p.key, p.value, p.timestamp, p.step) for p in content.points],
             tags={COMPLETE_TAG: digest},
         )
-        self.client.set_terminated(info.run_id, content.status, content.end)
-        self._known[info.run_id] = replace(known, digest=digest)
+        end = _moment(known.latest) if content.end is None else content.end
+        self.client.set_terminated(known.run_id, content.status, end)
+        self._known[known.run_id] = replace(known, digest=digest)
 
     def _create_parent(self) -> str:
         tags = {STUDY_TAG: self.study, "mlflow.user": user(), "mlflow.source.type": "LOCAL"}
-        info = self.client.create_run(self.experiment, tags=tags, run_name=self.study).info
-        self._known[info.run_id] = _Known(
-            info.run_id, self.study, "", "", "", False, {}, {}, info.artifact_uri
-        )
-        return str(info.run_id)
+        return self._start(self.study, "", tags, _moment()).run_id
+
+    def _start(self, name: str, trial: str, tags: Mapping[str, str], start: int) -> _Known:
+        info = self.client.create_run(self.experiment, start_time=start, tags=tags, run_name=name).info
+        parent = tags.get(PARENT_TAG, "")
+        known = _Known(info.run_id, name, trial, parent, "", False, {}, {}, info.artifact_uri, start)
+        self._known[known.run_id] = known
+        return known
 
     def _fit_parent(self, params: Mapping[str, str]) -> None:
         """Replaces the parent when its parameters must change, for which MLflow has no other way."""
@@ -338,6 +341,14 @@ class StudyRuns:
             self.client.log_artifacts(parent.run_id, str(path), path.name)
         elif path.is_file():
             self.client.log_artifact(parent.run_id, str(path))
+
+
+def _moment(after: int = 0) -> int:
+    """Now in milliseconds since 1970, or as soon as may be `after` a moment that a clock set back has yet to reach.
+
+    MLflow takes the metric with the latest time for the last, and shows a run that ends before it starts.
+    """
+    return max(int(time.time() * 1000), after + 1)
 
 
 def _parent_digest(trials: Collection[str], artifacts: Sequence[Path]) -> str:

@@ -82,7 +82,11 @@ def ensure_database(path: Path, *, repair: bool) -> str:
             if repair:
                 _repair_locations(path)
     except (OSError, sqlite3.Error) as error:
-        raise StoreError(f"{path}: MLflow's database cannot be made or read: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        where = getattr(error, "filename", None) or path
+        raise StoreError(
+            f"{where}: MLflow's database cannot be made or written: {reason}; use a folder that you may write"
+        ) from error
     return database_uri(path)
 
 

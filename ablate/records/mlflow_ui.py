@@ -53,8 +53,8 @@ def serve(results: Path, port: int) -> int:
             raise AblateError(
                 f"port {port} of {HOST} cannot be used ({error}); choose another with --port"
             ) from None
-    bring_up_to_date(results, lambda message: print(message, file=sys.stderr))
     uri = ensure_database(store / "mlflow.db", repair=True)
+    bring_up_to_date(results, lambda message: print(message, file=sys.stderr))
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri, "--workers", "1"]
     command += [
         "--default-artifact-root",

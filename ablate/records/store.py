@@ -53,7 +53,7 @@ class Store:
         except FileNotFoundError:
             return None
         except (CorruptRecordError, ValueError, KeyError, TypeError) as error:
-            fate = "" if self.read_only else f"; set aside as {_set_aside(path).name}"
+            fate = "" if self.read_only else f"; set aside as {_set_aside(path, error).name}"
             self.warn(f"{path} is corrupt ({error}){fate}, the trial will be trained again")
             return None
         except OSError as error:
@@ -131,14 +131,19 @@ def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _set_aside(path: Path) -> Path:
-    """Renames a corrupt record and its arrays to a name that nothing looks for."""
+def _set_aside(path: Path, reason: Exception) -> Path:
+    """Renames a corrupt record and its arrays to a name that nothing looks for. Raises `StoreError`."""
     number = 1
     while path.with_suffix(f".corrupt-{number}").exists():
         number += 1
     aside = path.with_suffix(f".corrupt-{number}")
-    path.replace(aside)
     arrays = path.with_suffix(".npz")
-    if arrays.exists():
-        arrays.replace(aside.with_name(f"{aside.name}.npz"))
+    try:
+        path.replace(aside)
+        if arrays.exists():
+            arrays.replace(aside.with_name(f"{aside.name}.npz"))
+    except OSError as error:
+        raise StoreError(
+            f"{path}: is corrupt ({reason}) and cannot be set aside: {error.strerror}; choose another --results"
+        ) from error
     return aside

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.weightstats import DescrStatsW
 
 from ablate.analysis.learning import solved_rates
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
+from ablate.analysis.student import t_interval
 from ablate.records.evidence import BASELINE, Evidence, Facts, MetricFacts, VariantFacts
 
 MAX_CURVES = 8
@@ -144,7 +145,9 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
         values = np.sort(values[~np.isnan(values)])
         if variant.placebo or not len(values):
             continue
-        low, high = DescrStatsW(values).tconfint_mean() if len(values) > 1 else (math.nan, math.nan)
+        n, low, high = len(values), math.nan, math.nan
+        if n > 1:
+            low, high = t_interval(float(values.mean()), float(values.std(ddof=1)), n, ALPHA)
         rows.append(
             {
                 "variant": variant.name,
@@ -152,7 +155,7 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
                 "verdict": verdicts.get(variant.name, ""),
                 "parameters": variant.parameters.get(task),
                 "flops": variant.flops.get(task),
-                "n": len(values),
+                "n": n,
                 "mean": values.mean(),
                 "low": low,
                 "high": high,

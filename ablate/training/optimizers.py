@@ -1,4 +1,8 @@
-"""Optimisers: gradients → update of the parameters. Weight decay is not theirs (`ablate.training.decay`)."""
+"""Optimisers: gradients → update of the parameters. Weight decay is not theirs (`ablate.training.decay`).
+
+They call torch's fused kernels, by far the fastest way for small models, without its `Optimizer` class, whose first
+instance in a process takes over a second to import torch's compiler.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Annotated
 import torch
 from pydantic import Field, PositiveFloat
 from torch import Tensor
+from torch.optim.sgd import sgd
 
 from ablate.errors import Invalid
 from ablate.registry import OnOff, PartConfig, register
@@ -24,20 +29,8 @@ class Optimizer(ABC):
         """One update in place, from the parameters' `.grad`, at learning rate `lr`."""
 
 
-class TorchOptimizer(Optimizer):
-    """An optimiser of `torch.optim`."""
-
-    inner: torch.optim.Optimizer
-
-    def step(self, lr: float) -> None:
-        """See `Optimizer.step`."""
-        for group in self.inner.param_groups:
-            group["lr"] = lr
-        self.inner.step()
-
-
 @register("optimizer", "adamw")
-class AdamW(TorchOptimizer):
+class AdamW(Optimizer):
     """Adam (Kingma and Ba 2015); with `decay: decoupled` AdamW (Loshchilov and Hutter 2019).
 
     m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², w ← w − lr · m̂ / (√v̂ + eps), with m̂ = m / (1 − β₁ᵗ) and
@@ -55,17 +48,43 @@ class AdamW(TorchOptimizer):
         "Added to the root in the denominator."
 
     def __init__(self, config: Config, parameters: Sequence[Tensor]) -> None:
-        self.inner = torch.optim.AdamW(
-            parameters,
-            betas=(config.beta1, config.beta2),
-            eps=config.eps,
+        self.config, self.parameters = config, list(parameters)
+        self.means = [torch.zeros_like(p) for p in self.parameters]
+        self.squares = [torch.zeros_like(p) for p in self.parameters]
+        # One tensor for all counts, so that counting is one operation; the kernel reads them one by one.
+        device = self.parameters[0].device if self.parameters else None
+        self.updates = torch.zeros(len(self.parameters), device=device)
+
+    @torch.no_grad()
+    def step(self, lr: float) -> None:
+        """See `Optimizer.step`."""
+        chosen, gradients = _with_gradient(self.parameters)
+        if not chosen:
+            return
+        if len(chosen) == len(self.parameters):
+            self.updates += 1
+        else:
+            self.updates[chosen] += 1
+        updates = self.updates.unbind()
+        torch._fused_adamw_(
+            [self.parameters[i] for i in chosen],
+            gradients,
+            [self.means[i] for i in chosen],
+            [self.squares[i] for i in chosen],
+            [],
+            [updates[i] for i in chosen],
+            lr=lr,
+            beta1=self.config.beta1,
+            beta2=self.config.beta2,
             weight_decay=0.0,
-            fused=_can_fuse(parameters),
+            eps=self.config.eps,
+            amsgrad=False,
+            maximize=False,
         )
 
 
 @register("optimizer", "sgd")
-class SGD(TorchOptimizer):
+class SGD(Optimizer):
     """Gradient descent: b ← momentum · b + g, w ← w − lr · b; nesterov: w ← w − lr · (g + momentum · b)."""
 
     class Config(PartConfig):
@@ -81,11 +100,31 @@ class SGD(TorchOptimizer):
             raise Invalid(
                 "momentum", "must be positive with nesterov on", config.momentum, "above 0, below 1"
             )
-        self.inner = torch.optim.SGD(
-            parameters, momentum=config.momentum, nesterov=config.nesterov, fused=_can_fuse(parameters)
+        self.config, self.parameters = config, list(parameters)
+        self.velocities: list[Tensor | None] = [None] * len(self.parameters)
+
+    @torch.no_grad()
+    def step(self, lr: float) -> None:
+        """See `Optimizer.step`."""
+        chosen, gradients = _with_gradient(self.parameters)
+        velocities = [self.velocities[i] for i in chosen]
+        sgd(
+            [self.parameters[i] for i in chosen],
+            gradients,
+            velocities,
+            fused=True,
+            weight_decay=0.0,
+            momentum=self.config.momentum,
+            lr=lr,
+            dampening=0.0,
+            nesterov=self.config.nesterov,
+            maximize=False,
         )
+        for i, velocity in zip(chosen, velocities, strict=True):
+            self.velocities[i] = velocity
 
 
-def _can_fuse(parameters: Sequence[Tensor]) -> bool:
-    """Whether torch has one kernel for the whole update, by far the fastest of its ways for small models."""
-    return all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters)
+def _with_gradient(parameters: Sequence[Tensor]) -> tuple[list[int], list[Tensor]]:
+    """Which parameters have a gradient, and the gradients."""
+    chosen = {i: p.grad for i, p in enumerate(parameters) if p.grad is not None}
+    return list(chosen), list(chosen.values())
