@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from ablate.errors import AblateError, Problem, StudyError, listed, nearest
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
+    from ablate.execution.pool import Standby
     from ablate.records.mlflow_tracker import TrackedRun, Tracker
     from ablate.records.record import Record
     from ablate.records.store import Store
@@ -119,24 +122,37 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     cached = unchanged(path, options)
     if cached is not None:
         console.print(
-            f"Nothing to train: {cached} is up to date with the study, the sources and the records."
+            f"Nothing to train: {cached} is up to date with the study, the sources and the records.",
+            soft_wrap=True,
         )
         print_results(cached, console)
         return Outcome(cached)
     from ablate.execution.exclusive import exclusive, interruptible
     from ablate.records.store import Store
-    from ablate.study.experiment import prepare
-
-    experiment = prepare(path, options.sets, options.seeds)
-    cells = experiment.cells()
-    chosen = _chosen(cells, options)
-    store = Store(options.results / "store", lambda message: _warn(console, message))
 
     def say(message: str) -> None:
         console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    with exclusive(store.root, experiment.study.name, say), interruptible():
-        return _Run(experiment, cells, chosen, store, options, console).go()
+    with closing(_standby(path, options)) as standby:
+        from ablate.study.experiment import prepare
+
+        experiment = prepare(path, options.sets, options.seeds)
+        cells = experiment.cells()
+        chosen = _chosen(cells, options)
+        store = Store(options.results / "store", lambda message: _warn(console, message))
+        with exclusive(store.root, experiment.study.name, say), interruptible():
+            return _Run(experiment, cells, chosen, store, options, console, standby).go()
+
+
+def _standby(path: Path, options: Options) -> Standby:
+    """Workers for a study of the package's own workload; others may need none of its parts."""
+    from ablate.execution.pool import Standby, default_jobs
+    from ablate.study.document import read_document
+    from ablate.study.load import DEFAULT_WORKLOAD
+
+    if read_document(path).data.get("workload", DEFAULT_WORKLOAD) != DEFAULT_WORKLOAD:
+        return Standby(0)
+    return Standby(default_jobs() if options.jobs is None else options.jobs)
 
 
 def unchanged(path: Path, options: Options) -> Path | None:
@@ -171,6 +187,7 @@ class _Run:
         store: Store,
         options: Options,
         console: Console,
+        standby: Standby,
     ) -> None:
         self.experiment = experiment
         self.cells = cells
@@ -178,6 +195,7 @@ class _Run:
         self.store = store
         self.options = options
         self.console = console
+        self.standby = standby
         self.study = experiment.study
         self.folder = options.results / self.study.name
         self.records: dict[str, Record] = {}
@@ -275,7 +293,7 @@ class _Run:
         def engine() -> Engine:
             if jobs == 0:
                 return InProcess(self.experiment.workload)
-            return LocalPool(WorkloadRef(self.study.workload, plugins), jobs, devices)
+            return LocalPool(WorkloadRef(self.study.workload, plugins), jobs, devices, self.standby)
 
         cached = len(plan.trials) - len(todo)
         kept = f", {cached} already in the store" if cached else ""
@@ -298,6 +316,9 @@ class _Run:
                     tracker.add(self._tracked(event.record))
                 display(event)
 
+            if todo:
+                # The driver waits for its workers: it imports meanwhile what the report needs.
+                Thread(target=_import_report, daemon=True).start()
             drive(
                 plan,
                 finished,
@@ -365,6 +386,10 @@ class _Run:
             f"Interrupted. {done} of {len(self.cells)} trials are kept in {self.store.root}; "
             "the same command goes on from there."
         )
+
+
+def _import_report() -> None:
+    import_module("ablate.report.page")
 
 
 def _chosen(cells: list[Cell], options: Options) -> list[Cell]:

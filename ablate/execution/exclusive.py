@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -16,16 +17,18 @@ def exclusive(root: Path, study: str, say: Callable[[str], None]) -> Iterator[No
     """Holds the study's lock in the store `root`; waits, and says so, while another driver has it."""
     from filelock import FileLock, Timeout
 
+    path = root / "locks" / f"{study}.lock"
     try:
-        (root / "locks").mkdir(parents=True, exist_ok=True)
-        lock = FileLock(root / "locks" / f"{study}.lock")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
         try:
             lock.acquire(timeout=0)
         except Timeout:
             say(f"Another run of {study} is under way; waiting for it to end …")
             lock.acquire()
     except OSError as error:
-        where = error.filename or root
+        # The lock itself, where another user has left it in a folder that both share.
+        where = path if os.path.exists(path) else root
         raise StoreError(f"{where}: cannot be written: {error.strerror}; choose another --results") from error
     try:
         yield

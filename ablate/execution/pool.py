@@ -23,6 +23,9 @@ from ablate.workload import Trial, Workload
 ATTEMPTS = 2
 """How often a trial is begun before the loss of its worker makes it `failed`."""
 
+MOST_AHEAD = 8
+"""Workers that are started before it is known how many are needed."""
+
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")}
 
 
@@ -66,27 +69,28 @@ class InProcess:
 class _Worker:
     """The driver's end of one worker process."""
 
-    def __init__(self, reference: WorkloadRef, device: int | None) -> None:
+    def __init__(self, ahead: bool = False) -> None:
         ours, theirs = socket.socketpair()
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
-        environment = os.environ | _ONE_THREAD
-        if device is not None:
-            environment["CUDA_VISIBLE_DEVICES"] = str(device)
+        command = [sys.executable, "-W", "always", "-m", "ablate.execution.worker", str(theirs.fileno())]
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-W", "always", "-m", "ablate.execution.worker", str(theirs.fileno())],
+                [*command, "ahead"] if ahead else command,
                 stdin=subprocess.DEVNULL,
                 stdout=self.output,
                 stderr=self.output,
                 pass_fds=[theirs.fileno()],
-                env=environment,
+                env=os.environ | _ONE_THREAD,
             )
         self.connection = Connection(ours.detach())
         self.trial: Trial | None = None
         self.began: float | None = None
+
+    def assign(self, reference: WorkloadRef, device: int | None) -> None:
+        """Says what it will train; `device` is the only GPU that it will see."""
         # A worker that is gone already is noticed when it is given a trial.
         with suppress(OSError):
-            self.connection.send(reference)
+            self.connection.send((reference, device))
 
     def begin(self, trial: Trial) -> None:
         # The clock starts when the worker says so: a new one is still importing.
@@ -116,22 +120,42 @@ class _Worker:
             return f"the worker process was killed by signal {-code}"
 
 
-class LocalPool:
-    """`--jobs N`: N processes, started at once so that their imports run beside the driver's."""
+class Standby:
+    """Workers that import the package's parts before it is known what they will train.
 
-    def __init__(self, reference: WorkloadRef, jobs: int, devices: int = 0) -> None:
+    The driver's own imports and checks take as long, so that training begins as soon as these are done.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._workers = [_Worker(ahead=True) for _ in range(min(jobs, MOST_AHEAD))]
+
+    def take(self) -> _Worker | None:
+        """One of them, if any is left; it is now the caller's to end."""
+        return self._workers.pop() if self._workers else None
+
+    def close(self) -> None:
+        """Ends those that were not taken."""
+        while self._workers:
+            self._workers.pop().end()
+
+
+class LocalPool:
+    """`--jobs N`: N processes; those on `standby` are taken first."""
+
+    def __init__(
+        self, reference: WorkloadRef, jobs: int, devices: int = 0, standby: Standby | None = None
+    ) -> None:
         self.reference = reference
         self.devices = devices
         self._workers: list[_Worker] = []
         self._attempts: dict[str, int] = {}
-        for _ in range(jobs):
-            self._start()
+        for index in range(jobs):
+            self._workers.append((standby and standby.take()) or _Worker())
+            self._assign(index)
 
-    def _start(self) -> _Worker:
-        device = len(self._workers) % self.devices if self.devices else None
-        worker = _Worker(self.reference, device)
-        self._workers.append(worker)
-        return worker
+    def _assign(self, index: int) -> None:
+        device = index % self.devices if self.devices else None
+        self._workers[index].assign(self.reference, device)
 
     def run(self, trials: Sequence[Trial]) -> Iterator[Event]:
         """Hands out trials in order, as workers come free."""
@@ -192,8 +216,8 @@ class LocalPool:
         """A new worker for a lost one; what the lost one printed."""
         output = worker.end()
         index = self._workers.index(worker)
-        self._start()
-        self._workers[index] = self._workers.pop()
+        self._workers[index] = _Worker()
+        self._assign(index)
         return output
 
     def stop(self, trial_id: str) -> None:

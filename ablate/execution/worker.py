@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from ablate.execution.events import Event, Finished, Progress, Started, Stop
 from ablate.execution.trial import WorkloadRef, run_trial
+from ablate.registry import CATALOGUE
 from ablate.workload import Trial
 
 MAX_OUTPUT = 64 * 1024
@@ -77,12 +78,19 @@ def read_output(descriptor: int) -> str:
 
 
 def main() -> NoReturn:
-    """Entry point: the descriptor of the driver's pipe is the first argument."""
+    """Entry point: arguments are the descriptor of the driver's pipe, and `ahead` to import all parts at once."""
     # Ctrl-C reaches the whole process group; what it means is for the driver to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(int(sys.argv[1]))
     worker = _Worker(connection)
-    reference = connection.recv()
+    if "ahead" in sys.argv[2:]:
+        CATALOGUE.load_builtin()
+    try:
+        reference, device = connection.recv()
+    except (EOFError, OSError):
+        os._exit(0)
+    if device is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
     threading.Thread(target=worker.listen, daemon=True).start()
     worker.work(reference)
 

@@ -46,6 +46,7 @@ class Experiment:
     tasks: list[str]
     "Labels of the tasks; one empty label when the workload has none."
     claims: list[Claim]
+    _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def variants(self) -> list[Variant]:
@@ -54,7 +55,9 @@ class Experiment:
 
     def describe(self, variant: Variant) -> list[Description]:
         """Parameters, FLOPs and metrics, one description a task."""
-        return [self.workload.describe(config) for config in variant.configs]
+        if variant.name not in self._described:
+            self._described[variant.name] = [self.workload.describe(config) for config in variant.configs]
+        return self._described[variant.name]
 
     def cells(self) -> list[Cell]:
         """All trials; seed by seed, so that the first blocks are complete early."""

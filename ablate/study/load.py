@@ -21,7 +21,7 @@ from ablate.study.document import Document, PathKey, read_document
 from ablate.study.schema import StudyBase, study_model
 from ablate.workload import Workload
 
-_DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
+DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
 _RULES = {
     "missing": "is required",
     "int_type": "must be a whole number",
@@ -49,7 +49,7 @@ def load(
         _set(document, text)
     if seeds is not None:
         document.set("seeds", seeds, f"--seeds {seeds}")
-    if document.data.get("workload", _DEFAULT_WORKLOAD) == _DEFAULT_WORKLOAD:
+    if document.data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
     _load_plugins(document, path.parent)
@@ -110,7 +110,7 @@ def _load_plugin(document: Document, path: Path, at: PathKey, name: str) -> None
 
 
 def _workload(document: Document) -> Workload:
-    name = document.data.get("workload", _DEFAULT_WORKLOAD)
+    name = document.data.get("workload", DEFAULT_WORKLOAD)
     if name not in CATALOGUE.names("workload"):
         CATALOGUE.load_builtin()
     try:
@@ -118,7 +118,7 @@ def _workload(document: Document) -> Workload:
     except UnknownPart as error:
         document.report(Problem("unknown workload", ("workload",), name, listed(error.names), error.hint))
         document.data.pop("workload")
-        part = CATALOGUE.get("workload", _DEFAULT_WORKLOAD)
+        part = CATALOGUE.get("workload", DEFAULT_WORKLOAD)
     workload: Workload = part()
     workload.load_parts()
     return workload
