@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ablate.collector import uncollected
 from ablate.records.evidence import Evidence, Facts
 
 if TYPE_CHECKING:
@@ -51,18 +52,19 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
 
 def publish(evidence: Evidence, folder: Path) -> None:
     """Comparisons, claims, figures and page from the evidence alone."""
-    from ablate.analysis.claims import judge
-    from ablate.analysis.compare import compare
-    from ablate.analysis.headline import headline
-    from ablate.files import replacing
-    from ablate.report.page import write_report
+    with uncollected():
+        from ablate.analysis.claims import judge
+        from ablate.analysis.compare import compare
+        from ablate.analysis.headline import headline
+        from ablate.files import replacing
+        from ablate.report.page import write_report
 
-    comparisons = compare(evidence)
-    claims = judge(evidence)
-    for name, frame in (("comparisons.csv", comparisons), ("claims.csv", claims)):
-        with replacing(folder / name) as path:
-            frame.to_csv(path, index=False)
-    write_report(evidence, comparisons, claims, headline(evidence, comparisons, claims), folder)
+        comparisons = compare(evidence)
+        claims = judge(evidence)
+        for name, frame in (("comparisons.csv", comparisons), ("claims.csv", claims)):
+            with replacing(folder / name) as path:
+                frame.to_csv(path, index=False)
+        write_report(evidence, comparisons, claims, headline(evidence, comparisons, claims), folder)
 
 
 def print_results(folder: Path, console: Console, tracking_uri: str | None = None) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from ablate.collector import uncollected
 from ablate.errors import AblateError, Problem, StudyError, listed, nearest
 from ablate.publish import gather, print_results, publish
 from ablate.records.evidence import BASELINE, Evidence
@@ -134,9 +135,10 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     with closing(_standby(path, options)) as standby:
-        from ablate.study.experiment import prepare
+        with uncollected():
+            from ablate.study.experiment import prepare
 
-        experiment = prepare(path, options.sets, options.seeds)
+            experiment = prepare(path, options.sets, options.seeds)
         cells = experiment.cells()
         chosen = _chosen(cells, options)
         store = Store(options.results / "store", lambda message: _warn(console, message))

@@ -13,6 +13,7 @@ BASE = {
     "errors",
     "files",
     "clock",
+    "collector",
     "registry",
     "plugins",
     "streams",
@@ -23,6 +24,7 @@ BASE = {
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "clock": set(),
+    "collector": set(),
     "streams": set(),
     "signature": set(),
     "files": {"errors"},

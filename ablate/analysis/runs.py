@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -31,17 +33,18 @@ class Runs:
                 f"trials of {self.facts.study}: each variant, task and seed must stand in one row; "
                 f"{variant!r} on {task!r} with seed {seed} stands in several. Keep the one that counts"
             )
-        self._frames = {
-            key: frame.set_index("seed").reindex(self.seeds)
-            for key, frame in trials.groupby(["variant", "task"])
-        }
+        # Row of the frame by variant, task and seed; numpy from here on, for a look-up costs pandas a millisecond.
+        cells = zip(trials["variant"], trials["task"], trials["seed"], strict=True)
+        self._rows = {cell: row for row, cell in enumerate(cells)}
+        self._columns: dict[str, NDArray[Any]] = {}
+        self._trials = trials
 
     def status(self, variant: str, task: str) -> NDArray[np.object_]:
         """completed, diverged, pruned, failed or `NOT_RUN`."""
-        frame = self._frames.get((variant, task))
-        if frame is None:
-            return np.full(len(self.seeds), NOT_RUN, dtype=object)
-        return frame["status"].astype(object).where(frame["status"].notna(), NOT_RUN).to_numpy(object)
+        if "status" not in self._columns:
+            status = self._trials["status"]
+            self._columns["status"] = np.append(status.astype(object).where(status.notna(), NOT_RUN), NOT_RUN)
+        return self._columns["status"][self._where(variant, task)]
 
     def diverged(self, variant: str, task: str) -> Flags:
         """Whether the run diverged."""
@@ -53,8 +56,8 @@ class Runs:
 
     def completed_ids(self, variant: str, task: str) -> list[str]:
         """The ids of the runs that completed."""
-        frame = self._frames.get((variant, task))
-        return [] if frame is None else list(frame.loc[frame["status"] == "completed", "id"])
+        completed = self._where(variant, task)[self.status(variant, task) == "completed"]
+        return list(self._trials["id"].iloc[completed])
 
     def column(self, metric: str) -> str:
         """The column of the trials frame that holds `metric`."""
@@ -62,12 +65,18 @@ class Runs:
 
     def values(self, variant: str, task: str, metric: str) -> Floats:
         """The metric in its own direction; NaN where the run did not complete or has no finite value."""
-        frame = self._frames.get((variant, task))
         column = self.column(metric)
-        if frame is None or column not in frame:
+        if column not in self._trials:
             return np.full(len(self.seeds), np.nan)
-        values = pd.to_numeric(frame[column]).to_numpy(float, na_value=np.nan)
+        if column not in self._columns:
+            numbers = pd.to_numeric(self._trials[column]).to_numpy(float, na_value=np.nan)
+            self._columns[column] = np.append(numbers, np.nan)
+        values = self._columns[column][self._where(variant, task)]
         return np.where(np.isfinite(values) & (self.status(variant, task) == "completed"), values, np.nan)
+
+    def _where(self, variant: str, task: str) -> NDArray[np.int64]:
+        """The rows of the frame, −1 (which stands behind the last in `_columns`) where a trial has not run."""
+        return np.array([self._rows.get((variant, task, seed), -1) for seed in self.seeds], dtype=np.int64)
 
     def solved(self, variant: str, task: TaskFacts) -> Flags | None:
         """Whether the run solved the task; a diverged run did not. None where the task declares no threshold.

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import NoReturn
 
+from ablate.collector import uncollected
 from ablate.execution.events import Event, Finished, Progress, Started, Stop
 from ablate.execution.trial import WorkloadRef, run_trial
 from ablate.registry import CATALOGUE
@@ -84,7 +85,8 @@ def main() -> NoReturn:
     connection = Connection(int(sys.argv[1]))
     worker = _Worker(connection)
     if "ahead" in sys.argv[2:]:
-        CATALOGUE.load_builtin()
+        with uncollected():
+            CATALOGUE.load_builtin()
     try:
         reference, device = connection.recv()
     except (EOFError, OSError):

@@ -5,7 +5,7 @@ Call them inside `style.context()`. `width` is in inches: below `STACKED`, label
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,11 @@ def forest(data: pd.DataFrame, metric: str, margin: float | None, width: float =
             )
     layout.write_keys(fig, keys)
     return fig
+
+
+def _by_variant(data: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of each variant that has any."""
+    return {str(name): rows for name, rows in data.groupby("variant", sort=False)}
 
 
 def _entries(data: pd.DataFrame) -> list[Entry]:
@@ -180,12 +185,15 @@ def seeds(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WI
     base = data["baseline"].dropna()
     always = (base.min(), base.max()) if len(base) else (spans[0] if spans else (0.0, 1.0))
     views = layout.views(spans, always)
+    rows_of = _by_variant(data)
+    placed = [
+        (rows_of[entries[line.index].variant], height - line.centre)
+        for line in lines
+        if line.index is not None
+    ]
     for ax, limits in layout.view_axes(fig, views, left, bottom, room, height, metric):
         _seed_references(ax, known, limits, layout.strips(lines, height, 0.3, stacked))
-        for line in lines:
-            if line.index is not None:
-                mine = data[data["variant"] == entries[line.index].variant]
-                _pairs(ax, mine, height - line.centre, limits, only)
+        _pairs(ax, placed, limits, only)
     layout.write_labels(fig, lines, bottom + height, above=stacked)
     for line in lines:
         if line.index is not None:
@@ -208,34 +216,38 @@ def _dot(name: str, filled: bool, label: str = "") -> Line2D:
     return Line2D([], [], marker="o", ls="", ms=4.2, mfc=face, mec=colour(name), mew=0.9, label=label)
 
 
-def _pairs(ax: Axes, rows: pd.DataFrame, y: float, limits: Limits, only: bool) -> None:
+def _pairs(ax: Axes, placed: Sequence[tuple[pd.DataFrame, float]], limits: Limits, only: bool) -> None:
+    """The rows of each variant around its height; one artist for all marks of a kind, for artists are what costs."""
     half = 0.0 if only else 0.085
     low, high = limits
-    both = rows[["baseline", "value"]].dropna().to_numpy(float)
-    ends = np.column_stack([both, np.full(len(both), np.nan)]).ravel()
-    heights = np.tile([y + half, y - half, np.nan], len(both))
+    both = np.concatenate([rows[["baseline", "value"]].to_numpy(float) for rows, _ in placed])
+    of = np.repeat(np.arange(len(placed)), [len(rows) for rows, _ in placed])
+    centres = np.array([y for _, y in placed])
+    y = centres[of]
+    joined = ~np.isnan(both).any(axis=1)
+    gap = np.full(len(y), np.nan)
+    ends = np.column_stack([both, gap])[joined].ravel()
+    heights = np.column_stack([y + half, y - half, gap])[joined].ravel()
     ax.plot(ends, heights, color=colour("line"), lw=0.8, zorder=1)
-    for column, place, name, filled in (("baseline", half, "soft", False), ("value", -half, "blue", True)):
-        if only and column == "value":
-            continue
-        values = rows[column].dropna().to_numpy(float)
-        inside = values[(values >= low) & (values <= high)]
+    kinds = [(half, "soft", False), (-half, "blue", True)]
+    for (place, name, filled), values in zip(kinds[: 1 if only else 2], both.T, strict=False):
+        inside = (values >= low) & (values <= high)
         face = colour(name) if filled else colour("paper")
-        ax.plot(
-            inside,
-            np.full(len(inside), y + place),
-            "o",
-            ms=4.2,
-            mfc=face,
-            mec=colour(name),
-            mew=0.9,
-            zorder=3,
+        dots: dict[str, Any] = {"ms": 4.2, "mfc": face, "mec": colour(name), "mew": 0.9}
+        ax.plot(values[inside], y[inside] + place, "o", zorder=3, **dots)
+        known = ~np.isnan(values)
+        counts = np.bincount(of[known], minlength=len(placed))
+        means = np.bincount(of[known], values[known], len(placed)) / np.where(counts, counts, np.nan)
+        seen = (means >= low) & (means <= high)
+        ax.plot(means[seen], centres[seen] + place, "|", ms=9, mew=1.6, color=colour("ink"), zorder=2)
+        # Outside this view: an arrow at the edge points to where some are.
+        left, right = (
+            np.bincount(of[out], minlength=len(placed)) > 0 for out in (values < low, values > high)
         )
-        if len(values) and low <= values.mean() <= high:
-            ax.plot([values.mean()], [y + place], "|", ms=9, mew=1.6, color=colour("ink"), zorder=2)
-        if len(values) > len(inside):
-            edge, marker = (low, "<") if (values < low).any() else (high, ">")
-            ax.plot([edge], [y + place], marker=marker, ms=4, color=colour(name), clip_on=False, zorder=4)
+        for edge, marker, there in ((low, "<", left), (high, ">", right & ~left)):
+            at = centres[there] + place
+            arrows: dict[str, Any] = {"ms": 4, "color": colour(name), "clip_on": False}
+            ax.plot(np.full(len(at), edge), at, ls="", marker=marker, zorder=4, **arrows)
 
 
 def _references(known: MetricFacts, limits: Limits) -> list[tuple[float, str, bool]]:
@@ -284,6 +296,7 @@ def curves(
     # Over many decades only the powers of ten are far enough apart to be read.
     subs = (1.0, 2.0, 5.0) if limits[1] < 1000 * limits[0] else (1.0,)
     steps = [*data["step"], *broken["step"]]
+    curves_of, broken_of = _by_variant(data), _by_variant(broken)
     for i, (title, entries) in enumerate(panels.items()):
         column, line = i % across, i // across
         bottom = 0.12 + (down - 1 - line) * (panel_height + head + foot) + foot
@@ -298,7 +311,7 @@ def curves(
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if known:
             _curve_references(ax, known, limits)
-        _panel(fig, ax, data, broken, entries, bottom, panel_height, (column + 1) * share - right)
+        _panel(fig, ax, curves_of, broken_of, entries, bottom, panel_height, (column + 1) * share - right)
         shown = layout.fitted(title, layout.characters(share - left), 1)[0]
         ax.set_title(shown, loc="left", weight="bold", y=1.0, pad=6)
         if column == 0:
@@ -325,8 +338,8 @@ def _curve_limits(data: pd.DataFrame, broken: pd.DataFrame) -> tuple[Limits, boo
 def _panel(
     fig: Figure,
     ax: Axes,
-    data: pd.DataFrame,
-    broken: pd.DataFrame,
+    curves_of: Mapping[str, pd.DataFrame],
+    broken_of: Mapping[str, pd.DataFrame],
     entries: Sequence[Entry],
     bottom: float,
     height: float,
@@ -339,13 +352,14 @@ def _panel(
     # Many bands over one another would hide the lines.
     alpha = 0.16 if len(looks) <= 4 else 0.07
     for z, (variant, label, name, dashes, thickness) in enumerate(looks):
-        mine = data[data["variant"] == variant]
+        mine, unfinished = curves_of.get(variant), broken_of.get(variant)
         shade = colour(name)
-        if len(mine):
-            ax.fill_between(mine["step"], mine["low"], mine["high"], color=shade, alpha=alpha, lw=0, zorder=2)
-            ax.plot(mine["step"], mine["mean"], color=shade, ls=dashes, lw=thickness, zorder=10 + z)
-            ends.append((float(mine["mean"].iloc[-1]), label, name))
-        for _, run in broken[broken["variant"] == variant].groupby("seed"):
+        if mine is not None:
+            step, mean, low, high = (mine[c].to_numpy() for c in ("step", "mean", "low", "high"))
+            ax.fill_between(step, low, high, color=shade, alpha=alpha, lw=0, zorder=2)
+            ax.plot(step, mean, color=shade, ls=dashes, lw=thickness, zorder=10 + z)
+            ends.append((float(mean[-1]), label, name))
+        for _, run in () if unfinished is None else unfinished.groupby("seed"):
             ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)), zorder=5)
             last = np.clip(run["value"].iloc[-1], *ax.get_ylim())
             ax.plot(
@@ -359,7 +373,7 @@ def _panel(
                 clip_on=False,
                 zorder=30,
             )
-            if not len(mine) and not any(end[1] == label for end in ends):
+            if mine is None and not any(end[1] == label for end in ends):
                 ends.append((float(last), label, name))
     to_axes = ax.transData + ax.transAxes.inverted()
     at = [bottom + height * float(to_axes.transform((ax.get_xlim()[1], value))[1]) for value, _, _ in ends]

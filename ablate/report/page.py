@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +22,7 @@ from ablate.files import replacing, write_text
 from ablate.records.evidence import BASELINE, Evidence
 from ablate.report import costs, figure_data, style, svg, tables
 from ablate.report.drawings import FIGURES, Drawing, plan_drawings
+from ablate.report.ticks import fix_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,9 +54,11 @@ def render(drawing: Drawing, folder: Path, classes: dict[str, str]) -> Picture:
     """
     with style.context():
         wide, narrow = drawing.draw(style.WIDE), drawing.draw(style.NARROW)
+        for figure in (wide, narrow):
+            fix_ticks(figure)
+        sources = [_svg(figure) for figure in (wide, narrow)]
         with replacing(folder / drawing.file) as path:
             _save_png(wide, path)
-        sources = [_svg(figure) for figure in (wide, narrow)]
     inline = [
         Markup(svg.inlined(source, f"{drawing.name}-{suffix}", classes))
         for source, suffix in zip(sources, "wn", strict=True)
@@ -69,28 +70,11 @@ def _save_png(figure: Figure, path: Path) -> None:
     """The figure on white, in as many colours as it needs: a third of the size of true colour."""
     canvas = FigureCanvasAgg(figure)
     figure.set_dpi(style.DPI)
+    figure.set_facecolor(style.colour("paper"))
     canvas.draw()
-    picture = Image.fromarray(np.asarray(canvas.buffer_rgba()))
-    paper = Image.new("RGBA", picture.size, style.colour("paper"))
-    paper.alpha_composite(picture)
-    palette = paper.convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    palette = picture.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     palette.save(path, format="png", dpi=(style.DPI, style.DPI))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Inside, no garbage is collected.
-
-    Drawing makes objects by the ten thousand, and each time the collector would look through everything that is
-    loaded, torch and MLflow included.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _svg(figure: Figure) -> str:
@@ -109,8 +93,7 @@ def write_report(
     """
     drawings = plan_drawings(evidence, comparisons)
     classes: dict[str, str] = {}
-    with _uncollected():
-        pictures = [render(drawing, folder, classes) for drawing in drawings]
+    pictures = [render(drawing, folder, classes) for drawing in drawings]
     content = _content(evidence, comparisons, claims, headline)
     content |= {"pictures": pictures, "picture_css": Markup(svg.css(classes))}
     write_text(folder / "report.html", _environment(True).get_template("report.html.j2").render(content))

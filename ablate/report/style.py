@@ -106,6 +106,8 @@ SETTINGS: dict[str, Any] = {
     "ytick.minor.width": 0.4,
     "xtick.major.size": 3.0,
     "ytick.major.size": 3.0,
+    "xtick.major.pad": 3.5,
+    "ytick.major.pad": 3.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.facecolor": "none",

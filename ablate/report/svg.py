@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -82,7 +83,12 @@ def _attributes(
 
 
 def _declarations(element: Element) -> Declarations:
-    pairs = [part.split(":", 1) for part in element.get("style", "").split(";") if part.strip()]
+    return dict(_parsed(element.get("style", "")))
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> Declarations:
+    pairs = [part.split(":", 1) for part in text.split(";") if part.strip()]
     found = {key.strip(): _themed(value.strip()) for key, value in pairs}
     found.pop("font-family", None)
     return found
