@@ -19,4 +19,11 @@ class Signature:
     num_features: int | None = None
     "Width of the input vectors; None when the inputs are tokens."
     readout: Literal["last", "mean", "all"] = "last"
-    "Logits from the last position (B, num_outputs), the mean over positions, or each position (B, T, num_outputs)."
+    """Logits from the last position (B, num_outputs), the mean over positions, or each position
+    (B, T, num_outputs). Padding is neither last nor in the mean."""
+    padded: bool = False
+    "Whether the batches have masks: sequences of several lengths in one batch."
+    num_segments: int | None = None
+    "Number of parts that the positions of an input are told to belong to; None when they are not told."
+    source: Signature | None = None
+    "Of the sequence that a decoder reads through cross-attention; None without one."

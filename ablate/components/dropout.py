@@ -14,9 +14,9 @@ class Dropout(nn.Module):
     that is drawn elsewhere moves the mask. A site of rate 0 is inactive and costs nothing.
     """
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, placement: str = "") -> None:
         super().__init__()
-        self.rate = rate
+        self.rate, self.placement = rate, placement
         self.generator: torch.Generator | None = None
 
     @property

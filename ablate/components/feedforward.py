@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from ablate.components.dropout import Dropout
 from ablate.components.sizes import Sizes
 from ablate.errors import Gather
 from ablate.registry import OnOff, PartConfig, Slot, register
@@ -33,7 +32,7 @@ class MLP(nn.Module):
         self.up = nn.Linear(sizes.d_model, hidden, bias=config.bias)
         with Gather() as at, at("activation"):
             self.activation = config.activation.build(sizes)
-        self.hidden_dropout = Dropout(sizes.dropout.get("feedforward_hidden", 0.0))
+        self.hidden_dropout = sizes.dropout_at("feedforward_hidden")
         self.down = nn.Linear(hidden, sizes.d_model, bias=config.bias)
 
     def forward(self, x_btd: Tensor) -> Tensor:

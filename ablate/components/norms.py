@@ -20,8 +20,8 @@ class Norm(nn.Module):
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()
 
-    def forward(self, x_btd: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+    def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
+        """(B, T, D) → (B, T, D); `real_bt` is False at padding, None where there is none."""
         raise NotImplementedError
 
 
@@ -29,7 +29,7 @@ class Norm(nn.Module):
 class NoNorm(Norm):
     """x."""
 
-    def forward(self, x_btd: Tensor) -> Tensor:
+    def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D), unchanged."""
         return x_btd
 
@@ -55,7 +55,7 @@ class LayerNorm(Norm):
         self.weight.fill_(1)
         self.bias.zero_()
 
-    def forward(self, x_btd: Tensor) -> Tensor:
+    def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D)."""
         return F.layer_norm(x_btd, self.weight.shape, self.weight, self.bias, self.eps)
 
@@ -79,7 +79,7 @@ class RMSNorm(Norm):
         """Weight 1."""
         self.weight.fill_(1)
 
-    def forward(self, x_btd: Tensor) -> Tensor:
+    def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D)."""
         return F.rms_norm(x_btd, self.weight.shape, self.weight, self.eps)
 
@@ -118,7 +118,7 @@ class BatchNorm(Norm):
         self.running_mean.zero_()
         self.running_var.fill_(1)
 
-    def forward(self, x_btd: Tensor) -> Tensor:
+    def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); in training moves the running statistics."""
         x_nd = x_btd.flatten(0, 1)
         y_nd = F.batch_norm(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,21 +13,34 @@ from ablate.registry import PartConfig, register
 
 
 class Position(nn.Module):
-    """Base of all positions, one to a model; each hook does nothing until a subclass overrides it."""
+    """Base of all positions, one to a sequence; each hook does nothing until a subclass overrides it."""
+
+    any_length: ClassVar[bool] = True
+    "Whether it is defined beyond max_len."
+    inside_attention: ClassVar[bool] = False
+    "Whether it acts on queries, keys or logits, so that only a mixer which has them can use it."
+    scales_embedding: ClassVar[bool] = False
+    "Whether embeddings are multiplied by √D before it is added, unless the study says otherwise."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()
 
-    def embed(self, x_btd: Tensor) -> Tensor:
-        """The embedded input (B, T, D) with its positions."""
+    def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
+        """The embedded input (B, T, D), which stands at `start` … `start` + T − 1, with its positions."""
         return x_btd
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries (B, H, T_q, d_k) and keys (B, H, T_k, d_k) with their positions, in every layer."""
+        """Queries (B, H, T_q, d_q) and keys (B, H_kv, T_k, d_k) with their positions, in every layer.
+
+        The last query stands where the last key does.
+        """
         return q, k
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor | None:
-        """What is added to the logits of every layer, (H or 1, T_q, T_k); None: nothing."""
+        """What is added to the logits of every layer, (H or 1, T_q, T_k); None: nothing.
+
+        The last query stands where the last key does.
+        """
         return None
 
 
@@ -38,11 +51,12 @@ class NoPosition(Position):
 
 @register("position", "sincos")
 class SinCos(Position):
-    """x·√D + PE with PE(pos, 2i) = sin(pos / 10000^{2i/D}), PE(pos, 2i+1) = cos(…).
+    """x + PE with PE(pos, 2i) = sin(pos / 10000^{2i/D}), PE(pos, 2i+1) = cos(…).
 
     Vaswani et al. 2017, section 3.5. Defined for any length, also beyond the longest that was trained on.
     """
 
+    scales_embedding = True
     encoding: Tensor
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
@@ -53,12 +67,12 @@ class SinCos(Position):
         """Fills the table."""
         self.encoding.copy_(sinusoids(*self.encoding.shape))
 
-    def embed(self, x_btd: Tensor) -> Tensor:
+    def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
         """(B, T, D) → (B, T, D), for any T."""
-        length, width = x_btd.shape[1:]
-        known = length <= self.encoding.shape[0]
-        encoding = self.encoding[:length] if known else sinusoids(length, width).to(x_btd)
-        return x_btd * math.sqrt(width) + encoding
+        end, width = start + x_btd.shape[1], x_btd.shape[2]
+        known = end <= self.encoding.shape[0]
+        encoding = self.encoding if known else sinusoids(end, width).to(x_btd)
+        return x_btd + encoding[start:end]
 
 
 def sinusoids(length: int, width: int) -> Tensor:
@@ -75,6 +89,8 @@ def sinusoids(length: int, width: int) -> Tensor:
 class Learned(Position):
     """x + P with P ∈ R^{max_len×D} learned (Gehring et al. 2017). A longer sequence is an error."""
 
+    any_length = False
+
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         self.weight = nn.Parameter(torch.empty(sizes.max_len, sizes.d_model))
@@ -83,12 +99,12 @@ class Learned(Position):
         """N(0, 1/D), as token embeddings."""
         self.weight.normal_(std=self.weight.shape[1] ** -0.5, generator=draw("weight"))
 
-    def embed(self, x_btd: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, D); raises `ValueError` when T exceeds max_len."""
-        length, longest = x_btd.shape[1], self.weight.shape[0]
+    def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
+        """(B, T, D) → (B, T, D); raises `ValueError` beyond max_len."""
+        length, longest = start + x_btd.shape[1], self.weight.shape[0]
         if length > longest:
             raise ValueError(
                 f"learned positions end at max_len = {longest}; given a sequence of {length}; "
-                "use `position: sincos` or `position: none` for lengths beyond those trained on"
+                "use `position: sincos`, `rope`, `alibi`, `relative` or `none` for lengths beyond those trained on"
             )
-        return x_btd + self.weight[:length]
+        return x_btd + self.weight[start:length]

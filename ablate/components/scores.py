@@ -5,6 +5,8 @@ Shapes: q (B, H, T_q, d_k), k (B, H, T_k, d_k), logits (B, H, T_q, T_k).
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
@@ -16,6 +18,9 @@ from ablate.registry import PartConfig, register
 
 class Score(nn.Module):
     """Base of all scores; a subclass overrides `inner` where it is an inner product, else `logits`."""
+
+    joins_widths: ClassVar[bool] = False
+    "Whether queries and keys may differ in width."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()

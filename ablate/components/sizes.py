@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ablate.components.dropout import Dropout
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -16,13 +18,25 @@ class Sizes:
     "Longest sequence the model is trained on."
     causal: bool = False
     "Whether a position sees only itself and earlier ones."
+    padded: bool = False
+    "Whether sequences may have padding, which no query may attend to."
     num_heads: int = 1
-    "H, inside attention."
+    "H, inside attention; of a value, the heads that it has."
+    d_q: int = 0
+    "Query width of one head, inside attention; that of keys unless the score joins other widths."
     d_k: int = 0
-    "Query and key width of one head, inside attention."
+    "Key width of one head, inside attention."
     d_v: int = 0
     "Value width of one head, inside attention."
+    splits: int = 1
+    "Shares of the features that a value reads apart, one for each group of its heads."
     bias: bool = False
     "Whether projections have a bias, inside attention."
+    source: Sizes | None = None
+    "Of the stack that encodes the source, in a model that reads one."
     dropout: Mapping[str, float] = field(default_factory=dict)
-    'Rates by placement; a part makes its own sites: `Dropout(sizes.dropout.get("attention_weights", 0))`.'
+    'Rates by placement; a part makes its own sites: `sizes.dropout_at("attention_weights")`.'
+
+    def dropout_at(self, placement: str) -> Dropout:
+        """A new site of this placement."""
+        return Dropout(self.dropout.get(placement, 0.0), placement)

@@ -1,25 +1,38 @@
 """Value maps: what each position hands over when it is attended to, (B, T, D) → (B, T, H·d_v).
 
-A value is a module of this shape; attention splits what it returns into H heads of width d_v.
+Attention splits what a value returns into H heads of width d_v.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from ablate.components.projection import projection
 from ablate.components.sizes import Sizes
 from ablate.errors import Invalid
 from ablate.registry import PartConfig, register
 
 
-@register("value", "full")
-class Full(nn.Module):
-    """x W_V with W_V ∈ R^{D×H·d_v} (Vaswani et al. 2017, section 3.2.2)."""
+class Value(nn.Module):
+    """Base of all values."""
+
+    reads_keys: ClassVar[bool] = False
+    "Whether it is given the keys (B, T, H·d_k), before their positions, in place of x."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()
-        self.projection = nn.Linear(sizes.d_model, sizes.num_heads * sizes.d_v, bias=sizes.bias)
+
+
+@register("value", "full")
+class Full(Value):
+    """x W_V with W_V ∈ R^{D×H·d_v} (Vaswani et al. 2017, section 3.2.2)."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.projection = projection(sizes, sizes.num_heads * sizes.d_v, sizes.splits)
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D) → (B, T, H·d_v)."""
@@ -27,7 +40,7 @@ class Full(nn.Module):
 
 
 @register("value", "low_rank")
-class LowRank(nn.Module):
+class LowRank(Value):
     """x W_down W_up with W_down ∈ R^{D×r} shared by all heads and W_up ∈ R^{r×H·d_v}, without bias.
 
     The factorisation W_V = W_down W_up of Elhage et al. 2021 ("A Mathematical Framework for Transformer
@@ -41,7 +54,9 @@ class LowRank(nn.Module):
         "r, at most d_model."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__()
+        super().__init__(config, sizes)
+        if sizes.splits > 1:
+            raise Invalid("", "reads all of x, which `split: before` does not allow", "low_rank", "full")
         if config.rank > sizes.d_model:
             rule = f"must not exceed d_model = {sizes.d_model}"
             raise Invalid("rank", rule, config.rank, f"1 to {sizes.d_model}")

@@ -1,47 +1,98 @@
-"""One block of a stack: a mixer and a feed-forward, each with norm, dropout and residual."""
+"""One block of a stack: a mixer, a reader of another sequence and a feed-forward, each with norm and residual."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from torch import Tensor, nn
 
-from ablate.components.dropout import Dropout
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 from ablate.errors import Gather
+from ablate.models.memory import Memory
+from ablate.registry import PartConfig
 from ablate.study.sections.model import ModelSection
 
 
 class Block(nn.Module):
-    """Two sublayers, pre: x + Dropout(Sublayer(Norm(x))), or post: Norm(x + Dropout(Sublayer(x))).
+    """Sublayers one after the other; a feed-forward `none` is left out, and so is a cross-reader.
 
-    Post as in Vaswani et al. 2017, pre as in Xiong et al. 2020. Without residual, x is not added. The
-    residual dropout acts on the sum, before post's norm; without residual, on what takes the sum's place.
+    pre       x + Dropout(Sublayer(Norm(x)))            Xiong et al. 2020
+    post      Norm(x + Dropout(Sublayer(x)))            Vaswani et al. 2017
+    sandwich  x + Dropout(Norm(Sublayer(Norm(x))))      Ding et al. 2021 ("CogView")
+
+    Without residual, x is not added. The residual dropout acts on the sum, before post's norm; without
+    residual, on what takes the sum's place.
     """
 
-    def __init__(self, section: ModelSection, sizes: Sizes) -> None:
+    mixer: Any
+    cross: Any
+    feedforward: Any
+
+    def __init__(self, section: ModelSection, sizes: Sizes, cross: PartConfig | None = None) -> None:
         super().__init__()
-        self.pre, self.residual = section.norm_placement == "pre", section.residual
+        self.placement, self.residual = section.norm_placement, section.residual
+        parts = {"mixer": section.mixer, "cross": cross, "feedforward": section.feedforward}
+        parts = {name: part for name, part in parts.items() if part is not None and part.name != "none"}
+        self.sublayers = list(parts)
+        dropouts = {"feedforward": "feedforward_output"}
         with Gather() as at:
-            with at("mixer"):
-                self.mixer = section.mixer.build(sizes)
-            with at("norm"):
-                self.mixer_norm = section.norm.build(sizes)
-                self.feedforward_norm = section.norm.build(sizes)
-            with at("feedforward"):
-                self.feedforward = section.feedforward.build(sizes)
-        self.mixer_dropout = Dropout(section.dropout.attention_output)
-        self.mixer_residual_dropout = Dropout(section.dropout.residual)
-        self.feedforward_dropout = Dropout(section.dropout.feedforward_output)
-        self.feedforward_residual_dropout = Dropout(section.dropout.residual)
+            for name in self.sublayers:
+                with at("topology", "cross") if name == "cross" else at(name):
+                    self.add_module(name, parts[name].build(sizes))
+                with at("norm"):
+                    self.add_module(f"{name}_norm", section.norm.build(sizes))
+                    if self.placement == "sandwich":
+                        self.add_module(f"{name}_norm_after", section.norm.build(sizes))
+                site = dropouts.get(name, "attention_output")
+                self.add_module(f"{name}_dropout", sizes.dropout_at(site))
+                self.add_module(f"{name}_residual_dropout", sizes.dropout_at("residual"))
 
-    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` as in attention."""
-        y_btd = self.mixer_norm(x_btd) if self.pre else x_btd
-        y_btd = self.mixer_dropout(self.mixer(y_btd, position, mask))
-        y_btd = self.mixer_residual_dropout(x_btd + y_btd if self.residual else y_btd)
-        x_btd = y_btd if self.pre else self.mixer_norm(y_btd)
+    def forward(
+        self,
+        x_btd: Tensor,
+        position: Position,
+        mask: Tensor | None = None,
+        real_bt: Tensor | None = None,
+        memory: Memory | None = None,
+    ) -> Tensor:
+        """(B, T, D) → (B, T, D); `mask` as in attention, `real_bt` False at padding."""
+        x_btd = self._sublayer("mixer", x_btd, lambda y: self.mixer(y, position, mask), real_bt)
+        if "cross" in self.sublayers:
+            assert memory is not None
+            x_btd = self._sublayer("cross", x_btd, lambda y: self.cross(y, memory), real_bt)
+        if "feedforward" in self.sublayers:
+            x_btd = self._sublayer("feedforward", x_btd, self.feedforward, real_bt)
+        return x_btd
 
-        y_btd = self.feedforward_norm(x_btd) if self.pre else x_btd
-        y_btd = self.feedforward_dropout(self.feedforward(y_btd))
-        y_btd = self.feedforward_residual_dropout(x_btd + y_btd if self.residual else y_btd)
-        return y_btd if self.pre else self.feedforward_norm(y_btd)
+    def step(
+        self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
+    ) -> tuple[Tensor, Any]:
+        """One more position, and the new state; see `Mixer.step`."""
+        states = state or {}
+        new: dict[str, Any] = {}
+
+        def mixer(y_b1d: Tensor) -> Tensor:
+            y_b1d, new["mixer"] = self.mixer.step(y_b1d, position, states.get("mixer"))
+            return y_b1d
+
+        def cross(y_b1d: Tensor) -> Tensor:
+            y_b1d, new["cross"] = self.cross.step(y_b1d, memory, states.get("cross"))
+            return y_b1d
+
+        functions: dict[str, Callable[[Tensor], Tensor]] = {"mixer": mixer, "cross": cross}
+        for name in self.sublayers:
+            x_b1d = self._sublayer(name, x_b1d, functions.get(name) or self.feedforward, None)
+        return x_b1d, new
+
+    def _sublayer(
+        self, name: str, x_btd: Tensor, function: Callable[[Tensor], Tensor], real_bt: Tensor | None
+    ) -> Tensor:
+        norm = getattr(self, f"{name}_norm")
+        y_btd = function(x_btd if self.placement == "post" else norm(x_btd, real_bt))
+        if self.placement == "sandwich":
+            y_btd = getattr(self, f"{name}_norm_after")(y_btd, real_bt)
+        y_btd = getattr(self, f"{name}_dropout")(y_btd)
+        y_btd = getattr(self, f"{name}_residual_dropout")(x_btd + y_btd if self.residual else y_btd)
+        return norm(y_btd, real_bt) if self.placement == "post" else y_btd

@@ -16,10 +16,17 @@ def forward_flops(section: ModelSection, signature: Signature) -> int:
     A product of (n × m) and (m × p) counts 2·n·m·p; what is masked counts as well.
     """
     model = build_model(section, signature, device="meta").eval()
-    if signature.vocab_size is not None:
-        inputs = torch.empty(1, signature.seq_len, dtype=torch.long, device="meta")
-    else:
-        inputs = torch.empty(1, signature.seq_len, signature.num_features or 0, device="meta")
+    inputs: dict[str, torch.Tensor | None] = {"inputs": _example(signature)}
+    if signature.source is not None:
+        inputs["source"] = _example(signature.source)
+    if signature.num_segments is not None:
+        inputs["segments"] = torch.empty(1, signature.seq_len, dtype=torch.long, device="meta")
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        model(inputs)
+        model(**inputs)
     return counter.get_total_flops()
+
+
+def _example(signature: Signature) -> torch.Tensor:
+    if signature.vocab_size is not None:
+        return torch.empty(1, signature.seq_len, dtype=torch.long, device="meta")
+    return torch.empty(1, signature.seq_len, signature.num_features or 0, device="meta")

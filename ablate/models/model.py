@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from ablate.components.dropout import Dropout
 from ablate.components.initial import Draw
+from ablate.components.masks import real_positions
+from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.errors import Gather
+from ablate.errors import Gather, Invalid
 from ablate.models import parameters
+from ablate.models.memory import Memory, mean_of_real
+from ablate.registry import CATALOGUE
 from ablate.signature import Signature
 from ablate.streams import stream_seed
 from ablate.study.sections.model import ModelSection
@@ -34,41 +41,116 @@ class TokenEmbedding(nn.Module):
 class Model(nn.Module):
     """A sequence model as a study's `model:` section describes it; made by `build_model`.
 
-    `seed` and `stream` name its dropout streams.
+    `seed` and `stream` name its dropout streams. Raises `Invalid` with paths from the section.
     """
 
     def __init__(self, section: ModelSection, signature: Signature, seed: int = 0, stream: str = "") -> None:
         super().__init__()
         self.seed, self.stream, self.readout = seed, stream, signature.readout
-        d_model = section.d_model
-        sizes = Sizes(d_model=d_model, max_len=signature.seq_len, dropout=section.dropout.model_dump())
+        d_model, source = section.d_model, signature.source
+        for_source = section.topology.part.reads_source
+        reads_source = for_source and section.topology.cross.name != "none"
+        sizes = _sizes(section, signature)
+        self.source_embedding: nn.Module | None = None
+        self.source_position: Position | None = None
+        self.segment_embedding: nn.Module | None = None
         self.embedding = _embedding(signature, d_model)
+        if reads_source and source is not None:
+            self.source_embedding = _embedding(source, d_model)
+            sizes = replace(sizes, source=_sizes(section, source))
         with Gather() as at:
             with at("position"):
+                _check_position(section)
                 self.position = section.position.build(sizes)
+                if reads_source and sizes.source is not None:
+                    self.source_position = section.position.build(sizes.source)
+            with at("topology"):
+                if for_source and source is None:
+                    rule = "reads a source, which the task does not give"
+                    raise Invalid("", rule, section.topology.name, "encoder, decoder")
             with at():
                 self.stack = section.topology.build(sizes, section)
-        self.embedding_dropout = Dropout(section.dropout.embedding)
-        self.output = nn.Linear(d_model, signature.num_outputs)
+            self.embedding_dropout = sizes.dropout_at("embedding")
+            self.output = nn.Linear(d_model, signature.num_outputs)
+            with at("embedding"):
+                self._embed_as(section, signature)
+            if not at.problems:
+                with at("dropout"):
+                    _check_dropout(section, self)
+        scaled = section.embedding.scaled
+        if scaled is None:
+            scaled = section.position.part.scales_embedding
+        self.scale = d_model**0.5 if scaled else 1.0
         self._sites = {
             path: module
             for path, module in self.named_modules()
             if isinstance(module, Dropout) and module.rate > 0
         }
 
-    def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+    def _embed_as(self, section: ModelSection, signature: Signature) -> None:
+        """Ties the output layer, and makes the embedding of segments."""
+        with Gather() as at:
+            with at():
+                if section.embedding.tied and signature.num_outputs != signature.vocab_size:
+                    has = f"{signature.num_outputs} outputs and {signature.vocab_size or 'no'} input tokens"
+                    raise Invalid(
+                        "tied", f"needs outputs that are the input's tokens; the task has {has}", "on", "off"
+                    )
+            with at():
+                if section.embedding.segment and signature.num_segments is None:
+                    raise Invalid("segment", "needs a task that tells segments apart", "on", "off")
+        if section.embedding.tied:
+            self.output.weight = self.embedding.get_parameter("weight")
+        if section.embedding.segment:
+            self.segment_embedding = TokenEmbedding(signature.num_segments or 1, section.d_model)
+
+    def forward(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        source: Tensor | None = None,
+        source_mask: Tensor | None = None,
+        segments: Tensor | None = None,
+    ) -> Tensor:
         """Logits (B, num_outputs), or (B, T, num_outputs) where the task reads every position.
 
         `inputs` are tokens (B, T) or vectors (B, T, num_features); `mask` is boolean, broadcastable to
-        (B, 1, T_q, T_k), True where a query may attend.
+        (B, 1, T_q, T_k), True where a query may attend; a position that none may attend to is padding.
+        `source` and `source_mask` are the same for what a decoder reads; `segments` is (B, T).
         """
-        x_btd = self.embedding_dropout(self.position.embed(self.embedding(inputs)))
-        x_btd = self.stack(x_btd, self.position, mask)
-        if self.readout == "last":
-            return self.output(x_btd[:, -1])
+        x_btd = self.embed(inputs, segments=segments)
+        if self.source_embedding is None:
+            x_btd = self.stack(x_btd, self.position, mask)
+        else:
+            x_btd = self.stack(x_btd, self.position, mask, self.encode(source, source_mask))
+        if self.readout == "all":
+            return self.output(x_btd)
+        real_bt = real_positions(mask, x_btd.shape[1])
         if self.readout == "mean":
-            return self.output(x_btd.mean(1))
-        return self.output(x_btd)
+            return self.output(mean_of_real(x_btd, real_bt))
+        return self.output(last_of_real(x_btd, real_bt))
+
+    def embed(self, inputs: Tensor, start: int = 0, segments: Tensor | None = None) -> Tensor:
+        """(B, T) or (B, T, num_features) → (B, T, D), for positions from `start` on."""
+        x_btd = self.embedding(inputs) * self.scale
+        if self.segment_embedding is not None:
+            x_btd = x_btd + self.segment_embedding(segments)
+        return self.embedding_dropout(self.position.embed(x_btd, start))
+
+    def encode(self, source: Tensor | None, mask: Tensor | None = None) -> Memory:
+        """The encoded source, for the decoder."""
+        if self.source_embedding is None or self.source_position is None or source is None:
+            raise ValueError("a model that reads a source needs one, and only such a model can take it")
+        x_bsd = self.source_position.embed(self.source_embedding(source) * self.scale)
+        memory: Memory = self.stack.encode(self.embedding_dropout(x_bsd), self.source_position, mask)
+        return memory
+
+    def step(
+        self, inputs: Tensor, start: int, state: Any = None, memory: Memory | None = None
+    ) -> tuple[Tensor, Any]:
+        """Logits (B, num_outputs) of one more position (B, 1) of a causal model, at `start`, and its new state."""
+        x_b1d, state = self.stack.step(self.embed(inputs, start), self.position, state, memory)
+        return self.output(x_b1d[:, 0]), state
 
     def start_step(self, step: int) -> None:
         """Seeds every dropout site for `step`; call it before the forward pass of each training step."""
@@ -83,6 +165,45 @@ class Model(nn.Module):
     def parameters_by_part(self) -> dict[str, int]:
         """Number of trainable parameters by part; the counts sum to the total."""
         return parameters.parameters_by_part(self)
+
+
+def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
+    """(B, T, D) → (B, D): the last position that is no padding."""
+    if real_bt is None:
+        return x_btd[:, -1]
+    length = x_btd.shape[1]
+    last = torch.where(real_bt, torch.arange(length, device=x_btd.device), 0).amax(1)
+    return x_btd[torch.arange(len(x_btd), device=x_btd.device), last.expand(len(x_btd))]
+
+
+def _sizes(section: ModelSection, signature: Signature) -> Sizes:
+    """What the parts are built with; heads and widths are those that a position meets inside attention."""
+    heads = getattr(section.mixer, "num_heads", 1)
+    return Sizes(
+        d_model=section.d_model,
+        max_len=signature.seq_len,
+        padded=signature.padded,
+        num_heads=heads,
+        d_k=getattr(section.mixer, "d_k", None) or section.d_model // heads,
+        dropout=section.dropout.model_dump(),
+    )
+
+
+def _check_position(section: ModelSection) -> None:
+    if section.position.part.inside_attention and not section.mixer.part.attends:
+        rule = f"acts inside attention, which mixer {section.mixer.name} is not"
+        able = [n for n in CATALOGUE.names("position") if not CATALOGUE.get("position", n).inside_attention]  # type: ignore[attr-defined]
+        raise Invalid("", rule, section.position.name, ", ".join(able))
+
+
+def _check_dropout(section: ModelSection, model: nn.Module) -> None:
+    """Refuses a rate for a placement that the model does not have."""
+    sites = {module.placement for module in model.modules() if isinstance(module, Dropout)}
+    with Gather() as at:
+        for placement, rate in section.dropout.model_dump().items():
+            with at():
+                if rate and placement not in sites:
+                    raise Invalid(placement, "has no place in this model", rate, "0")
 
 
 def _embedding(signature: Signature, d_model: int) -> nn.Module:

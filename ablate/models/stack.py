@@ -3,42 +3,61 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 from ablate.errors import Gather
 from ablate.models.block import Block
+from ablate.models.memory import Memory
 from ablate.registry import PartConfig
 from ablate.study.sections.model import ModelSection
 
 
 class Stack(nn.Module):
-    """`num_layers` blocks; with norms before the sublayers, one more norm after the last block.
+    """`num_layers` blocks; unless norms come after the sublayers, one more norm after the last block.
 
     The constructor of a topology also takes the model section; its errors have paths from there.
     """
 
     causal: ClassVar[bool]
     "Whether a position sees only itself and earlier ones."
+    reads_source: ClassVar[bool] = False
+    "Whether it is for tasks that give a source beside the sequence."
 
-    def __init__(self, config: PartConfig, sizes: Sizes, section: ModelSection) -> None:
+    def __init__(
+        self, config: PartConfig, sizes: Sizes, section: ModelSection, cross: PartConfig | None = None
+    ) -> None:
         super().__init__()
         sizes = replace(sizes, causal=self.causal)
         self.blocks = nn.ModuleList()
         with Gather() as at:
             for _ in range(section.num_layers):
                 with at():
-                    self.blocks.append(Block(section, sizes))
+                    self.blocks.append(Block(section, sizes, cross))
             self.norm = None
-            if section.norm_placement == "pre":
+            if section.norm_placement != "post":
                 with at("norm"):
                     self.norm = section.norm.build(sizes)
 
-    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x_btd: Tensor, position: Position, mask: Tensor | None = None, memory: Memory | None = None
+    ) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` as in attention."""
+        real_bt = real_positions(mask, x_btd.shape[1])
         for block in self.blocks:
-            x_btd = block(x_btd, position, mask)
-        return x_btd if self.norm is None else self.norm(x_btd)
+            x_btd = block(x_btd, position, mask, real_bt, memory)
+        return x_btd if self.norm is None else self.norm(x_btd, real_bt)
+
+    def step(
+        self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
+    ) -> tuple[Tensor, Any]:
+        """One more position, and the new state of each block; see `Mixer.step`."""
+        states = []
+        for index, block in enumerate(self.blocks):
+            x_b1d, new = block.step(x_b1d, position, state and state[index], memory)
+            states.append(new)
+        return x_b1d if self.norm is None else self.norm(x_b1d), states

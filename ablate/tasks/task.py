@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -31,7 +31,7 @@ from ablate.signature import Signature
 from ablate.workload import Metric
 
 Split = Literal["validation", "test"]
-Topology = Literal["encoder", "decoder"]
+Topology = Literal["encoder", "decoder", "encoder_decoder"]
 
 
 @dataclass(slots=True)
@@ -44,15 +44,34 @@ class Batch:
     "(B), or (B, T) where every position is read out; int64."
     mask: Tensor | None = None
     "Boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; None: everywhere."
+    source: Tensor | None = None
+    "The sequence that a decoder reads: tokens (B, S) or vectors (B, S, F); None without one."
+    source_mask: Tensor | None = None
+    "As `mask`, of the source: broadcastable to (B, 1, S, S)."
+    segments: Tensor | None = None
+    "Which segment each position belongs to, (B, T), int64; None where the task has none."
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def model_inputs(self) -> dict[str, Tensor | None]:
+        """The arguments of a model's forward pass."""
+        return {
+            "inputs": self.inputs,
+            "mask": self.mask,
+            "source": self.source,
+            "source_mask": self.source_mask,
+            "segments": self.segments,
+        }
 
     def chunks(self, size: int) -> Iterator[Batch]:
         """The same examples in order, at most `size` at a time."""
         for start in range(0, len(self), size):
             part = slice(start, start + size)
-            yield Batch(self.inputs[part], self.targets[part], None if self.mask is None else self.mask[part])
+            tensors: dict[str, Tensor | None] = {
+                field.name: getattr(self, field.name) for field in fields(self)
+            }
+            yield Batch(**{name: x if x is None else x[part] for name, x in tensors.items()})  # type: ignore[arg-type]
 
 
 class Task(ABC):
@@ -93,8 +112,8 @@ class Task(ABC):
 def digest(batch: Batch) -> str:
     """16 hexadecimal digits that tell one batch from another: of its types, shapes and values."""
     code = hashlib.blake2b(digest_size=8)
-    for tensor in (batch.inputs, batch.targets, batch.mask):
-        if tensor is not None:
+    for field in fields(batch):
+        if (tensor := getattr(batch, field.name)) is not None:
             array = np.ascontiguousarray(tensor.cpu().numpy())
             code.update(f"{array.dtype.str}{array.shape}".encode())
             code.update(array.tobytes())

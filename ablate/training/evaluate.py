@@ -22,7 +22,7 @@ def evaluate(model: Model, task: Task, split: Batch) -> dict[str, float]:
     try:
         sums: dict[str, torch.Tensor] = {}
         for batch in split.chunks(CHUNK):
-            for name, values in task.measure(model(batch.inputs, batch.mask), batch).items():
+            for name, values in task.measure(model(**batch.model_inputs()), batch).items():
                 total = values.sum(dtype=torch.float64)
                 sums[name] = sums[name] + total if name in sums else total
     finally:

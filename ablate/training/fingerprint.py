@@ -31,7 +31,7 @@ def fingerprint(section: ModelSection, task: Task) -> str:
 
     def logits(step: int) -> Tensor:
         model.start_step(step)
-        out: Tensor = model(batch.inputs, batch.mask)
+        out: Tensor = model(**batch.model_inputs())
         return out
 
     model.train()

@@ -81,7 +81,7 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
     for step, lr in enumerate(learning_rates(training)):
         batch = next(batches)
         model.start_step(step)
-        loss = task.loss(model(batch.inputs, batch.mask), batch)
+        loss = task.loss(model(**batch.model_inputs()), batch)
         for parameter in parameters:
             parameter.grad = None
         loss.backward()

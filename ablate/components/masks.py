@@ -1,0 +1,37 @@
+"""Masks: which positions are there, and which of them a query may attend to.
+
+A mask is boolean and broadcastable to (B, 1, T_q, T_k), True where a query may attend. A position that no query
+may attend to is padding.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def real_positions(mask: Tensor | None, length: int) -> Tensor | None:
+    """(B, T), True where some query may attend; None where nothing is masked."""
+    if mask is None:
+        return None
+    return mask.expand(*mask.shape[:-1], length).any(-2).any(1)
+
+
+def with_future_masked(mask: Tensor | None, t_q: int, t_k: int, device: torch.device) -> Tensor:
+    """`mask` and the causal one, (…, T_q, T_k); the last query stands at the last key."""
+    causal = torch.ones(t_q, t_k, dtype=torch.bool, device=device).tril(t_k - t_q)
+    return causal if mask is None else mask & causal
+
+
+def open_empty_rows(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """`mask` with its all-False rows opened, and which rows those are (…, T_q, 1).
+
+    A softmax over nothing is NaN, forwards and backwards: such rows attend anywhere and are zeroed after.
+    """
+    empty = ~mask.any(-1, keepdim=True)
+    return mask | empty, empty
+
+
+def zero_padding(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
+    """`x_btd` with zeros at padding."""
+    return x_btd if real_bt is None else x_btd.masked_fill(~real_bt.unsqueeze(-1), 0)

@@ -1,0 +1,100 @@
+"""What a decoder reads: the encoded source, and how (the slot `cross`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from ablate.components.masks import zero_padding
+from ablate.components.positions import NoPosition
+from ablate.components.sizes import Sizes
+from ablate.models.attention import Attention, State
+from ablate.registry import PartConfig, register
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An encoded source."""
+
+    encoded_bsd: Tensor
+    "(B, S, D)."
+    real_bs: Tensor | None = None
+    "(B, S), False at padding; None: no padding."
+
+
+class CrossReader(nn.Module):
+    """Base of the slot `cross`: what each position of the decoder takes from the source."""
+
+    def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        raise NotImplementedError
+
+    def step(self, x_b1d: Tensor, memory: Memory, state: Any = None) -> tuple[Tensor, Any]:
+        """One more position, and what to keep for the next."""
+        return self(x_b1d, memory), None
+
+
+@register("cross", "attention")
+class CrossAttention(CrossReader):
+    """Attention whose keys and values come from the source (Vaswani et al. 2017, section 3.2.3)."""
+
+    class Config(Attention.Config):
+        """Parameters of cross-attention: those of attention."""
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__()
+        self.attention = Attention(config, sizes)
+        self.no_position = NoPosition(PartConfig(), sizes)
+
+    def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        return self._attend(x_btd, memory, self.attention.read(memory.encoded_bsd))
+
+    def weights(self, x_btd: Tensor, memory: Memory) -> Tensor:
+        """The attention weights (B, H, T, S), before dropout; those on padding are exactly zero."""
+        read = self.attention.read(memory.encoded_bsd)
+        return self.attention.attend_weights(x_btd, read, self.no_position, _mask(memory))
+
+    def step(self, x_b1d: Tensor, memory: Memory, state: State | None = None) -> tuple[Tensor, State]:
+        """See `CrossReader.step`; the source is read once."""
+        read = self.attention.read(memory.encoded_bsd) if state is None else state
+        return self._attend(x_b1d, memory, read), read
+
+    def _attend(self, x_btd: Tensor, memory: Memory, read: State) -> Tensor:
+        return self.attention.attend(x_btd, read, self.no_position, _mask(memory))
+
+
+@register("cross", "mean")
+class MeanPooled(CrossReader):
+    """W · mean over the source, the same at every position: one vector for a whole sentence (Cho et al. 2014)."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__()
+        self.projection = nn.Linear(sizes.d_model, sizes.d_model, bias=sizes.bias)
+
+    def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        mean_b1d = mean_of_real(memory.encoded_bsd, memory.real_bs).unsqueeze(1)
+        return self.projection(mean_b1d).expand_as(x_btd)
+
+
+@register("cross", "none")
+class NoSource(CrossReader):
+    """Nothing: the decoder does not see the source. Blocks leave this sublayer out."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__()
+
+
+def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
+    """(B, T, D) → (B, D): the mean over positions that are no padding; zeros where there is none."""
+    if real_bt is None:
+        return x_btd.mean(1)
+    count = real_bt.sum(1, keepdim=True).clamp(min=1)
+    return zero_padding(x_btd, real_bt).sum(1) / count
+
+
+def _mask(memory: Memory) -> Tensor | None:
+    return None if memory.real_bs is None else memory.real_bs[:, None, None, :]
