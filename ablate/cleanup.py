@@ -22,6 +22,7 @@ from pathlib import Path
 from ablate.errors import AblateError, StoreError, listed
 from ablate.files import sweep
 from ablate.records.references import TABLE, remembered, reported, study_folders
+from ablate.records.store import SUFFIXES
 
 MAX_COMMANDS = 10
 """Commands by which trials to be dropped were made that are listed, at most."""
@@ -158,7 +159,7 @@ def _under_way(results: Path, lock: str) -> str:
 def _stored(folder: Path) -> dict[str, list[Path]]:
     """Id → files. The record comes first: a trial without it has not finished, one without arrays is corrupt."""
     found: dict[str, list[Path]] = {}
-    for suffix in (".json", ".npz"):
+    for suffix in SUFFIXES:
         for path in sorted(folder.glob(f"[!.]*{suffix}")):
             if ".corrupt-" not in path.name:
                 found.setdefault(path.stem, []).append(path)

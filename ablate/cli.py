@@ -124,6 +124,34 @@ def plan(study: Path, **options: Any) -> int:
     return 0
 
 
+@main.command("eval", short_help="Evaluate kept weights; trains nothing.")
+@STUDY
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="task.PATH=VALUE",
+    help="Also on a task that differs; may be repeated.",
+)
+@click.option("--only", multiple=True, metavar="VARIANT", help="Evaluate only this variant; may be repeated.")
+@RESULTS
+@guarded
+def evaluate_kept(study: Path, results: Path, **options: Any) -> int:
+    """Evaluate the kept weights of STUDY, and write its report again; train nothing.
+
+    STUDY is a study file, or the name of a study, which is then taken as it was run, with its --set and --seeds.
+    On the test split of the study's task and, with --set task.PATH=VALUE, of a task that differs, such as a
+    longer sequence: the task's metrics, attention entropy, how alike the heads are, and maps of attention. The
+    study must have kept its weights (`checkpoint: final` or `best`).
+    """
+    from rich.console import Console
+
+    from ablate.evaluation import evaluate
+
+    evaluate(study, results, Console(), **options)
+    return 0
+
+
 @main.command(short_help="Write tables, figures and page again.")
 @STUDY
 @RESULTS

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,36 +15,52 @@ from ablate.execution.progress import duration
 from ablate.records.record import Record
 from ablate.records.store import Store
 from ablate.run import Options
+from ablate.selection import finished
 from ablate.study.experiment import prepare
+
+HEADINGS = ("parameters", "FLOPs forward", "and backward", "cached", "to train")
 
 
 def print_plan(path: Path, options: Options, console: Console) -> None:
-    """A row a variant and task: parameters, FLOPs, trials that are cached and to be trained."""
+    """A row a variant and task: parameters, FLOPs, trials cached and to be trained; then parameters by part."""
     experiment = prepare(path, options.sets, options.seeds)
     store = Store(options.results / "store", console.print, read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
-    several = len(experiment.tasks) > 1
-    table = Table(title=f"{experiment.study.name}: {len(experiment.variants)} variants", title_justify="left")
-    table.add_column("variant", overflow="fold")
-    if several:
-        table.add_column("task")
-    for name in ("parameters", "FLOPs", "cached", "to train"):
-        table.add_column(name, justify="right")
+    done, _ = finished(cells, records, store, cells)
+    rows, planned = [], []
     for variant in experiment.variants:
         for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
             ids = [c.trial.id for c in cells if (c.variant, c.task) == (variant.name, task)]
-            cached = sum(_is_kept(records.get(i)) for i in ids)
-            flops = "–" if described.flops is None else f"{described.flops:,}"
-            names = [escape(variant.name), escape(task)] if several else [escape(variant.name)]
-            table.add_row(*names, f"{described.parameters:,}", flops, str(cached), str(len(ids) - cached))
-    console.print(table)
-    rest = len({cell.trial.id for cell in cells}) - sum(map(_is_kept, records.values()))
+            cached = sum(i in done for i in ids)
+            flops = (described.flops, described.training_flops)
+            rows.append((variant.name, task, described.parameters_by_part))
+            planned.append((described.parameters, *flops, cached, len(ids) - cached))
+    names = [row[:2] if len(experiment.tasks) > 1 else row[:1] for row in rows]
+    title = f"{experiment.study.name}: {len(experiment.variants)} variants"
+    console.print(_table(title, names, HEADINGS, planned))
+    if parts := list(dict.fromkeys(part for *_, by_part in rows for part in by_part)):
+        counts = [[by_part.get(part, 0) for part in parts] for *_, by_part in rows]
+        console.print(_table("parameters by part", names, [part.replace("_", " ") for part in parts], counts))
+    rest = len({cell.trial.id for cell in cells}) - len(done)
     console.print(_expectation(rest, records.values()), highlight=False, soft_wrap=True)
 
 
-def _is_kept(record: Record | None) -> bool:
-    return record is not None and record.status != "failed"
+def _table(
+    title: str,
+    names: Sequence[Sequence[str]],
+    headings: Sequence[str],
+    numbers: Sequence[Sequence[int | None]],
+) -> Table:
+    """A row for each of `names`, a variant or a variant and a task, with its numbers under their headings."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("variant", "task")[: len(names[0])]:
+        table.add_column(heading, overflow="fold")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for first, row in zip(names, numbers, strict=True):
+        table.add_row(*map(escape, first), *("–" if number is None else f"{number:,}" for number in row))
+    return table
 
 
 def _expectation(rest: int, records: Iterable[Record]) -> str:

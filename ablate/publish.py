@@ -57,6 +57,7 @@ def publish(evidence: Evidence, folder: Path) -> None:
         from ablate.analysis.compare import compare
         from ablate.analysis.headline import headline
         from ablate.files import replacing
+        from ablate.records.evaluated import Evaluated
         from ablate.report.page import write_report
 
         comparisons = compare(evidence)
@@ -64,7 +65,10 @@ def publish(evidence: Evidence, folder: Path) -> None:
         for name, frame in (("comparisons.csv", comparisons), ("claims.csv", claims)):
             with replacing(folder / name) as path:
                 frame.to_csv(path, index=False)
-        write_report(evidence, comparisons, claims, headline(evidence, comparisons, claims), folder)
+        evaluated = Evaluated.load(folder).of(set(evidence.trials["id"]))
+        write_report(
+            evidence, comparisons, claims, headline(evidence, comparisons, claims), folder, evaluated
+        )
 
 
 def print_results(folder: Path, console: Console, tracking_uri: str | None = None) -> None:

@@ -13,9 +13,9 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from ablate.collector import uncollected
-from ablate.errors import AblateError, Problem, StudyError, listed, nearest
+from ablate.errors import AblateError
 from ablate.publish import gather, print_results, publish
-from ablate.records.evidence import BASELINE, Evidence
+from ablate.records.evidence import Evidence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,6 +130,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         return Outcome(cached)
     from ablate.execution.exclusive import exclusive, interruptible
     from ablate.records.store import Store
+    from ablate.selection import chosen
 
     def say(message: str) -> None:
         console.print(message, highlight=False, markup=False, soft_wrap=True)
@@ -140,10 +141,10 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
             experiment = prepare(path, options.sets, options.seeds)
         cells = experiment.cells()
-        chosen = _chosen(cells, options)
+        todo = chosen(cells, options.only, options.seed)
         store = Store(options.results / "store", lambda message: _warn(console, message))
         with exclusive(store.root, experiment.study.name, say), interruptible():
-            return _Run(experiment, cells, chosen, store, options, console, standby).go()
+            return _Run(experiment, cells, todo, store, options, console, standby).go()
 
 
 def _standby(path: Path, options: Options) -> Standby:
@@ -171,6 +172,14 @@ def unchanged(path: Path, options: Options) -> Path | None:
         return None
     last = LastReport(Store(options.results / "store"), folder)
     return folder if last.matches(_inputs(path, options)) else None
+
+
+def remember(path: Path, options: Options, store: Store, folder: Path, trials: list[str]) -> None:
+    """Notes what the report that stands in `folder` was made from, for `unchanged`."""
+    from ablate.plugins import plugin_files
+    from ablate.records.state import LastReport
+
+    LastReport(store, folder).write(_inputs(path, options), trials, plugin_files())
 
 
 def _inputs(path: Path, options: Options) -> list[Any]:
@@ -208,6 +217,7 @@ class _Run:
         from ablate.files import sweep
         from ablate.records.environment import environment
         from ablate.records.mlflow_tracker import Tracker
+        from ablate.selection import finished as finished_trials
         from ablate.study.declared import declare
 
         for folder in (self.store.trials, self.folder, self.folder / "figures"):
@@ -216,9 +226,16 @@ class _Run:
             record = self.store.load(trial_id)
             if record is not None:
                 self.records[trial_id] = record
-        again = {c.trial.id for c in self.chosen if self.options.fresh}
-        # A failed trial is no outcome: it is tried again, and until then its record stands.
-        finished = {i: r for i, r in self.records.items() if r.status != "failed" and i not in again}
+        finished, without = finished_trials(
+            self.cells, self.records, self.store, self.chosen, self.options.fresh
+        )
+        if without:
+            self.console.print(
+                f"{self.study.name}: {without} trials are in the store without the weights that the study keeps "
+                f"(checkpoint: {self.study.checkpoint}); they are trained again.",
+                highlight=False,
+                soft_wrap=True,
+            )
         plugins = [self.experiment.path.parent / name for name in self.study.plugins]
         surroundings = environment(sys.argv, [self.experiment.path, *plugins])
         claims = declare(self.folder / "claims.csv", self.experiment.claims, self._has_results)
@@ -257,9 +274,6 @@ class _Run:
 
     def _conclude(self, trained: int, up_to_date: bool) -> Outcome:
         """Says how the study stands."""
-        from ablate.plugins import plugin_files
-        from ablate.records.state import LastReport
-
         missing = [cell for cell in self.cells if cell.trial.id not in self.records]
         failed = [
             f"{cell.name}: {record.reason}"
@@ -267,8 +281,7 @@ class _Run:
             if (record := self.records.get(cell.trial.id)) and record.status == "failed"
         ]
         if up_to_date and not missing and not failed:
-            inputs = _inputs(self.experiment.path, self.options)
-            LastReport(self.store, self.folder).write(inputs, list(self.by_id), plugin_files())
+            remember(self.experiment.path, self.options, self.store, self.folder, list(self.by_id))
         print_results(self.folder, self.console, self.options.tracking_uri)
         for line in failed:
             _warn(self.console, f"failed: {line}")
@@ -294,7 +307,7 @@ class _Run:
 
         def engine() -> Engine:
             if jobs == 0:
-                return InProcess(self.experiment.workload)
+                return InProcess(self.experiment.workload, self.store.save_state)
             return LocalPool(WorkloadRef(self.study.workload, plugins), jobs, devices, self.standby)
 
         cached = len(plan.trials) - len(todo)
@@ -329,6 +342,7 @@ class _Run:
                 surroundings,
                 listen=listen,
                 fail_fast=self.options.fail_fast,
+                fresh=self.options.fresh,
             )
         return display.done
 
@@ -392,28 +406,6 @@ class _Run:
 
 def _import_report() -> None:
     import_module("ablate.report.page")
-
-
-def _chosen(cells: list[Cell], options: Options) -> list[Cell]:
-    """The trials to train: all, or those of `--only` (with the baseline) and `--seed`."""
-    names = list(dict.fromkeys(cell.variant for cell in cells))
-    problems = [
-        Problem(
-            "names no variant", given=name, allowed=listed(names), hint=nearest(name, names), source="--only"
-        )
-        for name in options.only
-        if name not in names
-    ]
-    seeds = {cell.seed for cell in cells}
-    if options.seed is not None and options.seed not in seeds:
-        allowed = f"0 to {max(seeds)}"
-        problems.append(
-            Problem("is not a seed of the study", given=options.seed, allowed=allowed, source="--seed")
-        )
-    if problems:
-        raise StudyError(problems)
-    wanted = {BASELINE, *options.only} if options.only else set(names)
-    return [c for c in cells if c.variant in wanted and options.seed in (None, c.seed)]
 
 
 def _warn(console: Console, message: str) -> None:

@@ -39,6 +39,10 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     facts = {"id": record.id, "status": record.status, "reason": record.reason, "seed": record.seed}
     if record.started_at:
         facts |= {"started": record.started_at, "finished": record.finished_at, "attempts": record.attempts}
+    if record.kept:
+        path = store.trials / f"{record.id}.safetensors"
+        gone = "" if path.is_file() else ", which is gone"
+        facts["weights"] = f"{path}{gone} ({' and '.join(record.kept)})"
     studies = [f"{place.study}: {_name(place)}" for place in where]
     sections = {
         "trial": _yaml({name: value for name, value in facts.items() if value != ""}),

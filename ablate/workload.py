@@ -6,15 +6,19 @@ The driver, the store and the verdicts know nothing of sequence models: they kno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from ablate.records.record import Record
 
 Direction = Literal["max", "min"]
+Checkpoint = Literal["none", "final", "best"]
+"""Which weights of a trial are kept: those of the last step, or of the best evaluation on validation data."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Description:
     "Number of trainable parameters by part."
     flops: int | None = None
     "Floating-point operations of the matrix products of one forward pass on one example."
+    training_flops: int | None = None
+    "The same of a forward and a backward pass."
     data_fixed: bool = False
     "The test data are the same for every seed, so that verdicts are conditional on them."
 
@@ -63,10 +69,34 @@ class Trial:
     "Names other initialisation and dropout streams: that of a placebo."
     time_limit: float | None = None
     "Seconds after which the driver ends it as failed."
+    checkpoint: Checkpoint = "none"
+    "The weights that its record shall hold."
+    save_every: int | None = None
+    "Steps between two states that it hands out; None: it hands out none."
+    state: bytes | None = field(default=None, repr=False)
+    "The last that it handed out before it was cut short: where it shall go on."
 
 
-Emit = Callable[[int, Mapping[str, float]], bool]
-"""`emit(step, metrics)` reports progress; True asks the workload to stop early and return `pruned`."""
+class Emit(Protocol):
+    """How a workload tells the driver of a trial."""
+
+    def __call__(self, step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
+        """Reports progress; True asks the workload to stop early and return `pruned`.
+
+        A `state` is all that the trial needs to go on from `step` to the same result, bit for bit. The driver
+        keeps the last until the trial has finished.
+        """
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What kept weights have been found to do."""
+
+    metrics: Mapping[str, float]
+    maps: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    "Attention weights (examples, H, T_q, T_k) of the first examples, by the part that has them."
+    attention: str = ""
+    "Equal for two configs exactly when their attention is made of the same parts."
 
 
 class Workload(Protocol):
@@ -98,3 +128,21 @@ class Workload(Protocol):
 
     def train(self, trial: Trial, emit: Emit) -> Record:
         """Trains; the record needs its status, metrics, curves, arrays and data digests, the rest is added."""
+
+
+@runtime_checkable
+class KeepsWeights(Protocol):
+    """A workload that can do more: it honours `Trial.checkpoint`, and evaluates what was kept."""
+
+    def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+        """Raises `Invalid`, with paths from the root of the config, when its weights cannot do another `task`."""
+
+    def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
+        """What the kept weights of `trial` do on the test split of `task`: the study's own, or another."""
+
+
+@runtime_checkable
+class Resumes(Protocol):
+    """A workload that honours `Trial.save_every` and `Trial.state`."""
+
+    resumes: bool

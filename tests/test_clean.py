@@ -70,6 +70,22 @@ def forget(results: Path, study: str = "toy") -> None:
     (results / f"store/studies/{study}.json").unlink()
 
 
+def test_weights_and_states_go_with_their_trial(results: Path) -> None:
+    store = Store(results / "store")
+    strange(results)
+    for trial in ("0123456789abcdef", *stored(results)):
+        record = store.load(trial)
+        assert record is not None
+        record.kept, record.weights = ["final"], b"weights"
+        store.save(record)
+    store.save_state("0123456789abcdef", b"of another run")
+    store.save_state("fedcba9876543210", b"of a trial that never finished")
+    kept = stored(results) - {"0123456789abcdef"}
+    cleaned(results)
+    assert {path.stem for path in (results / "store/trials").glob("*.safetensors")} == kept
+    assert not list((results / "store/trials").glob("*.state"))
+
+
 def test_only_trials_of_no_study_go(results: Path) -> None:
     kept = stored(results)
     strange(results, "0123456789abcdef", "fedcba9876543210")

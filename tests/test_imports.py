@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "training": BASE | {"training", "models", "components", "tasks", "study.sections"},
     "execution": BASE | {"execution", "records.store", "study.plan"},
     "analysis": BASE | {"analysis", "records.evidence"},
-    "report": BASE | {"report", "analysis", "records.evidence"},
+    "report": BASE | {"report", "analysis", "records.evidence", "records.evaluated"},
 }
 
 

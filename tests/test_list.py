@@ -10,6 +10,7 @@ from harness import TOY, ablate
 
 from ablate.errors import AblateError
 from ablate.listing import describe, kind
+from ablate.models.reference import cost_of
 from ablate.registry import CATALOGUE
 from ablate.study.json_schema import settings
 
@@ -54,7 +55,8 @@ def test_every_part_says_what_it_is(slot: str, name: str) -> None:
     first = (inspect.getdoc(part) or "").partition("\n")[0]
     assert first in text
     assert re.search(rf"{name} +{re.escape(first[:40])}", describe(slot, None))
-    assert re.search(rf"^{slot} .*\b{name}\b", describe(None, None), re.MULTILINE)
+    unwrapped = re.sub(r"\n +", " ", describe(None, None))
+    assert re.search(rf"^{slot} .*\b{name}\b", unwrapped, re.MULTILINE)
     for key, field in part.Config.model_fields.items():  # type: ignore[attr-defined]
         if key != "name":
             assert re.search(rf"^  {key} ", text, re.MULTILINE)
@@ -63,6 +65,62 @@ def test_every_part_says_what_it_is(slot: str, name: str) -> None:
     file, line = text.splitlines()[-1].removeprefix("defined in ").split(":")
     source = Path(file).read_text().splitlines()[int(line) - 1 :]
     assert f'@register("{slot}", "{name}")' in source[0]
+
+
+def test_a_score_says_what_it_costs() -> None:
+    """At d_model 64 with 4 heads of 16: W_q and W_k are 16 × 16, w_v is 16."""
+    CATALOGUE.load_builtin()
+    text = describe("score", "additive")
+    assert "w_vᵀ tanh(W_q q + W_k k)" in text
+    assert "Bahdanau et al. 2015" in text
+    assert "  hidden  whole number above 0, or none; default none\n" in text
+    assert "  logits  The score of every query with every key, (B, H, T_q, T_k).\n" in text
+    own = 4 * (16 * 16 + 16 * 16 + 16)
+    plain = cost_of("score", "scaled_dot")
+    assert f"  parameters     {own:,} of its own\n" in text
+    assert "query 4 × 16 × 16, key 4 × 16 × 16, weight 4 × 16 × 1" in text
+    assert f"  of the model   {plain.parameters + own:,} ({plain.parameters:,} with scaled_dot)\n" in text
+    # Two projections and a sum over the hidden layer in place of one product, 2 FLOPs a multiply-add.
+    more = 2 * 4 * (2 * 128 * 16 * 16 + 128 * 128 * 16) - 2 * 4 * 128 * 128 * 16
+    forward = plain.flops.forward
+    assert f"  FLOPs forward  {forward + more:,} ({forward:,} with scaled_dot)\n" in text
+
+
+def test_a_mixer_says_what_it_supports() -> None:
+    CATALOGUE.load_builtin()
+    assert supports("attention") == {
+        "topologies": "decoder, encoder, encoder_decoder",
+        "masks": "padding, and one for each query",
+        "lengths": "any",
+    }
+    fourier = supports("fourier")
+    assert fourier["topologies"].startswith("encoder: ")
+    assert fourier["masks"].startswith("none: ")
+    assert supports("gmlp")["lengths"].startswith("up to max_len, the longest in training: ")
+
+
+def supports(mixer: str) -> dict[str, str]:
+    lines = describe("mixer", mixer).partition("\nsupports\n")[2].partition("\n\n")[0]
+    return dict(re.split(" {2,}", line.strip(), maxsplit=1) for line in lines.splitlines())  # type: ignore[misc]
+
+
+def test_a_required_parameter_has_a_value_where_the_cost_is_counted() -> None:
+    CATALOGUE.load_builtin()
+    assert "FLOPs are those of matrix products; rank 8\n" in describe("value", "low_rank")
+    assert "384 of its own, in 3 places" in describe("norm", "layer")
+
+
+def test_only_parts_of_a_model_have_a_cost() -> None:
+    CATALOGUE.load_builtin()
+    assert "\ncost" not in describe("task", "recall")
+    assert "\ncost" in describe("topology", "encoder_decoder")
+
+
+def test_a_part_that_cannot_be_built_at_the_reference_size_is_shown_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(PLUGIN.replace("needed: int", "needed: str"))
+    done = ablate("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "it cannot be built there: ValidationError" in done.stdout
 
 
 def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:

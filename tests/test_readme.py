@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from harness import ablate
 
+from ablate.run import load
 from ablate.study.experiment import prepare
 
 ROOT = Path(__file__).parents[1]
@@ -56,16 +57,22 @@ def test_its_study_is_valid(tmp_path: Path) -> None:
 
 
 def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
+    """Nothing but the two files as they are shown, with fewer steps."""
     (plugin,) = [block for block in blocks("python") if "@register" in block]
-    (keys,) = [block for block in blocks("yaml") if block.startswith("plugins:")]
-    (tmp_path / "scores.py").write_text(plugin)
-    settings = (
-        "model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\ntraining: {steps: 3, eval_every: 3}\n"
-    )
-    (tmp_path / "study.yaml").write_text(f"name: own\ntask: recall\nseeds: 2\n{settings}{keys}")
-    done = ablate("run", "study.yaml", "--jobs", "1", cwd=tmp_path)
+    (study,) = [block for block in blocks("yaml") if "plugins:" in block]
+    assert len(plugin.splitlines()) < 30
+    (tmp_path / "own.py").write_text(plugin)
+    (tmp_path / "primer.yaml").write_text(study)
+    options = ("--set", "training.steps=3", "--set", "training.eval_every=3")
+    done = ablate("run", "primer.yaml", "--jobs", "1", "--seeds", "2", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "model.mixer.score=cosine(temperature=0.5)" in done.stdout.replace("\n", "").replace(" ", "")
+    variants = set(load(tmp_path / "results" / "primer").trials.variant)
+    assert {
+        f"model.feedforward.activation=squared_relu(scale={scale})" for scale in ("1.0", "0.5")
+    } < variants
+    shown = ablate("list", "activation", "squared_relu", "--plugin", "own.py", cwd=tmp_path)
+    assert "scale · max(0, x)²" in shown.stdout
+    assert "FLOPs forward" in shown.stdout
 
 
 def test_its_python_runs() -> None:

@@ -1,6 +1,12 @@
-"""Activations: the non-linearity of the feed-forward, element by element."""
+"""Activations: the non-linearity of the feed-forward, element by element.
+
+A gated one takes two tensors, a value and the gate that it is multiplied by; its feed-forward then has one more
+map, and a narrower hidden layer.
+"""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -11,6 +17,9 @@ from ablate.registry import PartConfig, register
 
 class Activation(nn.Module):
     """Base of all activations."""
+
+    gated: ClassVar[bool] = False
+    "Whether it takes a value and a gate."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()
@@ -56,6 +65,15 @@ class Tanh(Activation):
         return x.tanh()
 
 
+@register("activation", "sigmoid")
+class Sigmoid(Activation):
+    """σ(x) = 1 / (1 + e^{−x})."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape, kept."""
+        return x.sigmoid()
+
+
 @register("activation", "identity")
 class Identity(Activation):
     """x: no non-linearity."""
@@ -63,3 +81,31 @@ class Identity(Activation):
     def forward(self, x: Tensor) -> Tensor:
         """Any shape, kept."""
         return x
+
+
+class GatedActivation(Activation):
+    """Base of all gated activations."""
+
+    gated = True
+
+    def forward(self, value: Tensor, gate: Tensor) -> Tensor:  # type: ignore[override]
+        """Two tensors of one shape, kept."""
+        raise NotImplementedError
+
+
+@register("activation", "geglu")
+class GEGLU(GatedActivation):
+    """GELU(gate) · value (Shazeer 2020, equation 5)."""
+
+    def forward(self, value: Tensor, gate: Tensor) -> Tensor:  # type: ignore[override]
+        """Two tensors of one shape, kept."""
+        return F.gelu(gate) * value
+
+
+@register("activation", "swiglu")
+class SwiGLU(GatedActivation):
+    """SiLU(gate) · value, with SiLU(x) = x σ(x), Swish of β = 1 (Shazeer 2020, equation 5)."""
+
+    def forward(self, value: Tensor, gate: Tensor) -> Tensor:  # type: ignore[override]
+        """Two tensors of one shape, kept."""
+        return F.silu(gate) * value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import PositiveInt
+from pydantic import AfterValidator, PositiveFloat
 from torch import Tensor, nn
 
 from ablate.components.sizes import Sizes
@@ -12,24 +12,55 @@ from ablate.errors import Gather
 from ablate.registry import OnOff, PartConfig, Slot, register
 
 
+def _whole(value: float) -> float:
+    """4.0 as 4: one number has one name and one trial."""
+    return int(value) if value == int(value) else value
+
+
+class FeedForward(nn.Module):
+    """Base of all feed-forwards."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__()
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        raise NotImplementedError
+
+
+@register("feedforward", "none")
+class NoFeedForward(FeedForward):
+    """x: blocks leave this sublayer out, with its norm and residual."""
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D), unchanged."""
+        return x_btd
+
+
 @register("feedforward", "mlp")
-class MLP(nn.Module):
-    """W_down Dropout(activation(W_up x + b_up)) + b_down (Vaswani et al. 2017, equation 2)."""
+class MLP(FeedForward):
+    """W_down Dropout(activation(W_up x + b_up)) + b_down (Vaswani et al. 2017, equation 2).
+
+    A gated activation is given W_up x + b_up and W_gate x + b_gate (Shazeer 2020, equation 6), and the hidden layer
+    is about two thirds as wide, so that the number of parameters stays nearest to that without a gate.
+    """
 
     class Config(PartConfig):
         """Parameters of the two-layer perceptron."""
 
         activation: Annotated[Any, Slot("activation")] = "relu"
         "The non-linearity between the two maps."
-        expansion: PositiveInt = 4
-        "Width of the hidden layer in units of d_model."
+        expansion: Annotated[PositiveFloat, AfterValidator(_whole)] = 4
+        "Width of the hidden layer in units of d_model, with a gate that of the layer of as many parameters without."
         bias: OnOff = True
-        "Whether both maps have a bias."
+        "Whether the maps have a bias."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__()
-        hidden = config.expansion * sizes.d_model
+        super().__init__(config, sizes)
+        gated = getattr(config.activation.part, "gated", False)
+        hidden = hidden_width(config.expansion, sizes.d_model, gated, config.bias)
         self.up = nn.Linear(sizes.d_model, hidden, bias=config.bias)
+        self.gate = nn.Linear(sizes.d_model, hidden, bias=config.bias) if gated else None
         with Gather() as at, at("activation"):
             self.activation = config.activation.build(sizes)
         self.hidden_dropout = sizes.dropout_at("feedforward_hidden")
@@ -37,4 +68,15 @@ class MLP(nn.Module):
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        return self.down(self.hidden_dropout(self.activation(self.up(x_btd))))
+        hidden = self.up(x_btd)
+        hidden = self.activation(hidden) if self.gate is None else self.activation(hidden, self.gate(x_btd))
+        return self.down(self.hidden_dropout(hidden))
+
+
+def hidden_width(expansion: float, d_model: int, gated: bool, bias: bool) -> int:
+    """The whole number nearest to expansion · d_model; with a gate, the width of as many parameters."""
+    width = max(1, round(expansion * d_model))
+    if not gated:
+        return width
+    # A hidden unit has a row, and a bias, in one map or with a gate in two, and a column in the last.
+    return max(1, round(width * (2 * d_model + bias) / (3 * d_model + 2 * bias)))

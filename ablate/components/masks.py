@@ -11,9 +11,10 @@ from torch import Tensor
 
 
 def real_positions(mask: Tensor | None, length: int) -> Tensor | None:
-    """(B, T), True where some query may attend; None where nothing is masked."""
+    """(B or 1, T), True where some query may attend; None where nothing is masked."""
     if mask is None:
         return None
+    mask = mask[(None,) * (4 - mask.ndim)]
     return mask.expand(*mask.shape[:-1], length).any(-2).any(1)
 
 

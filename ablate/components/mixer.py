@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,11 +14,14 @@ from ablate.components.sizes import Sizes
 from ablate.errors import Invalid
 from ablate.registry import CATALOGUE, PartConfig
 
+Ability = Literal["causal", "padding", "any_length", "attends"]
+
 
 class Mixer(nn.Module):
     """Base of all mixers; says what a mixer supports, and refuses what it does not.
 
-    A subclass overrides `forward`, and sets to False what it cannot do.
+    A subclass overrides `forward`, and sets to False what it cannot do. One that does not attend takes its
+    masks and lengths through `real_positions`.
     """
 
     causal: ClassVar[bool] = True
@@ -28,6 +32,10 @@ class Mixer(nn.Module):
     "Whether it can take sequences longer than `max_len`."
     attends: ClassVar[bool] = False
     "Whether it has queries, keys and weights: positions that act inside attention, masks for each query."
+    reads_order: ClassVar[bool] = True
+    "Whether it tells positions apart by where they stand; if not, order enters through `position:` alone."
+    reasons: ClassVar[Mapping[Ability, str]] = {}
+    "Why it lacks an ability, as a clause that messages end with."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()
@@ -35,11 +43,39 @@ class Mixer(nn.Module):
             raise self._unsupported("cannot hide later positions, as a causal topology needs", "causal")
         if sizes.padded and not self.padding:
             raise self._unsupported("cannot leave out padding, which the task has", "padding")
-        self.is_causal = sizes.causal
+        self.is_causal, self.max_len = sizes.causal, sizes.max_len
 
-    def _unsupported(self, rule: str, ability: str) -> Invalid:
-        able = [name for name in CATALOGUE.names("mixer") if getattr(CATALOGUE.get("mixer", name), ability)]
-        return Invalid("", rule, getattr(self, "name", type(self).__name__), ", ".join(able))
+    def _unsupported(self, rule: str, ability: Ability) -> Invalid:
+        return Invalid("", self._with_reason(rule, ability), self._name, _able(ability))
+
+    def _with_reason(self, rule: str, ability: Ability) -> str:
+        return f"{rule}: {self.reasons[ability]}" if ability in self.reasons else rule
+
+    @property
+    def _name(self) -> str:
+        return getattr(self, "name", type(self).__name__)
+
+    def real_positions(self, x_btd: Tensor, mask: Tensor | None) -> Tensor | None:
+        """(B or 1, T), False at padding; None where nothing is masked. For mixers that do not attend.
+
+        Raises `ValueError` for a sequence or a mask that this mixer cannot take: one longer than `max_len`, one
+        that has padding, or one that differs from query to query.
+        """
+        length = x_btd.shape[1]
+        if length > self.max_len and not self.any_length:
+            rule = self._with_reason(f"mixer {self._name} ends at max_len = {self.max_len}", "any_length")
+            raise ValueError(f"{rule}; given a sequence of {length}; of any length: {_able('any_length')}")
+        if mask is None:
+            return None
+        if not self.padding:
+            rule = self._with_reason(f"mixer {self._name} cannot leave out padding", "padding")
+            raise ValueError(f"{rule}; given a mask; allowed: {_able('padding')}")
+        if mask.shape[-2] > 1:
+            raise ValueError(
+                f"mixer {self._name} has no queries, each of which could have a mask of its own; given a mask "
+                f"{tuple(mask.shape)}; give (B, 1, 1, T), or use a mixer that attends: {_able('attends')}"
+            )
+        return real_positions(mask, length)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D).
@@ -59,9 +95,7 @@ class Mixer(nn.Module):
         return self(x_btd, position)[:, -1:], x_btd
 
 
-def real_or_all(mask: Tensor | None, x_btd: Tensor) -> Tensor:
-    """(B, T), True where `x_btd` is no padding."""
-    real = real_positions(mask, x_btd.shape[1])
-    if real is None:
-        return torch.ones(x_btd.shape[:2], dtype=torch.bool, device=x_btd.device)
-    return real.expand(x_btd.shape[:2])
+def _able(ability: Ability) -> str:
+    """The mixers that have `ability`."""
+    names = CATALOGUE.names("mixer")
+    return ", ".join(name for name in names if getattr(CATALOGUE.get("mixer", name), ability, False))

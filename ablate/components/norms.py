@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.components.initial import Draw
+from ablate.components.masks import zero_padding
 from ablate.components.sizes import Sizes
 from ablate.registry import PartConfig, register
 
@@ -86,10 +87,11 @@ class RMSNorm(Norm):
 
 @register("norm", "batch")
 class BatchNorm(Norm):
-    """weight · (x − mean) / √(var + eps) + bias, over batch and positions for each feature.
+    """weight · (x − mean) / √(var + eps) + bias, over the real positions of the batch for each feature.
 
-    Ioffe and Szegedy 2015; in evaluation with the running mean and (unbiased) variance. A position sees the
-    later ones of its sequence through the statistics, in training of a causal model too.
+    Ioffe and Szegedy 2015; in evaluation with the running mean and (unbiased) variance. Padding enters no
+    statistic. A position sees the later ones of its sequence through the statistics, in training of a causal model
+    too.
     """
 
     running_mean: Tensor
@@ -119,16 +121,30 @@ class BatchNorm(Norm):
         self.running_var.fill_(1)
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); in training moves the running statistics."""
-        x_nd = x_btd.flatten(0, 1)
-        y_nd = F.batch_norm(
-            x_nd,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training,
-            self.momentum,
-            self.eps,
-        )
+        """(B, T, D) → (B, T, D); in training moves the running statistics, and returns the bias at padding."""
+        positions = x_btd.shape[:2]
+        # Torch's kernel knows no padding, and refuses to train on a single position.
+        if self.training and (real_bt is not None or positions.numel() == 1):
+            if real_bt is None:
+                real_bt = torch.ones(positions, dtype=torch.bool, device=x_btd.device)
+            return self._over_real(x_btd, real_bt.expand(positions))
+        running, affine = (self.running_mean, self.running_var), (self.weight, self.bias)
+        y_nd = F.batch_norm(x_btd.flatten(0, 1), *running, *affine, self.training, self.momentum, self.eps)
         return y_nd.view_as(x_btd)
+
+    def _over_real(self, x_btd: Tensor, real_bt: Tensor) -> Tensor:
+        """In training, with statistics of real positions; of a single one, or none, the variance is 0."""
+        count = real_bt.sum()
+        mean_d = zero_padding(x_btd, real_bt).sum((0, 1)) / count.clamp(min=1)
+        centred_btd = zero_padding(x_btd - mean_d, real_bt)
+        squares_d = centred_btd.square().sum((0, 1))
+        self._follow(mean_d, squares_d, count)
+        var_d = squares_d / count.clamp(min=1)
+        return centred_btd * ((var_d + self.eps).rsqrt() * self.weight) + self.bias
+
+    @torch.no_grad()
+    def _follow(self, mean_d: Tensor, squares_d: Tensor, count: Tensor) -> None:
+        """Moves the running statistics; the variance only by two positions or more, which can have one."""
+        self.running_mean.add_((mean_d - self.running_mean) * (self.momentum * (count > 0)))
+        unbiased_d = squares_d / (count - 1).clamp(min=1)
+        self.running_var.add_((unbiased_d - self.running_var) * (self.momentum * (count > 1)))

@@ -17,6 +17,8 @@ class Position(nn.Module):
 
     any_length: ClassVar[bool] = True
     "Whether it is defined beyond max_len."
+    reads_order: ClassVar[bool] = True
+    "Whether it tells positions apart."
     inside_attention: ClassVar[bool] = False
     "Whether it acts on queries, keys or logits, so that only a mixer which has them can use it."
     scales_embedding: ClassVar[bool] = False
@@ -48,6 +50,8 @@ class Position(nn.Module):
 class NoPosition(Position):
     """x: attention without a mask is then blind to order."""
 
+    reads_order = False
+
 
 @register("position", "sincos")
 class SinCos(Position):
@@ -75,10 +79,18 @@ class SinCos(Position):
         return x_btd + encoding[start:end]
 
 
-def sinusoids(length: int, width: int) -> Tensor:
-    """PE (length, width) on CPU in float64, in which angles of thousands of radians keep their fraction."""
+def angles(length: int, width: int, base: float = 10_000.0) -> Tensor:
+    """Angles pos / base^{2i/width}, (length, ⌈width / 2⌉), on CPU.
+
+    In float64, in which angles of thousands of radians keep their fraction.
+    """
     position = torch.arange(length, dtype=torch.float64, device="cpu").unsqueeze(1)
-    angle = position / 10000 ** (torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
+    return position / base ** (torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """PE (length, width) on CPU in float64."""
+    angle = angles(length, width)
     encoding = torch.empty(length, width, dtype=torch.float64, device="cpu")
     encoding[:, 0::2] = angle.sin()
     encoding[:, 1::2] = angle[:, : width // 2].cos()
@@ -87,7 +99,10 @@ def sinusoids(length: int, width: int) -> Tensor:
 
 @register("position", "learned")
 class Learned(Position):
-    """x + P with P ∈ R^{max_len×D} learned (Gehring et al. 2017). A longer sequence is an error."""
+    """x + P with P ∈ R^{max_len×D} learned (Gehring et al. 2017).
+
+    It cannot extrapolate: there is no row for a position that was not trained, and a longer sequence is an error.
+    """
 
     any_length = False
 

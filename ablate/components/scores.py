@@ -1,19 +1,26 @@
 """Scores a(q, k): how well each key answers each query, before the softmax.
 
-Shapes: q (B, H, T_q, d_k), k (B, H, T_k, d_k), logits (B, H, T_q, T_k).
+Shapes: B batch, H heads, T positions, n hidden width; q (B, H, T_q, d_q), k (B, H, T_k, d_k), logits
+(B, H, T_q, T_k). Only a score that joins widths has d_q ≠ d_k.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from typing import Annotated, Any, ClassVar
 
 import torch
-from pydantic import PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ablate.components.initial import Draw, fan_in_uniform
 from ablate.components.sizes import Sizes
-from ablate.registry import PartConfig, register
+from ablate.registry import OnOff, PartConfig, register
+
+HIDDEN_NUMBERS = 2**20
+"How many numbers of the additive score's hidden layer exist at once, or those of one query if they are more."
+SMALLEST_TEMPERATURE = 0.01
 
 
 class Score(nn.Module):
@@ -26,11 +33,15 @@ class Score(nn.Module):
         super().__init__()
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        """q′, k′ and scale with logits = scale · q′ᵀk′, which a fused kernel can use; None: no such form."""
+        """q′, k′ and scale with logits = scale · q′ᵀk′, for a softmax in a fused kernel; None: no such form.
+
+        A term that all keys of a query share may be left out, as a softmax does not see it; a score that has
+        one overrides `logits` too.
+        """
         return None
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """The score of every query with every key, (B, H, T_q, T_k)."""
+        """The score of every query with every key, (B, H, T_q, T_k), complete."""
         inner = self.inner(q, k)
         if inner is None:
             raise NotImplementedError(f"{type(self).__name__} must define `inner` or `logits`")
@@ -40,7 +51,11 @@ class Score(nn.Module):
 
 @register("score", "dot")
 class Dot(Score):
-    """qᵀk (Luong et al. 2015, "dot")."""
+    """qᵀk (Luong et al. 2015, "dot").
+
+    q and k (B, H, T, d_k) → (B, H, T_q, T_k), at d_k multiply-adds for each pair. For unit-variance entries its
+    variance is d_k.
+    """
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
         """q, k and 1."""
@@ -49,20 +64,125 @@ class Dot(Score):
 
 @register("score", "scaled_dot")
 class ScaledDot(Score):
-    """qᵀk / √d_k (Vaswani et al. 2017, equation 1)."""
+    """qᵀk / √d_k (Vaswani et al. 2017, equation 1).
+
+    q and k (B, H, T, d_k) → (B, H, T_q, T_k), at d_k multiply-adds for each pair. For unit-variance entries its
+    variance is 1.
+    """
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
         """q, k and 1/√d_k."""
         return q, k, q.shape[-1] ** -0.5
 
 
+@register("score", "bilinear")
+class Bilinear(Score):
+    """qᵀ M k with M ∈ R^{d_q×d_k} for each head (Luong et al. 2015, "general").
+
+    q (B, H, T_q, d_q) and k (B, H, T_k, d_k) → (B, H, T_q, T_k), at d_k multiply-adds for each pair and d_q · d_k
+    for each query.
+    """
+
+    joins_widths = True
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.matrix = nn.Parameter(torch.empty(sizes.num_heads, sizes.d_q, sizes.d_k))
+
+    def initialise(self, draw: Draw) -> None:
+        """N(0, 1/(d_q d_k)): for unit-variance q and k the score's variance is 1, as that of `scaled_dot`."""
+        _, d_q, d_k = self.matrix.shape
+        self.matrix.normal_(std=(d_q * d_k) ** -0.5, generator=draw("matrix"))
+
+    def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
+        """Mᵀq, k and 1."""
+        return q @ self.matrix, k, 1.0
+
+
+@register("score", "gaussian")
+class Gaussian(Score):
+    """−½‖q − k‖² / σ²: under a softmax, the Nadaraya–Watson estimate with a Gaussian kernel (Watson 1964).
+
+    q and k (B, H, T, d_k) → (B, H, T_q, T_k), at d_k + 1 multiply-adds for each pair.
+    """
+
+    class Config(PartConfig):
+        """Parameters of the Gaussian score."""
+
+        sigma: PositiveFloat | None = None
+        "σ, the kernel's width; when not given d_k^¼, with which q and k meet as in `scaled_dot`: σ² = √d_k."
+        learned: OnOff = False
+        "Whether each head learns a σ of its own, which begins as `sigma`."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.sigma = config.sigma or sizes.d_k**0.25
+        self.log_sigma = nn.Parameter(torch.empty(sizes.num_heads, 1, 1)) if config.learned else None
+
+    def initialise(self, draw: Draw) -> None:
+        """Every head's σ as configured."""
+        if self.log_sigma is not None:
+            self.log_sigma.fill_(math.log(self.sigma))
+
+    def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
+        """[q, 1], [k, −½‖k‖²] and 1/σ²: without −½‖q‖² / σ², which all keys share."""
+        q = torch.cat([q, torch.ones_like(q[..., :1])], -1)
+        k = torch.cat([k, -_half_square(k)], -1)
+        if self.log_sigma is None:
+            return q, k, self.sigma**-2
+        return q * (-2 * self.log_sigma).exp(), k, 1.0
+
+    def logits(self, q: Tensor, k: Tensor) -> Tensor:
+        """The score of every query with every key, (B, H, T_q, T_k), complete."""
+        q_one, k_square, scale = self.inner(q, k)
+        shared = _half_square(q) * q_one[..., -1:] * scale
+        return (q_one * scale) @ k_square.transpose(-2, -1) - shared
+
+
+def _half_square(x: Tensor) -> Tensor:
+    """½‖x‖², (…, d) → (…, 1)."""
+    return 0.5 * x.square().sum(-1, keepdim=True)
+
+
+@register("score", "cosine")
+class Cosine(Score):
+    """cos(q, k) / τ with a learned τ ≥ 0.01 for each head (Liu et al. 2022, "Swin Transformer V2", equation 2).
+
+    Henry et al. 2020 ("Query-Key Normalization") is the same with one factor 1/τ for all heads. q and k
+    (B, H, T, d_k) → (B, H, T_q, T_k), at d_k multiply-adds for each pair.
+    """
+
+    class Config(PartConfig):
+        """Parameters of the cosine score."""
+
+        temperature: Annotated[float, Field(ge=SMALLEST_TEMPERATURE)] = 0.1
+        "τ at first, in every head."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.temperature = config.temperature
+        self.log_temperature = nn.Parameter(torch.empty(sizes.num_heads, 1, 1))
+
+    def initialise(self, draw: Draw) -> None:
+        """Every head's τ as configured."""
+        self.log_temperature.fill_(math.log(self.temperature))
+
+    def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
+        """Q / (τ‖q‖), k / ‖k‖ and 1."""
+        log_temperature = self.log_temperature.clamp(min=math.log(SMALLEST_TEMPERATURE))
+        return F.normalize(q, dim=-1) * (-log_temperature).exp(), F.normalize(k, dim=-1), 1.0
+
+
 @register("score", "additive")
 class Additive(Score):
     """w_vᵀ tanh(W_q q + W_k k), without bias (Bahdanau et al. 2015, appendix A.1.2).
 
-    Each head has its own W_q, W_k (d_k × hidden) and w_v. All pairs are held at once: memory grows with
-    B · H · T_q · T_k · hidden.
+    q (B, H, T_q, d_q) and k (B, H, T_k, d_k) → (B, H, T_q, T_k); each head has its own W_q (d_q × hidden),
+    W_k (d_k × hidden) and w_v. Every pair costs `hidden` additions, tanh and multiply-adds, and those again in the
+    backward pass: the hidden layer is never held for all pairs, so that memory grows as that of the logits.
     """
+
+    joins_widths = True
 
     class Config(PartConfig):
         """Parameters of the additive score."""
@@ -73,7 +193,7 @@ class Additive(Score):
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         hidden = config.hidden or sizes.d_k
-        self.query = nn.Parameter(torch.empty(sizes.num_heads, sizes.d_k, hidden))
+        self.query = nn.Parameter(torch.empty(sizes.num_heads, sizes.d_q, hidden))
         self.key = nn.Parameter(torch.empty(sizes.num_heads, sizes.d_k, hidden))
         self.weight = nn.Parameter(torch.empty(sizes.num_heads, hidden, 1))
 
@@ -84,6 +204,58 @@ class Additive(Score):
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
         """The score of every query with every key, (B, H, T_q, T_k)."""
-        hidden_bhqkn = ((q @ self.query).unsqueeze(3) + (k @ self.key).unsqueeze(2)).tanh()
-        t_q, t_k = hidden_bhqkn.shape[2:4]
-        return (hidden_bhqkn.flatten(2, 3) @ self.weight).unflatten(2, (t_q, t_k)).squeeze(-1)
+        query, key, weight = (matrix.transpose(-2, -1) for matrix in (self.query, self.key, self.weight))
+        logits: Tensor = _AdditiveLogits.apply(query @ q.transpose(-2, -1), key @ k.transpose(-2, -1), weight)
+        return logits
+
+
+class _AdditiveLogits(torch.autograd.Function):
+    """w tanh(a_i + b_j) for a (B, H, n, T_q), b (B, H, n, T_k) and w (H, 1, n): (B, H, T_q, T_k).
+
+    Holds the hidden layer for a few queries at a time; the backward pass makes it again. Results are written into
+    tensors that are there from the start: small ones that stay, made between large ones that go, would keep the
+    allocator from using the memory of the large ones again.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+        logits = _zeros((*a.shape[:2], a.shape[3], b.shape[3]), a, b, w)
+        for few in _few(a, b):
+            logits[:, :, few] = (w @ _hidden(a[..., few], b).flatten(3)).view_as(logits[:, :, few])
+        return logits
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        a, b, w = ctx.saved_tensors
+        grad_a, grad_b, grad_w = (_zeros(x.shape, a, b, w, grad) for x in (a, b, w))
+        for few in _few(a, b):
+            hidden, of_few = _hidden(a[..., few], b), grad[:, :, few].unsqueeze(2)
+            grad_w += (of_few.flatten(3) @ hidden.flatten(3).transpose(-2, -1)).sum(0)
+            slope = torch.ops.aten.tanh_backward(of_few, hidden)  # (1 − hidden²) · of_few, in one pass
+            grad_a[..., few] = slope.sum(4)
+            grad_b += slope.sum(3)
+        w = w.transpose(-2, -1)
+        return grad_a * w, grad_b * w, grad_w
+
+
+def _few(a: Tensor, b: Tensor) -> list[slice]:
+    """All queries, in groups so small that their hidden layer is."""
+    few = max(1, HIDDEN_NUMBERS // max(1, b.numel()))
+    return [slice(start, start + few) for start in range(0, a.shape[3], few)]
+
+
+def _hidden(a: Tensor, b: Tensor) -> Tensor:
+    """tanh(a_i + b_j) of all pairs, (B, H, n, T_q, T_k)."""
+    return (a.unsqueeze(4) + b.unsqueeze(3)).tanh_()
+
+
+def _zeros(shape: tuple[int, ...], *sources: Tensor) -> Tensor:
+    """Zeros to write into; under `vmap` one for each of the batch that any of `sources` has."""
+    zero = torch.stack([source.new_zeros(()) for source in sources]).sum()
+    return zero.new_zeros(shape)

@@ -20,7 +20,7 @@ class Value(nn.Module):
     """Base of all values."""
 
     reads_keys: ClassVar[bool] = False
-    "Whether it is given the keys (B, T, H·d_k), before their positions, in place of x."
+    "Whether it is given the keys (B, T, H·d_k), before their norm and positions, in place of x."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()
@@ -66,3 +66,18 @@ class LowRank(Value):
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D) → (B, T, H·d_v)."""
         return self.up(self.down(x_btd))
+
+
+@register("value", "shared_kv")
+class SharedKV(Value):
+    """k: values are the keys, V = K, so that one projection serves both.
+
+    As in Luong et al. 2015, where the states that are scored are those that are averaged. Keys (B, T, H·d_k) before
+    their norm and positions → the same, (B, T, H·d_v); costs nothing.
+    """
+
+    reads_keys = True
+
+    def forward(self, keys_btn: Tensor) -> Tensor:
+        """(B, T, H·d_k) → (B, T, H·d_v), the same."""
+        return keys_btn

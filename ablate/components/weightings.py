@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from ablate.components.sizes import Sizes
@@ -17,6 +18,8 @@ class Weighting(nn.Module):
     "Whether it is the softmax, which torch's fused kernel computes."
     reads_scores: ClassVar[bool] = True
     "Whether scores matter; if not, attention has no queries."
+    surrogate_gradient: ClassVar[str | None] = None
+    "The weighting whose gradient it has, where its own is of no use."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()
@@ -28,10 +31,40 @@ class Weighting(nn.Module):
 
 @register("weighting", "softmax")
 class Softmax(Weighting):
-    """exp(a_j) / Σ_i exp(a_i) (Vaswani et al. 2017, equation 1)."""
+    """exp(a_j) / Σ_i exp(a_i) over the keys that are not masked (Vaswani et al. 2017, equation 1)."""
 
     fused = True
 
     def forward(self, logits: Tensor) -> Tensor:
         """See `Weighting.forward`."""
         return logits.softmax(-1)
+
+
+@register("weighting", "uniform")
+class Uniform(Weighting):
+    """1 / n over the n keys that are not masked: average pooling, whatever the scores."""
+
+    reads_scores = False
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """See `Weighting.forward`."""
+        open_bhqk = logits.isneginf().logical_not().to(logits.dtype)
+        return open_bhqk / open_bhqk.sum(-1, keepdim=True)
+
+
+@register("weighting", "hard")
+class Hard(Weighting):
+    """1 on the key of the highest score, the first of several, and 0 elsewhere: a look-up in a database.
+
+    The gradient is a surrogate, that of the softmax: the straight-through estimator (Bengio et al. 2013) as in
+    Jang et al. 2017, section 2.2, without its noise.
+    """
+
+    surrogate_gradient = "softmax"
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """See `Weighting.forward`."""
+        soft = logits.softmax(-1)
+        # Of the logits, as a softmax may round two of them together; `argmax` gives the first of equal ones.
+        hard = torch.zeros_like(soft).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
+        return hard + (soft - soft.detach())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ablate.execution.events import Event, Finished
+from ablate.execution.events import Event, Finished, Saved
 from ablate.execution.pool import Engine
 from ablate.records.record import Record
 from ablate.records.store import Store
@@ -21,21 +22,28 @@ def drive(
     *,
     listen: Callable[[Event], None] = lambda event: None,
     fail_fast: bool = False,
+    fresh: bool = False,
 ) -> None:
     """Trains what the plan asks for until it asks no more; `records` gains what is finished.
 
     The engine is made when there is something to train, and closed at the end whatever happens. A record is in
-    the store before anything else hears of it. With `fail_fast` the first failed trial ends the run.
+    the store before anything else hears of it. A trial that was cut short goes on from the state that it has
+    saved, unless all is to be trained `fresh`. With `fail_fast` the first failed trial ends the run.
     """
     running: Engine | None = None
     try:
         while trials := plan.ask(records):
             running = running or engine()
+            if not fresh:
+                trials = [replace(trial, state=store.load_state(trial.id)) for trial in trials]
             for event in running.run(trials):
-                if isinstance(event, Finished):
+                if isinstance(event, Saved):
+                    store.save_state(event.trial_id, event.state)
+                elif isinstance(event, Finished):
                     record = event.record
                     record.environment = {**environment, **record.environment}
                     store.save(record)
+                    record.weights = None  # in the store now, and large
                     records[record.id] = record
                 listen(event)
                 if fail_fast and isinstance(event, Finished) and event.record.status == "failed":

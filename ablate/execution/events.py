@@ -25,6 +25,15 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Saved:
+    """A trial can go on from `step` when it is cut short."""
+
+    trial_id: str
+    step: int
+    state: bytes
+
+
+@dataclass(frozen=True)
 class Finished:
     """A trial has ended, in one way or another."""
 
@@ -38,4 +47,4 @@ class Stop:
     trial_id: str
 
 
-Event = Started | Progress | Finished
+Event = Started | Progress | Saved | Finished

@@ -9,16 +9,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Protocol
 
-from ablate.execution.events import Event, Finished, Started, Stop
+from ablate.execution.events import Event, Finished, Saved, Started, Stop
 from ablate.execution.trial import WorkloadRef, failed, run_trial
 from ablate.execution.worker import read_output
-from ablate.workload import Trial, Workload
+from ablate.workload import Emit, Trial, Workload
 
 ATTEMPTS = 2
 """How often a trial is begun before the loss of its worker makes it `failed`."""
@@ -43,20 +43,31 @@ class Engine(Protocol):
 
 
 class InProcess:
-    """`--jobs 0`: one trial after the other in this process, for a debugger."""
+    """`--jobs 0`: one trial after the other in this process, for a debugger.
 
-    def __init__(self, workload: Workload) -> None:
+    `save` takes a trial's id and state as soon as there is one: events have to wait until the trial is over.
+    """
+
+    def __init__(
+        self, workload: Workload, save: Callable[[str, bytes], None] = lambda trial_id, state: None
+    ) -> None:
         self.workload = workload
+        self.save = save
         self._stopped: set[str] = set()
 
     def run(self, trials: Sequence[Trial]) -> Iterator[Event]:
         """One trial after the other; progress is not told while a trial runs."""
         for trial in trials:
             yield Started(trial.id)
-            yield Finished(run_trial(self.workload, trial, partial(self._is_stopped, trial.id)))
+            yield Finished(run_trial(self.workload, trial, self._emit(trial.id)))
 
-    def _is_stopped(self, trial_id: str, step: int, metrics: Mapping[str, float]) -> bool:
-        return trial_id in self._stopped
+    def _emit(self, trial_id: str) -> Emit:
+        def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
+            if state is not None:
+                self.save(trial_id, state)
+            return trial_id in self._stopped
+
+        return emit
 
     def stop(self, trial_id: str) -> None:
         """Heard by a trial when it next reports progress."""
@@ -185,6 +196,9 @@ class LocalPool:
             return
         if isinstance(event, Started):
             worker.began = time.monotonic()
+        if isinstance(event, Saved) and worker.trial is not None:
+            # Should the process be lost, the next one goes on from here.
+            worker.trial = replace(worker.trial, state=event.state)
         if isinstance(event, Finished):
             event.record.attempts = self._attempts[event.record.id]
             worker.trial = None

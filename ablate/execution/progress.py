@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from ablate.execution.events import Event, Finished, Started
+from ablate.execution.events import Event, Finished, Saved, Started
 from ablate.execution.events import Progress as Step
 from ablate.records.record import Record
 
@@ -56,7 +56,7 @@ class Display:
             self.running.setdefault(event.trial_id, time.monotonic())
         elif isinstance(event, Finished):
             self._finished(event.record)
-        elif isinstance(event, Step):
+        elif isinstance(event, (Step, Saved)):
             return
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self.done, state=self._state())

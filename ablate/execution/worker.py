@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import NoReturn
 
 from ablate.collector import uncollected
-from ablate.execution.events import Event, Finished, Progress, Started, Stop
+from ablate.execution.events import Event, Finished, Progress, Saved, Started, Stop
 from ablate.execution.trial import WorkloadRef, run_trial
 from ablate.registry import CATALOGUE
 from ablate.workload import Trial
@@ -58,8 +58,13 @@ class _Worker:
             os.lseek(1, 0, os.SEEK_SET)
             self.send(Started(trial.id))
 
-            def emit(step: int, metrics: Mapping[str, float], trial: Trial = trial) -> bool:
-                self.send(Progress(trial.id, step, dict(metrics)))
+            def emit(
+                step: int, metrics: Mapping[str, float], state: bytes | None = None, *, trial: Trial = trial
+            ) -> bool:
+                if metrics or state is None:
+                    self.send(Progress(trial.id, step, dict(metrics)))
+                if state is not None:
+                    self.send(Saved(trial.id, step, state))
                 return trial.id in self.stopped
 
             self.send(Finished(run_trial(workload, trial, emit, _printed)))

@@ -36,6 +36,7 @@ class Attention(Mixer):
     """
 
     attends = True
+    reads_order = False
 
     class Config(PartConfig):
         """Parameters of attention."""
@@ -63,7 +64,7 @@ class Attention(Mixer):
         "Whether queries and keys share one projection, W_Q = W_K."
         split: Literal["after", "before"] = "after"
         """Heads are split after the projections, each of which reads all of x; or before them, so that a head reads
-        only its D / H features of x."""
+        only its D / H features of x, and a head of keys or values only those of the queries that share it."""
         qk_norm: OnOff = False
         "Whether queries and keys pass through an RMS norm over the head's width (Dehghani et al. 2023)."
 
@@ -85,24 +86,24 @@ class Attention(Mixer):
                 d_v=config.d_v or width,
                 bias=config.bias,
             )
+            with at():
+                _check_switches(config, sizes)
+            reads_scores = config.weighting.part.reads_scores
+            before = config.split == "before"
             with at("weighting"):
                 self.weighting = config.weighting.build(sizes)
             with at("score"):
-                self.score = config.score.build(sizes) if self.weighting.reads_scores else None
+                self.score = config.score.build(sizes) if reads_scores else None
             with at("value"):
                 self.value = config.value.build(
-                    replace(sizes, num_heads=kv_heads, splits=heads if config.split == "before" else 1)
+                    replace(sizes, num_heads=kv_heads, splits=kv_heads if before else 1)
                 )
-            with at():
-                _check_switches(config, sizes, self.weighting, self.value)
         self.query = self.key = self.query_norm = self.key_norm = None
-        splits = heads if config.split == "before" else 1
-        if self.weighting.reads_scores:
-            self.query = projection(sizes, heads * sizes.d_q, splits)
-        if config.tied:
-            self.key = self.query
-        elif self.weighting.reads_scores or self.value.reads_keys:
-            self.key = projection(sizes, kv_heads * sizes.d_k, splits)
+        if reads_scores:
+            self.query = projection(sizes, heads * sizes.d_q, heads if before else 1)
+        self.tied = config.tied
+        if not self.tied and (reads_scores or self.value.reads_keys):
+            self.key = projection(sizes, kv_heads * sizes.d_k, kv_heads if before else 1)
         if config.qk_norm:
             self.query_norm = RMSNorm(RMSNorm.Config(), replace(sizes, d_model=sizes.d_q))
             self.key_norm = RMSNorm(RMSNorm.Config(), replace(sizes, d_model=sizes.d_k))
@@ -113,42 +114,44 @@ class Attention(Mixer):
         """(B, T, D) → (B, T, D).
 
         `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a causal model
-        masks the future beside it. A query that may attend to nothing gets zeros.
+        masks the future beside it. A query that may attend to nothing gets zeros, before the output's bias.
         """
-        keys, values = self.read(x_btd)
-        return self._attend(self._queries(x_btd), keys, values, position, mask, self.is_causal)
+        return self._attend(self._queries(x_btd), self.read(x_btd), position, mask, self.is_causal)
 
     def weights(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """The attention weights (B, H, T_q, T_k), before dropout; masked ones are exactly zero."""
-        keys, values = self.read(x_btd)
-        return self._weights(self._queries(x_btd), keys, values, position, mask, self.is_causal)
+        q, k = self._positioned(self._queries(x_btd), self.read(x_btd)[0], position)
+        return self._weights(q, k, position, mask, self.is_causal)
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
         """See `Mixer.step`; the state is what has been read."""
         read = self.read(x_b1d)
         if state is not None:
             read = (torch.cat([state[0], read[0]], 2), torch.cat([state[1], read[1]], 2))
-        return self._attend(self._queries(x_b1d), *read, position, None, False), read
+        return self._attend(self._queries(x_b1d), read, position, None, False), read
 
     def read(self, x_bsd: Tensor) -> State:
         """Keys, before their positions, and values of (B, S, D); keys of no width where none are read."""
         batch, length, _ = x_bsd.shape
-        if self.key is None:
+        # Not under two names: `functional_call` would leave a module that it finds twice with the wrong weights.
+        project = self.query if self.tied else self.key
+        if project is None:
             keys = x_bsd.new_zeros(batch, self.num_kv_heads, length, 0)
             return keys, self._split(self.value(x_bsd), self.num_kv_heads)
-        keys_bsn = self.key(x_bsd)
+        keys_bsn = project(x_bsd)
         values_bsn = self.value(keys_bsn) if self.value.reads_keys else self.value(x_bsd)
         return self._split(keys_bsn, self.num_kv_heads), self._split(values_bsn, self.num_kv_heads)
 
     def attend(self, x_btd: Tensor, read: State, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D): cross-attention to what was `read`, without a causal mask."""
-        return self._attend(self._queries(x_btd), *read, position, mask, False)
+        return self._attend(self._queries(x_btd), read, position, mask, False)
 
     def attend_weights(
         self, x_btd: Tensor, read: State, position: Position, mask: Tensor | None = None
     ) -> Tensor:
         """The weights (B, H, T_q, T_k) of `attend`."""
-        return self._weights(self._queries(x_btd), *read, position, mask, False)
+        q, k = self._positioned(self._queries(x_btd), read[0], position)
+        return self._weights(q, k, position, mask, False)
 
     def _queries(self, x_btd: Tensor) -> Tensor:
         if self.query is None:
@@ -165,33 +168,33 @@ class Attention(Mixer):
         return x_bgtn if group == 1 else x_bgtn.repeat_interleave(group, 1)
 
     def _positioned(self, q: Tensor, k: Tensor, position: Position) -> tuple[Tensor, Tensor]:
+        """Queries and keys as they meet in the score: normalised, with their positions, H heads of each."""
+        if self.score is None:
+            return q, self._shared(k)
         if self.query_norm is not None and self.key_norm is not None:
             q, k = self.query_norm(q), self.key_norm(k)
-        q, k = position.rotate(q, k) if self.query is not None else (q, k)
+        q, k = position.rotate(q, k)
         return q, self._shared(k)
 
     def _attend(
-        self, q: Tensor, k: Tensor, v: Tensor, position: Position, mask: Tensor | None, causal: bool
+        self, q: Tensor, read: State, position: Position, mask: Tensor | None, causal: bool
     ) -> Tensor:
+        k, v = read
+        q, k, v = *self._positioned(q, k, position), self._shared(v)
         inner = None
         if self.score is not None and self.weighting.fused and not self.weights_dropout.active:
-            rotated = self._positioned(q, k, position)
-            inner = self.score.inner(*rotated)
+            inner = self.score.inner(q, k)
         if inner is None:
-            weights = self._weights(q, k, v, position, mask, causal)
-            mixed = self.weights_dropout(weights) @ self._shared(v)
+            mixed = self.weights_dropout(self._weights(q, k, position, mask, causal)) @ v
         else:
-            bias = position.bias(q.shape[2], k.shape[2], q.device)
-            mixed = _fused(inner, self._shared(v), bias, mask, causal)
+            mixed = _fused(inner, v, position.bias(q.shape[2], k.shape[2], q.device), mask, causal)
         return self.output(mixed.transpose(1, 2).flatten(2))
 
-    def _weights(
-        self, q: Tensor, k: Tensor, v: Tensor, position: Position, mask: Tensor | None, causal: bool
-    ) -> Tensor:
+    def _weights(self, q: Tensor, k: Tensor, position: Position, mask: Tensor | None, causal: bool) -> Tensor:
         if self.score is None:
-            logits = v.new_zeros(()).expand(q.shape[0], self.num_heads, q.shape[2], v.shape[2])
+            logits = q.new_zeros(()).expand(*q.shape[:3], k.shape[2])
         else:
-            logits = self.score.logits(*self._positioned(q, k, position))
+            logits = self.score.logits(q, k)
             bias = position.bias(q.shape[2], k.shape[2], q.device)
             logits = logits if bias is None else logits + bias
         if causal:
@@ -209,8 +212,25 @@ def _fused(
     mask: Tensor | None,
     causal: bool,
 ) -> Tensor:
-    """softmax(scale · qᵀk + bias) v by torch's kernel, which never forms the weights."""
+    """softmax(scale · qᵀk + bias) v by torch's kernel, which never forms the weights.
+
+    It is made for q, k and v of one width, and forms the weights for others: zeros fill the narrower ones up.
+    """
     q, k, scale = inner
+    d_v, width = v.shape[-1], max(q.shape[-1], v.shape[-1])
+    q, k, v = (F.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x for x in (q, k, v))
+    return _kernel(q, k, v, scale, bias, mask, causal)[..., :d_v]
+
+
+def _kernel(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    scale: float,
+    bias: Tensor | None,
+    mask: Tensor | None,
+    causal: bool,
+) -> Tensor:
     if bias is not None:
         bias = bias.unsqueeze(0)
     if mask is None and bias is None:
@@ -239,8 +259,9 @@ def _check_heads(config: Attention.Config, d_model: int) -> None:
                 raise Invalid("num_kv_heads", f"must divide num_heads = {heads}", kv_heads, _divisors(heads))
 
 
-def _check_switches(config: Attention.Config, sizes: Sizes, weighting: Any, value: Any) -> None:
+def _check_switches(config: Attention.Config, sizes: Sizes) -> None:
     """Refuses what has no effect, and what does not fit."""
+    weighting, value = config.weighting.part, config.value.part
     kv_heads = config.num_kv_heads or config.num_heads
     with Gather() as at:
         with at():

@@ -41,8 +41,10 @@ class Block(nn.Module):
             for name in self.sublayers:
                 with at("topology", "cross") if name == "cross" else at(name):
                     self.add_module(name, parts[name].build(sizes))
+                reads = getattr(getattr(self, name, None), "reads_target", True)
                 with at("norm"):
-                    self.add_module(f"{name}_norm", section.norm.build(sizes))
+                    if self.placement == "post" or reads:
+                        self.add_module(f"{name}_norm", section.norm.build(sizes))
                     if self.placement == "sandwich":
                         self.add_module(f"{name}_norm_after", section.norm.build(sizes))
                 site = dropouts.get(name, "attention_output")
@@ -89,10 +91,10 @@ class Block(nn.Module):
     def _sublayer(
         self, name: str, x_btd: Tensor, function: Callable[[Tensor], Tensor], real_bt: Tensor | None
     ) -> Tensor:
-        norm = getattr(self, f"{name}_norm")
-        y_btd = function(x_btd if self.placement == "post" else norm(x_btd, real_bt))
+        norm = getattr(self, f"{name}_norm", None)
+        y_btd = function(x_btd if self.placement == "post" or norm is None else norm(x_btd, real_bt))
         if self.placement == "sandwich":
             y_btd = getattr(self, f"{name}_norm_after")(y_btd, real_bt)
         y_btd = getattr(self, f"{name}_dropout")(y_btd)
         y_btd = getattr(self, f"{name}_residual_dropout")(x_btd + y_btd if self.residual else y_btd)
-        return norm(y_btd, real_bt) if self.placement == "post" else y_btd
+        return norm(y_btd, real_bt) if self.placement == "post" and norm is not None else y_btd

@@ -1,8 +1,11 @@
-"""What a forward pass costs, known without running it."""
+"""What a pass through a model costs, known without running it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from ablate.models.build import build_model
@@ -10,20 +13,37 @@ from ablate.signature import Signature
 from ablate.study.sections.model import ModelSection
 
 
-def forward_flops(section: ModelSection, signature: Signature) -> int:
-    """Floating-point operations of the matrix products of one forward pass on one example of `seq_len`.
+@dataclass(frozen=True)
+class Flops:
+    """Floating-point operations of the matrix products on one example of `seq_len`.
 
     A product of (n × m) and (m × p) counts 2·n·m·p; what is masked counts as well.
     """
-    model = build_model(section, signature, device="meta").eval()
+
+    forward: int
+    "Of a forward pass."
+    training: int
+    "Of a forward and a backward pass, what the backward pass computes again included."
+
+
+def flops_of(model: nn.Module, signature: Signature) -> Flops:
+    """What a model on the meta device costs."""
+    model.eval()
     inputs: dict[str, torch.Tensor | None] = {"inputs": _example(signature)}
     if signature.source is not None:
         inputs["source"] = _example(signature.source)
     if signature.num_segments is not None:
         inputs["segments"] = torch.empty(1, signature.seq_len, dtype=torch.long, device="meta")
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        model(**inputs)
-    return counter.get_total_flops()
+    with FlopCounterMode(display=False) as counter:
+        logits = model(**inputs)
+        forward = counter.get_total_flops()
+        logits.sum().backward()
+    return Flops(forward, counter.get_total_flops())
+
+
+def forward_flops(section: ModelSection, signature: Signature) -> int:
+    """Floating-point operations of a forward pass; see `Flops`."""
+    return flops_of(build_model(section, signature, device="meta"), signature).forward
 
 
 def _example(signature: Signature) -> torch.Tensor:

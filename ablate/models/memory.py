@@ -27,6 +27,9 @@ class Memory:
 class CrossReader(nn.Module):
     """Base of the slot `cross`: what each position of the decoder takes from the source."""
 
+    reads_target: bool = True
+    "Whether it depends on the position that takes it; if not, nothing is normalised before it."
+
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """(B, T, D) → (B, T, D)."""
         raise NotImplementedError
@@ -46,6 +49,7 @@ class CrossAttention(CrossReader):
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__()
         self.attention = Attention(config, sizes)
+        self.reads_target = self.attention.query is not None
         self.no_position = NoPosition(PartConfig(), sizes)
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
@@ -69,6 +73,8 @@ class CrossAttention(CrossReader):
 @register("cross", "mean")
 class MeanPooled(CrossReader):
     """W · mean over the source, the same at every position: one vector for a whole sentence (Cho et al. 2014)."""
+
+    reads_target = False
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()

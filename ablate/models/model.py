@@ -46,7 +46,7 @@ class Model(nn.Module):
 
     def __init__(self, section: ModelSection, signature: Signature, seed: int = 0, stream: str = "") -> None:
         super().__init__()
-        self.seed, self.stream, self.readout = seed, stream, signature.readout
+        self.seed, self.stream, self.signature = seed, stream, signature
         d_model, source = section.d_model, signature.source
         for_source = section.topology.part.reads_source
         reads_source = for_source and section.topology.cross.name != "none"
@@ -61,7 +61,8 @@ class Model(nn.Module):
         with Gather() as at:
             with at("position"):
                 _check_position(section)
-                self.position = section.position.build(sizes)
+                causal = section.topology.part.causal
+                self.position = section.position.build(replace(sizes, causal=causal))
                 if reads_source and sizes.source is not None:
                     self.source_position = section.position.build(sizes.source)
             with at("topology"):
@@ -71,6 +72,8 @@ class Model(nn.Module):
             with at():
                 self.stack = section.topology.build(sizes, section)
             self.embedding_dropout = sizes.dropout_at("embedding")
+            # A site of its own: the masks of target and source do not depend on each other's length.
+            self.source_dropout = sizes.dropout_at("embedding") if reads_source else nn.Identity()
             self.output = nn.Linear(d_model, signature.num_outputs)
             with at("embedding"):
                 self._embed_as(section, signature)
@@ -123,10 +126,10 @@ class Model(nn.Module):
             x_btd = self.stack(x_btd, self.position, mask)
         else:
             x_btd = self.stack(x_btd, self.position, mask, self.encode(source, source_mask))
-        if self.readout == "all":
+        if self.signature.readout == "all":
             return self.output(x_btd)
         real_bt = real_positions(mask, x_btd.shape[1])
-        if self.readout == "mean":
+        if self.signature.readout == "mean":
             return self.output(mean_of_real(x_btd, real_bt))
         return self.output(last_of_real(x_btd, real_bt))
 
@@ -134,6 +137,8 @@ class Model(nn.Module):
         """(B, T) or (B, T, num_features) → (B, T, D), for positions from `start` on."""
         x_btd = self.embedding(inputs) * self.scale
         if self.segment_embedding is not None:
+            if segments is None:
+                raise ValueError("a model with an embedding of segments needs the segment of each position")
             x_btd = x_btd + self.segment_embedding(segments)
         return self.embedding_dropout(self.position.embed(x_btd, start))
 
@@ -142,13 +147,15 @@ class Model(nn.Module):
         if self.source_embedding is None or self.source_position is None or source is None:
             raise ValueError("a model that reads a source needs one, and only such a model can take it")
         x_bsd = self.source_position.embed(self.source_embedding(source) * self.scale)
-        memory: Memory = self.stack.encode(self.embedding_dropout(x_bsd), self.source_position, mask)
+        memory: Memory = self.stack.encode(self.source_dropout(x_bsd), self.source_position, mask)
         return memory
 
     def step(
         self, inputs: Tensor, start: int, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
         """Logits (B, num_outputs) of one more position (B, 1) of a causal model, at `start`, and its new state."""
+        if self.source_embedding is not None and memory is None:
+            raise ValueError("a model that reads a source needs it encoded: `memory = model.encode(source)`")
         x_b1d, state = self.stack.step(self.embed(inputs, start), self.position, state, memory)
         return self.output(x_b1d[:, 0]), state
 
@@ -179,19 +186,29 @@ def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
 def _sizes(section: ModelSection, signature: Signature) -> Sizes:
     """What the parts are built with; heads and widths are those that a position meets inside attention."""
     heads = getattr(section.mixer, "num_heads", 1)
+    d_k = getattr(section.mixer, "d_k", None) or section.d_model // heads
     return Sizes(
         d_model=section.d_model,
         max_len=signature.seq_len,
         padded=signature.padded,
         num_heads=heads,
-        d_k=getattr(section.mixer, "d_k", None) or section.d_model // heads,
+        d_q=getattr(section.mixer, "d_q", None) or d_k,
+        d_k=d_k,
         dropout=section.dropout.model_dump(),
     )
 
 
 def _check_position(section: ModelSection) -> None:
-    if section.position.part.inside_attention and not section.mixer.part.attends:
+    """Refuses a position that acts where the mixer has nothing to act on."""
+    if not section.position.part.inside_attention:
+        return
+    weighting = getattr(section.mixer, "weighting", None)
+    rule = ""
+    if not getattr(section.mixer.part, "attends", False):
         rule = f"acts inside attention, which mixer {section.mixer.name} is not"
+    elif weighting is not None and not weighting.part.reads_scores:
+        rule = f"has no effect with weighting {weighting.name}, which reads no scores"
+    if rule:
         able = [n for n in CATALOGUE.names("position") if not CATALOGUE.get("position", n).inside_attention]  # type: ignore[attr-defined]
         raise Invalid("", rule, section.position.name, ", ".join(able))
 

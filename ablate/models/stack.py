@@ -27,6 +27,7 @@ class Stack(nn.Module):
     "Whether a position sees only itself and earlier ones."
     reads_source: ClassVar[bool] = False
     "Whether it is for tasks that give a source beside the sequence."
+    blocks: Any
 
     def __init__(
         self, config: PartConfig, sizes: Sizes, section: ModelSection, cross: PartConfig | None = None

@@ -58,6 +58,8 @@ class VariantFacts:
     parameters_by_part: dict[str, dict[str, int]] = field(default_factory=dict)
     flops: dict[str, int | None] = field(default_factory=dict)
     "Task → matrix-product FLOPs of a forward pass on one example."
+    training_flops: dict[str, int | None] = field(default_factory=dict)
+    "The same of a forward and a backward pass."
 
 
 @dataclass(frozen=True)

@@ -49,3 +49,9 @@ class Record:
     "ISO 8601, UTC."
     finished_at: str = ""
     attempts: int = 1
+    kept: list[str] = field(default_factory=list)
+    "What the kept weights are: `final`, `best`, or both where the last evaluation was the best."
+    weights_digest: str = ""
+    "Of the file that holds them; nothing where none are kept."
+    weights: bytes | None = field(default=None, repr=False)
+    "The kept weights on their way to the store, in the safetensors format; a record that is read has none."

@@ -25,6 +25,8 @@ OUTPUTS = (
     "report.md",
     "figures",
 )
+OPTIONAL = ("evaluation.csv", "attention.npz")
+"""What `ablate eval` adds."""
 _PACKAGES = ("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow")
 
 
@@ -55,6 +57,7 @@ class LastReport:
         outputs = [_stamp(self.folder / name) for name in OUTPUTS]
         if not records or None in outputs:
             raise ValueError("something is missing")
+        outputs += [_stamp(self.folder / name) for name in OPTIONAL]
         sources = [hashlib.blake2b(Path(path).read_bytes()).hexdigest() for path in plugins]
         content = json.dumps([list(inputs), package_digest(), sources, records, outputs])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()

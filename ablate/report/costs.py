@@ -1,17 +1,23 @@
-"""What each variant costs, as a table and in words: parameters by part, and FLOPs of a forward pass."""
+"""What each variant costs, as a table and in words: parameters by part, and FLOPs of one example."""
 
 from __future__ import annotations
 
 from ablate.records.evidence import Facts, VariantFacts
 from ablate.report.tables import MINUS, Column, Table, count, text
 
-TOTALS = {"parameters": "Parameters", "flops": "FLOPs"}
+TOTALS = {
+    "parameters": "Parameters",
+    "flops": "FLOPs",
+    "training_flops": "FLOPs with backward",
+}
 
 Costs = dict[str, int | None]
 
 
 def cost_table(facts: Facts) -> Table:
     """Parameters, in all and by part, and FLOPs of every variant, with their differences from the baseline.
+
+    FLOPs are those of a forward pass on one example, and of that with its backward pass where they are known.
 
     One row a variant and task, or a variant where its tasks cost the same.
     """
@@ -91,5 +97,5 @@ def _parts(variant: VariantFacts, task: str) -> dict[str, int]:
 
 
 def _costs(variant: VariantFacts, task: str) -> Costs:
-    total: Costs = {"parameters": variant.parameters.get(task), "flops": variant.flops.get(task)}
+    total: Costs = {key: getattr(variant, key).get(task) for key in TOTALS}
     return total | {f"of {part}": number for part, number in _parts(variant, task).items()}

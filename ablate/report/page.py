@@ -19,14 +19,17 @@ from PIL import Image
 from ablate.analysis import wording
 from ablate.analysis.pairing import pairing, summary
 from ablate.files import replacing, write_text
+from ablate.records.evaluated import Evaluated
 from ablate.records.evidence import BASELINE, Evidence
-from ablate.report import costs, figure_data, style, svg, tables
+from ablate.report import attention_maps, costs, figure_data, style, svg, tables
 from ablate.report.drawings import FIGURES, Drawing, plan_drawings
+from ablate.report.evaluations import evaluation_table
 from ablate.report.ticks import fix_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+NOTHING = Evaluated()
 GUIDE = {
     "better": "Better than the baseline on the same seeds, by more than chance explains (Holm p below .05).",
     "worse": "Worse than the baseline on the same seeds, by more than chance explains (Holm p below .05).",
@@ -84,17 +87,24 @@ def _svg(figure: Figure) -> str:
 
 
 def write_report(
-    evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame, headline: list[str], folder: Path
+    evidence: Evidence,
+    comparisons: pd.DataFrame,
+    claims: pd.DataFrame,
+    headline: list[str],
+    folder: Path,
+    evaluated: Evaluated = NOTHING,
 ) -> None:
     """Writes `report.html`, `report.md` and `figures/` into `folder`, each file whole or not at all.
 
-    `comparisons`, `claims` and `headline` are what `analysis` makes of `evidence`. The same arguments give the
+    `comparisons`, `claims` and `headline` are what `analysis` makes of `evidence`, `evaluated` is what was found
+    of kept weights. The same arguments give the
     same bytes. Pictures of an earlier report that this one no longer has are removed.
     """
-    drawings = plan_drawings(evidence, comparisons)
+    drawings = plan_drawings(evidence, comparisons) + attention_maps.drawings(evaluated.maps, evidence.facts)
     classes: dict[str, str] = {}
     pictures = [render(drawing, folder, classes) for drawing in drawings]
     content = _content(evidence, comparisons, claims, headline)
+    content["evaluated"] = evaluation_table(evaluated.rows, evidence.facts)
     content |= {"pictures": pictures, "picture_css": Markup(svg.css(classes))}
     write_text(folder / "report.html", _environment(True).get_template("report.html.j2").render(content))
     write_text(folder / "report.md", _environment(False).get_template("report.md.j2").render(content))

@@ -71,11 +71,16 @@ def _attributes(
     for key, value in found.items():
         if key == "id" and value in names:
             element.set(key, names[value])
+        elif key == "href" and value.startswith("data:"):
+            element.set(key, value)
         elif key == "href":
             element.set(key, f"#{names[value[1:]]}")
+        elif element.tag == "image" and key in NUMBERS:
+            # A factor for every cell: a tenth would shift the last one.
+            element.set(key, value)
         elif key == "clip-path":
             element.set(key, f"url(#{names[value[5:-1]]})")
-        elif key in NUMBERS and not value.startswith("rotate(-0 "):
+        elif key in NUMBERS and element.tag != "image" and not value.startswith("rotate(-0 "):
             element.set(key, _compact(value) if key == "d" else _rounded(value))
     if declared:
         text = "; ".join(f"{key}: {value}" for key, value in declared.items())

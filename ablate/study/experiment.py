@@ -23,12 +23,12 @@ from ablate.records.evidence import (
 from ablate.registry import CATALOGUE, Section
 from ablate.study.claims import Claim, parse_claim
 from ablate.study.designs import Config, Design, Variant, expand, report_at, task_labels
-from ablate.study.document import Document
+from ablate.study.document import Document, PathKey
 from ablate.study.load import load, parts_of, refuse_if_faulty, translated
 from ablate.study.plan import Cell, trial_id
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.sources import source_digest
-from ablate.workload import Description, Trial, Workload
+from ablate.workload import Description, KeepsWeights, Resumes, Trial, Workload
 
 MAX_CHECKED = 500
 """Variants of a factorial that are all built before the first is trained; of more, a sample is."""
@@ -62,14 +62,15 @@ class Experiment:
     def cells(self) -> list[Cell]:
         """All trials; seed by seed, so that the first blocks are complete early."""
         ids = _Ids(self.workload)
-        limit = self.study.time_limit
+        # How a trial is kept changes nothing of its result, so that none of it is in the id.
+        limit, checkpoint, save_every = self.study.time_limit, self.study.checkpoint, self.study.save_every
         shown = {task: f" on {task}" if len(self.tasks) > 1 else "" for task in self.tasks}
         return [
             Cell(
                 variant.name,
                 task,
                 seed,
-                Trial(ids(config, seed, stream), config, seed, stream, limit),
+                Trial(ids(config, seed, stream), config, seed, stream, limit, checkpoint, save_every),
                 f"{variant.name}{shown[task]} seed {seed}",
             )
             for seed in range(self.study.seeds)
@@ -110,6 +111,9 @@ class Experiment:
                         for t, d in zip(self.tasks, described[v.name], strict=True)
                     },
                     flops={t: d.flops for t, d in zip(self.tasks, described[v.name], strict=True)},
+                    training_flops={
+                        t: d.training_flops for t, d in zip(self.tasks, described[v.name], strict=True)
+                    },
                 )
                 for v in self.variants
             ],
@@ -155,6 +159,7 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
     if study is None:
         refuse_if_faulty(document)
         raise AssertionError("a study that cannot be read has a problem")
+    _check_keeping(workload, study, document)
     refused = document.is_faulty(("task",)) or document.is_faulty(("tasks",))
     if "task" in sections and not refused and bool(study.given("task")) == bool(study.given("tasks")):
         document.report(Problem("give either `task`, or `tasks` with several", ("task",)))
@@ -176,6 +181,16 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
         _check_live(workload, design, document)
     refuse_if_faulty(document)
     return Experiment(path, study, workload, sections, design, tasks, claims)
+
+
+def _check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
+    """Refuses to keep what the workload does not hand out."""
+    if study.checkpoint != "none" and not isinstance(workload, KeepsWeights):
+        rule = f"needs a workload that keeps weights, which {study.workload} does not"
+        document.report(Problem(rule, ("checkpoint",), study.checkpoint, "none"))
+    if study.save_every is not None and not isinstance(workload, Resumes):
+        rule = f"needs a workload that can go on inside a trial, which {study.workload} cannot"
+        document.report(Problem(rule, ("save_every",), study.save_every, hint="Leave it out"))
 
 
 def _with_stand_in(baseline: list[Config], resolver: _Resolver, document: Document) -> list[Config]:
@@ -314,9 +329,14 @@ class _AnyMetric:
 def _check_live(workload: Workload, design: Design, document: Document) -> None:
     """Every level under `model.`, alone, must change the parameters or the output of the baseline."""
     baseline = design.variants[0]
-    models = [(level.at, level.configs) for f in design.factors if _is_model(f.path) for level in f.levels]
+    models: list[tuple[PathKey, Mapping[str, Any], list[Config]]] = [
+        (level.at, {f.path: level.value}, level.configs)
+        for f in design.factors
+        if _is_model(f.path)
+        for level in f.levels
+    ]
     models += [
-        (v.at, v.configs)
+        (v.at, v.patches, v.configs)
         for v in design.variants
         if v.at[:1] == ("variants",) and all(map(_is_model, v.patches))
     ]
@@ -325,7 +345,7 @@ def _check_live(workload: Workload, design: Design, document: Document) -> None:
     reference = [_attempt(workload.fingerprint, config) for config in baseline.configs]
     for problem in (problem for _, problems in reference for problem in problems):
         document.report(problem)
-    for at, configs in models:
+    for at, patches, configs in models:
         if document.is_faulty(at):
             continue
         found = [_attempt(workload.fingerprint, config) for config in configs]
@@ -333,8 +353,7 @@ def _check_live(workload: Workload, design: Design, document: Document) -> None:
         if not problems and found == reference:
             rule = "changes nothing: under one seed, parameters and output are bitwise the baseline's"
             problems = [Problem(rule, hint="Give it another value, or take it out")]
-        for problem in problems:
-            document.report(dataclasses.replace(problem, path=at))
+        report_at(problems, patches, at, document)
 
 
 def _is_model(path: str) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, create_model
+from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, PositiveInt, create_model
 from pydantic_core import PydanticCustomError
 
 from ablate.records.evidence import BASELINE
 from ablate.registry import OnOff, Section
-from ablate.workload import Workload
+from ablate.workload import Checkpoint, Workload
 
 RESERVED = ("store",)
 PLACEBO = "placebo"
@@ -80,6 +80,10 @@ class StudyBase(Section):
     "Number of paired seeds: 0, 1, …"
     time_limit: PositiveFloat | None = None
     "Seconds after which a trial is ended as failed."
+    checkpoint: Checkpoint = "none"
+    "Weights of each trial that are kept for `ablate eval`: final, of the last step; best, of the best evaluation."
+    save_every: PositiveInt | None = None
+    "Steps after which a trial saves where it stands, so that after a kill it goes on from there."
     claims: list[str] = []
     "Statements to be judged."
     notes: str = ""

@@ -21,6 +21,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -36,7 +37,7 @@ Topology = Literal["encoder", "decoder", "encoder_decoder"]
 
 @dataclass(slots=True)
 class Batch:
-    """Examples that are processed together."""
+    """Examples that are processed together; every tensor has a row for each."""
 
     inputs: Tensor
     "Tokens (B, T), int64, or feature vectors (B, T, F), float32."
@@ -123,18 +124,26 @@ def digest(batch: Batch) -> str:
 def example_stream(chunks: Iterator[Batch], batch_size: int) -> Iterator[Batch]:
     """Cuts an endless sequence of examples, that comes in chunks of any size, into batches.
 
-    The batches are the same whatever the sizes of the chunks. No mask.
+    The batches are the same whatever the sizes of the chunks. All chunks have the same fields, each with a row
+    for every example.
     """
-    inputs, targets = [], []
+    names = [field.name for field in fields(Batch)]
+    columns: list[list[Tensor | None]] = [[] for _ in names]
     waiting = 0
     for chunk in chunks:
-        inputs.append(chunk.inputs)
-        targets.append(chunk.targets)
+        for name, column in zip(names, columns, strict=True):
+            column.append(getattr(chunk, name))
         waiting += len(chunk)
         if waiting < batch_size:
             continue
-        x, y = (torch.cat(parts) if len(parts) > 1 else parts[0] for parts in (inputs, targets))
         whole = waiting - waiting % batch_size
-        yield from map(Batch, x[:whole].split(batch_size), y[:whole].split(batch_size))
-        inputs, targets = [x[whole:]], [y[whole:]]
+        joined = [_joined(column) for column in columns]
+        pieces = (repeat(None) if x is None else x[:whole].split(batch_size) for x in joined)
+        yield from map(Batch, *pieces)
+        columns = [[None if x is None else x[whole:]] for x in joined]
         waiting -= whole
+
+
+def _joined(parts: list[Tensor | None]) -> Tensor | None:
+    given = [part for part in parts if part is not None]
+    return torch.cat(given) if len(given) > 1 else parts[0]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -47,6 +49,22 @@ class History:
         for name, value in point.items():
             self._points.setdefault(name, []).append((self.done, value))
         return point
+
+    def state(self) -> dict[str, Any]:
+        """What `load` needs to go on from here."""
+        return {
+            "losses": torch.from_numpy(self._losses[: self.done]),
+            "norms": torch.from_numpy(self._norms[: self.done]),
+            "evaluated": self._evaluated,
+            "points": self._points,
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Takes over the `state` of a run of as many steps."""
+        self.done = len(state["losses"])
+        self._losses[: self.done] = state["losses"].numpy()
+        self._norms[: self.done] = state["norms"].numpy()
+        self._evaluated, self._points = state["evaluated"], state["points"]
 
     @property
     def arrays(self) -> dict[str, NDArray[np.float32]]:
@@ -97,7 +115,7 @@ class Best:
     def __init__(self, metric: str, direction: Direction) -> None:
         self.metric = metric
         self.step: int | None = None
-        self.state: dict[str, Tensor] = {}
+        self.weights: dict[str, Tensor] = {}
         self._sign = 1 if direction == "max" else -1
         self._value = -math.inf
 
@@ -106,7 +124,15 @@ class Best:
         value = self._sign * validation[self.metric]
         if value > self._value:
             self.step, self._value = step, value
-            self.state = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+            self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+    def state(self) -> dict[str, Any]:
+        """What `load` needs to go on from here."""
+        return {"step": self.step, "value": self._value, "weights": self.weights}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Takes over the `state` of a run that is judged by the same metric."""
+        self.step, self._value, self.weights = state["step"], state["value"], state["weights"]
 
 
 def _mean(values: NDArray[np.float32]) -> float:

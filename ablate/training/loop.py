@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ablate.models.model import Model
 from ablate.models.parameters import decay_groups
 from ablate.records.record import Curve, Status
 from ablate.study.sections.training import TrainingSection
-from ablate.tasks.task import Task
+from ablate.tasks.task import Batch, Task
 from ablate.training.clipping import clip_gradients
 from ablate.training.decay import WeightDecay
 from ablate.training.evaluate import evaluate
 from ablate.training.history import Best, History
 from ablate.training.optimizers import Optimizer
+from ablate.training.resume import Run
 from ablate.training.schedules import learning_rates
-from ablate.workload import Emit
+from ablate.training.weights import packed
+from ablate.workload import Checkpoint, Emit
 
 STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
 """Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device."""
@@ -38,9 +40,27 @@ class Outcome:
     metrics: dict[str, float | None] = field(default_factory=dict)
     curves: dict[str, Curve] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+    weights: bytes | None = None
 
 
-def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: Emit) -> Outcome:
+@dataclass(frozen=True)
+class Keeping:
+    """What is kept of a run beside its numbers, none of which it changes; the fields of a `Trial`."""
+
+    checkpoint: Checkpoint = "none"
+    save_every: int | None = None
+    state: bytes | None = None
+
+
+def train(
+    model: Model,
+    task: Task,
+    training: TrainingSection,
+    seed: int,
+    emit: Emit,
+    keeping: Keeping = Keeping(),
+) -> Outcome:
     """Trains `model` in place on its device, with the data of `seed`.
 
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
@@ -52,7 +72,7 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
     validation_M                         at the last evaluation
     train_loss                           mean over the last 5 % of steps
     grad_norm_median, grad_norm_max      of the global norm before clipping, the gradient of l2 decay included
-    train_seconds                        wall clock of the whole call
+    train_seconds                        wall clock of the whole call, and of the attempts that it goes on from
 
     A metric without a finite value is None; those on test are None unless the run completed. The loss is the
     task's own, without l2 decay. A run diverged when a loss, or a validation or test metric, was not finite,
@@ -66,19 +86,24 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
     primary = next(iter(task.metrics))
     best = Best(primary, task.metrics[primary].direction)
     history = History(training.steps)
-    metrics: dict[str, float | None] = dict.fromkeys(_metric_names(task))
+    run = Run(model, optimizer, history, best, started, dict.fromkeys(_metric_names(task)))
+    metrics, unread = run.metrics, run.unread
     validation_split = task.split(seed, "validation", device)
     batches = task.train_batches(seed, training.batch_size, device)
-    unread: list[Tensor] = []
 
-    def outcome(status: Status, reason: str = "") -> Outcome:
+    def outcome(status: Status, reason: str = "", weights: bytes | None = None) -> Outcome:
         metrics.update(history.summary())
         metrics["best_validation_step"] = best.step
-        metrics["train_seconds"] = time.perf_counter() - started
-        return Outcome(status, reason, _finite(metrics), history.curves, history.arrays)
+        metrics["train_seconds"] = run.seconds
+        kept: list[str] = []
+        if weights is not None:
+            kept = ["final", "best"] if best.step == training.steps else [keeping.checkpoint]
+        return Outcome(status, reason, _finite(metrics), history.curves, history.arrays, kept, weights)
 
     model.train()
-    for step, lr in enumerate(learning_rates(training)):
+    if keeping.state is not None:
+        run.load(keeping.state, lambda steps: _skip(batches, steps))
+    for step, lr in islice(enumerate(learning_rates(training)), run.done, None):
         batch = next(batches)
         model.start_step(step)
         loss = task.loss(model(**batch.model_inputs()), batch)
@@ -90,7 +115,7 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
         decay.shrink(lr)
         optimizer.step(lr)
 
-        done = step + 1
+        run.done = done = step + 1
         last = done == training.steps
         evaluating = last or done % training.eval_every == 0
         unread += [loss.detach(), norm]
@@ -99,16 +124,17 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
             unread.clear()
             if not all(history.add(*pair) for pair in zip(numbers, numbers, strict=True)):
                 return outcome("diverged", f"diverged: training loss was not finite at step {history.done}")
-        if not evaluating:
-            continue
-        validation = evaluate(model, task, validation_split)
-        point = history.evaluated(lr, validation)
-        best.offer(done, validation, model)
-        metrics |= {f"validation_{name}": value for name, value in validation.items()}
-        if reason := _not_finite(validation, "validation", done):
-            return outcome("diverged", reason)
-        if emit(done, point) and not last:
-            return outcome("pruned", f"stopped after step {done} of {training.steps}")
+        if evaluating:
+            validation = evaluate(model, task, validation_split)
+            point = history.evaluated(lr, validation)
+            best.offer(done, validation, model)
+            metrics |= {f"validation_{name}": value for name, value in validation.items()}
+            if reason := _not_finite(validation, "validation", done):
+                return outcome("diverged", reason)
+            if emit(done, point) and not last:
+                return outcome("pruned", f"stopped after step {done} of {training.steps}")
+        if keeping.save_every and done % keeping.save_every == 0 and not last:
+            emit(done, {}, run.save())
 
     if reason := history.risen(task.chance_loss):
         return outcome("diverged", reason)
@@ -116,13 +142,22 @@ def train(model: Model, task: Task, training: TrainingSection, seed: int, emit: 
     test = evaluate(model, task, test_split)
     if reason := _not_finite(test, "test", training.steps):
         return outcome("diverged", reason)
+    weights = packed(model) if keeping.checkpoint == "final" else None
     at_best = test
     if best.step != training.steps:
-        model.load_state_dict(best.state)
+        model.load_state_dict(best.weights)
         at_best = evaluate(model, task, test_split)
+    if keeping.checkpoint == "best":
+        weights = packed(model)
     metrics |= test
     metrics |= {f"{name}_at_best_validation": value for name, value in at_best.items()}
-    return outcome("completed")
+    return outcome("completed", weights=weights)
+
+
+def _skip(batches: Iterator[Batch], steps: int) -> None:
+    """Draws the batches of as many steps: the next is that of the step after."""
+    for _ in range(steps):
+        next(batches)
 
 
 def _metric_names(task: Task) -> list[str]:

@@ -7,8 +7,8 @@ instance in a process takes over a second to import torch's compiler.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field, PositiveFloat
@@ -22,11 +22,22 @@ Momentum = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Optimizer(ABC):
-    """A part of the slot `optimizer`, built from its config and the parameters that it updates."""
+    """A part of the slot `optimizer`, built from its `config` and the `parameters` that it updates.
+
+    What changes from step to step is in its other attributes: tensors, numbers, and lists of them.
+    """
 
     @abstractmethod
     def step(self, lr: float) -> None:
         """One update in place, from the parameters' `.grad`, at learning rate `lr`."""
+
+    def state(self) -> dict[str, Any]:
+        """What `load` needs to go on from here; the tensors are those that the next step changes."""
+        return {name: value for name, value in vars(self).items() if name not in ("config", "parameters")}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Takes over the `state` of an optimiser of the same config and parameters, on the same device."""
+        vars(self).update(state)
 
 
 @register("optimizer", "adamw")

@@ -16,7 +16,7 @@ from ablate.streams import stream_seed
 from ablate.study.sections.model import ModelSection
 from ablate.study.sections.training import TrainingSection
 from ablate.tasks.task import Task
-from ablate.training.loop import train
+from ablate.training.loop import Keeping, train
 from ablate.workload import Emit, Trial
 
 TaskConfig = Annotated[Any, Slot("task")]
@@ -37,7 +37,8 @@ def run_trial(trial: Trial, emit: Emit) -> Record:
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(trial.seed, "global", trial.stream)):
         model = build_model(config.model, task.signature, seed=trial.seed, stream=trial.stream, device=device)
-        outcome = train(model, task, config.training, trial.seed, emit)
+        keeping = Keeping(trial.checkpoint, trial.save_every, trial.state)
+        outcome = train(model, task, config.training, trial.seed, emit, keeping)
     return Record(
         id=trial.id,
         config=trial.config,
@@ -49,6 +50,8 @@ def run_trial(trial: Trial, emit: Emit) -> Record:
         curves=outcome.curves,
         arrays=outcome.arrays,
         data=dict(task.digests(trial.seed)),
+        kept=outcome.kept,
+        weights=outcome.weights,
     )
 
 

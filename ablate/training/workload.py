@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ablate.errors import Gather, Invalid
 from ablate.models.build import build_model
-from ablate.models.flops import forward_flops
+from ablate.models.flops import flops_of
 from ablate.records.record import Record
 from ablate.registry import CATALOGUE, register
 from ablate.signature import Signature
@@ -19,13 +19,16 @@ from ablate.study.sections.model import ModelSection
 from ablate.study.sections.training import TrainingSection
 from ablate.tasks.task import Task
 from ablate.training.fingerprint import fingerprint
+from ablate.training.kept import check_evaluation, evaluate_kept
 from ablate.training.trial import TaskConfig, isolated, parse, resolve_device, run_trial
-from ablate.workload import Description, Emit, Trial
+from ablate.workload import Description, Emit, Evaluation, Trial
 
 
 @register("workload", "sequence")
 class SequenceWorkload:
     """`task:`, `model:` and `training:`; see `ablate.workload.Workload` for what each method promises."""
+
+    resumes = True
 
     def load_parts(self) -> None:
         """Registers every part of the package, and those of installed plugins."""
@@ -55,18 +58,27 @@ class SequenceWorkload:
                     trial.training.optimizer.build(list(model.parameters()))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        """Metrics of the task, parameters by part, FLOPs of a forward pass on one example."""
+        """Metrics of the task, parameters by part, FLOPs of one example."""
         trial = parse(config)
         task: Task = trial.task.build()
         model = build_model(trial.model, task.signature, device="meta")
-        flops = forward_flops(trial.model, task.signature)
-        return Description(task.metrics, model.parameters_by_part(), flops, task.data_fixed)
+        flops = flops_of(model, task.signature)
+        return Description(
+            task.metrics,
+            model.parameters_by_part(),
+            flops.forward,
+            training_flops=flops.training,
+            data_fixed=task.data_fixed,
+        )
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Of task and model; `training:` has no part in it."""
         trial = parse(config)
         with isolated("cpu", stream_seed(0, "global")):
-            return fingerprint(trial.model, trial.task.build())
+            task: Task = trial.task.build()
+            with Gather() as at, at("model"):
+                digest = fingerprint(trial.model, task)
+        return digest
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         """Torch version, type of the device, dtype."""
@@ -84,6 +96,14 @@ class SequenceWorkload:
     def train(self, trial: Trial, emit: Emit) -> Record:
         """See `run_trial`."""
         return run_trial(trial, emit)
+
+    def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+        """See `ablate.training.kept.check_evaluation`."""
+        check_evaluation(config, task)
+
+    def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
+        """See `ablate.training.kept.evaluate_kept`."""
+        return evaluate_kept(trial, weights, task)
 
 
 _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)

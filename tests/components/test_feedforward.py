@@ -2,12 +2,20 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from ablate.components import activations  # noqa: F401  registers the activations
-from ablate.components.feedforward import MLP
+from ablate.components.feedforward import MLP, hidden_width
 from ablate.components.sizes import Sizes
+from ablate.models.build import build_model
 from ablate.models.initialise import initialise
+from ablate.registry import CATALOGUE
+from ablate.signature import Signature
+from ablate.study.designs import level_labels
+from ablate.study.sections.model import ModelSection
 
+CATALOGUE.load_builtin()
 SIZES = Sizes(d_model=6, max_len=5)
 
 
@@ -52,3 +60,77 @@ def test_a_worked_neuron_is_an_and_gate():
         mlp.down.bias.zero_()
     inputs = torch.tensor([[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
     assert mlp(inputs)[0, :, 0].tolist() == [0, 0, 0, 1]
+
+
+GATES = {"geglu": torch.nn.functional.gelu, "swiglu": torch.nn.functional.silu}
+
+
+@pytest.mark.parametrize("bias", ["on", "off"])
+@pytest.mark.parametrize("activation", GATES)
+def test_a_gated_activation_gets_a_projection_of_its_own(activation, bias):
+    mlp = MLP.Config(activation=activation, expansion=2, bias=bias).build(SIZES)
+    initialise(mlp, seed=0)
+    x = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(0))
+    for b in range(2):
+        for t in range(3):
+            value = mlp.up.weight @ x[b, t] + (mlp.up.bias if bias == "on" else 0)
+            gate = mlp.gate.weight @ x[b, t] + (mlp.gate.bias if bias == "on" else 0)
+            expected = mlp.down.weight @ (GATES[activation](gate) * value)
+            expected = expected + (mlp.down.bias if bias == "on" else 0)
+            torch.testing.assert_close(mlp(x)[b, t], expected)
+
+
+def count(d_model: int, **config) -> int:
+    with torch.device("meta"):
+        mlp = MLP.Config(**config).build(Sizes(d_model=d_model, max_len=1))
+    return sum(p.numel() for p in mlp.parameters())
+
+
+@settings(deadline=None, max_examples=60)
+@given(d_model=st.integers(1, 70), expansion=st.floats(0.1, 6), bias=st.booleans())
+def test_no_other_width_brings_a_gated_layer_nearer_to_the_ungated_one(d_model, expansion, bias):
+    plain = count(d_model, activation="gelu", expansion=expansion, bias=bias)
+    gated = count(d_model, activation="geglu", expansion=expansion, bias=bias)
+    one_more = 3 * d_model + 2 * bias
+    width = hidden_width(expansion, d_model, gated=True, bias=bias)
+    assert abs(gated - plain) <= abs(gated + one_more - plain)
+    assert width == 1 or abs(gated - plain) <= abs(gated - one_more - plain)
+
+
+def test_gated_widths_of_known_sizes():
+    assert hidden_width(4, 768, gated=True, bias=False) == 2048  # Shazeer 2020, section 3: 3072 · 2 / 3
+    assert hidden_width(4, 32, gated=True, bias=True) == 85
+
+
+@pytest.mark.parametrize(
+    ("expansion", "hidden"), [(4, 24), (4.0, 24), (0.5, 3), (1.4, 8), (0.01, 1), (2 / 3, 4)]
+)
+def test_expansion_is_any_positive_number(expansion, hidden):
+    assert MLP.Config(expansion=expansion).build(SIZES).up.weight.shape == (hidden, 6)
+
+
+@pytest.mark.parametrize("expansion", [0, -1, -0.5, float("nan"), float("inf"), "4", True])
+def test_other_expansions_are_refused(expansion):
+    with pytest.raises(ValidationError) as error:
+        MLP.Config(expansion=expansion)
+    assert [problem["loc"] for problem in error.value.errors()] == [("expansion",)]
+
+
+def test_a_whole_expansion_is_one_number_with_one_name():
+    one, other = (MLP.Config(name="mlp", expansion=x).model_dump() for x in (4, 4.0))
+    assert one == other == MLP.Config(name="mlp").model_dump()
+    assert str(other["expansion"]) == "4"
+    half = MLP.Config(name="mlp", expansion=2.5).model_dump()
+    assert list(level_labels([other, half]).values()) == ["mlp(expansion=4)", "mlp(expansion=2.5)"]
+    assert list(level_labels([one["expansion"], half["expansion"]]).values()) == ["4", "2.5"]
+
+
+def test_without_a_feedforward_blocks_are_mixers_alone():
+    section = ModelSection.model_validate({"d_model": 16, "feedforward": "none"})
+    model = build_model(section, Signature(6, 5, vocab_size=11))
+    assert "feedforward" not in model.parameters_by_part()
+    names = {name for name, _ in model.stack.blocks[0].named_children()}
+    assert names == {"mixer", "mixer_norm", "mixer_dropout", "mixer_residual_dropout"}
+    block, x = model.stack.blocks[0], torch.randn(2, 6, 16, generator=torch.Generator().manual_seed(0))
+    expected = x + block.mixer(block.mixer_norm(x), model.position)
+    torch.testing.assert_close(block(x, model.position), expected)

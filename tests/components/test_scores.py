@@ -1,78 +1,245 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
+from score_formulas import FORMULAS
+from torch import Tensor
+from torch.func import functional_call, grad, stack_module_state, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from ablate.components.scores import Additive, Dot, ScaledDot, Score
+from ablate.components import scores
+from ablate.components.scores import Additive, Bilinear, Cosine, Gaussian, ScaledDot, Score
 from ablate.components.sizes import Sizes
 from ablate.models.initialise import initialise
-from ablate.registry import PartConfig
+from ablate.registry import CATALOGUE, PartConfig
 
-SIZES = Sizes(d_model=6, max_len=5, num_heads=2, d_k=3, d_v=3)
+CATALOGUE.load_builtin()
+B, H, T_Q, T_K, D_Q, D_K = 2, 2, 4, 5, 2, 3
+SIZES = Sizes(d_model=6, max_len=5, num_heads=H, d_q=D_K, d_k=D_K, d_v=3)
+WIDE = Sizes(d_model=6, max_len=5, num_heads=H, d_q=D_Q, d_k=D_K, d_v=3)
+SETTINGS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in CATALOGUE.names("score")),
+    ("gaussian", {"sigma": 0.7}),
+    ("gaussian", {"sigma": 0.7, "learned": "on"}),
+    ("cosine", {"temperature": 0.5}),
+    ("additive", {"hidden": 7}),
+]
 
 
-@pytest.fixture
-def qk() -> tuple[torch.Tensor, torch.Tensor]:
+def build(name: str, sizes: Sizes = SIZES, seed: int = 0, **settings: Any) -> Score:
+    score = CATALOGUE.get("score", name).Config(**settings).build(sizes)
+    initialise(score, seed)
+    # Heads that begin alike must be seen to differ.
+    generator = torch.Generator().manual_seed(seed + 5)
+    with torch.no_grad():
+        for parameter in score.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
+    return score.double()
+
+
+def queries_and_keys(d_q: int = D_K) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(1)
-    return tuple(torch.randn(2, 2, t, 3, generator=generator, dtype=torch.float64) for t in (4, 5))
+    shapes = (B, H, T_Q, d_q), (B, H, T_K, D_K)
+    q, k = (torch.randn(s, generator=generator, dtype=torch.float64).requires_grad_() for s in shapes)
+    return q, k
 
 
-def by_hand(score, q, k):
-    logits = torch.empty(2, 2, 4, 5, dtype=torch.float64)
-    for b in range(2):
-        for h in range(2):
-            for i in range(4):
-                for j in range(5):
-                    logits[b, h, i, j] = score(h, q[b, h, i], k[b, h, j])
+def by_hand(name: str, score: Score, q: Tensor, k: Tensor) -> Tensor:
+    logits = torch.empty(B, H, T_Q, T_K, dtype=torch.float64)
+    for b, h, i, j in torch.cartesian_prod(*map(torch.arange, logits.shape)).tolist():
+        logits[b, h, i, j] = FORMULAS[name](score, h, q[b, h, i], k[b, h, j])
     return logits
 
 
-def test_dot_is_the_inner_product(qk):
-    expected = by_hand(lambda h, q, k: sum(q[n] * k[n] for n in range(3)), *qk)
-    torch.testing.assert_close(Dot.Config().build(SIZES).logits(*qk), expected)
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_a_score_follows_its_formula(name, settings):
+    score, (q, k) = build(name, **settings), queries_and_keys()
+    torch.testing.assert_close(score.logits(q, k), by_hand(name, score, q, k))
 
 
-def test_scaled_dot_divides_by_the_root_of_the_width(qk):
-    expected = by_hand(lambda h, q, k: sum(q[n] * k[n] for n in range(3)) / math.sqrt(3), *qk)
-    torch.testing.assert_close(ScaledDot.Config().build(SIZES).logits(*qk), expected)
+@pytest.mark.parametrize("name", [n for n in FORMULAS if CATALOGUE.get("score", n).joins_widths])
+def test_scores_that_join_widths_do(name):
+    score, (q, k) = build(name, WIDE), queries_and_keys(D_Q)
+    torch.testing.assert_close(score.logits(q, k), by_hand(name, score, q, k))
 
 
-@pytest.mark.parametrize("hidden", [None, 7])
-def test_additive_follows_its_formula_with_weights_per_head(qk, hidden):
-    score = Additive.Config(hidden=hidden).build(SIZES).double()
-    initialise(score, seed=0)
-    width = hidden or SIZES.d_k
-
-    def formula(h, q, k):
-        total = 0.0
-        for n in range(width):
-            inner = sum(q[m] * score.query[h, m, n] + k[m] * score.key[h, m, n] for m in range(3))
-            total += float(score.weight[h, n, 0]) * math.tanh(float(inner))
-        return total
-
-    with torch.no_grad():
-        torch.testing.assert_close(score.logits(*qk), by_hand(formula, *qk))
+def test_which_scores_join_widths():
+    joins = {name for name in CATALOGUE.names("score") if CATALOGUE.get("score", name).joins_widths}
+    assert {"additive", "bilinear"} <= joins
+    assert not {"dot", "scaled_dot", "gaussian", "cosine"} & joins
 
 
-def test_additive_counts_its_own_parameters():
-    score = Additive.Config(hidden=7).build(SIZES)
-    assert sum(p.numel() for p in score.parameters()) == 2 * (3 * 7 + 3 * 7 + 7)
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_the_inner_form_has_the_same_softmax(name, settings):
+    score, (q, k) = build(name, **settings), queries_and_keys()
+    inner = score.inner(q, k)
+    assert (inner is None) == (name == "additive")
+    if inner is not None:
+        q_, k_, scale = inner
+        assert isinstance(scale, float)
+        weights = torch.einsum("bhqd,bhkd->bhqk", q_, k_).mul(scale).softmax(-1)
+        torch.testing.assert_close(weights, score.logits(q, k).softmax(-1))
 
 
-def test_a_score_must_define_one_of_the_two_forms(qk):
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_gradients(name, settings):
+    score, (q, k) = build(name, **settings), queries_and_keys()
+    names, parameters = zip(*score.named_parameters(), strict=True) if list(score.parameters()) else ((), ())
+
+    def logits(q: Tensor, k: Tensor, *values: Tensor) -> Tensor:
+        return functional_call(
+            Logits(score), {f"score.{n}": v for n, v in zip(names, values, strict=True)}, (q, k)
+        )
+
+    assert torch.autograd.gradcheck(logits, (q, k, *parameters))
+
+
+class Logits(torch.nn.Module):
+    """A score as a module that can be called."""
+
+    def __init__(self, score: Score) -> None:
+        super().__init__()
+        self.score = score
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        return self.score.logits(q, k)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [s for s in SETTINGS if list(build(s[0], **s[1]).parameters())]
+)
+def test_stacked_parameters_agree_with_one_by_one(name, settings):
+    models = [Logits(build(name, seed=seed, **settings)) for seed in range(3)]
+    q, k = (x.detach() for x in queries_and_keys())
+    wanted = torch.randn(B, H, T_Q, T_K, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+
+    def loss(parameters: dict[str, Tensor], q: Tensor) -> Tensor:
+        return (functional_call(models[0], parameters, (q, k)) * wanted).sum()
+
+    stacked, _ = stack_module_state(models)
+    gradients = vmap(grad(loss), in_dims=(0, None))(stacked, q)
+    for index, model in enumerate(models):
+        loss(dict(model.named_parameters()), q).backward()
+        for path, parameter in model.named_parameters():
+            torch.testing.assert_close(gradients[path][index], parameter.grad)
+
+
+def test_a_score_must_define_one_of_the_two_forms():
     with pytest.raises(NotImplementedError, match="`inner` or `logits`"):
-        Score(PartConfig(), SIZES).logits(*qk)
+        Score(PartConfig(), SIZES).logits(*queries_and_keys())
 
 
-@pytest.mark.parametrize("d_k", [16, 256])
-def test_variance_of_a_product_of_unit_variance_vectors_is_their_width(d_k):
-    """FOUNDATIONS §2, number 8: mean 0 and variance d_k; variance 1 after scaling."""
-    generator = torch.Generator().manual_seed(8)
-    q, k = (torch.randn(40_000, 1, 1, d_k, generator=generator) for _ in range(2))
-    dot, scaled = (part.Config().build(SIZES).logits(q, k).flatten() for part in (Dot, ScaledDot))
-    # Standard errors at n = 40,000: √(d_k/n) of the mean, √((2 + 6/d_k)/n) of the relative variance.
-    assert abs(dot.mean()) < 4 * math.sqrt(d_k / 40_000)
-    assert dot.var() == pytest.approx(d_k, rel=4 * math.sqrt(2.4 / 40_000))
-    assert scaled.var() == pytest.approx(1, rel=4 * math.sqrt(2.4 / 40_000))
+@pytest.mark.parametrize("score", [Bilinear, ScaledDot])
+@pytest.mark.parametrize("d_k", [8, 64])
+def test_scores_of_unit_variance_at_first(score, d_k):
+    heads = 400
+    score = score.Config().build(Sizes(d_model=1, max_len=1, num_heads=heads, d_q=d_k, d_k=d_k))
+    initialise(score, seed=0)
+    generator = torch.Generator().manual_seed(3)
+    q, k = (torch.randn(1, heads, 10, d_k, generator=generator) for _ in range(2))
+    assert score.logits(q, k).var().item() == pytest.approx(1, rel=0.1)
+
+
+class TestAdditive:
+    def test_counts_its_own_parameters(self):
+        score = Additive.Config(hidden=7).build(WIDE)
+        assert sum(p.numel() for p in score.parameters()) == H * (D_Q * 7 + D_K * 7 + 7)
+
+    @pytest.mark.parametrize("numbers", [1, 2 * B * H * T_K * 3, 3 * B * H * T_K * 3, 10**6])
+    def test_the_size_of_the_groups_changes_nothing(self, monkeypatch, numbers):
+        """One, two, three (and one left over) and all four queries at a time, against plain autograd."""
+        monkeypatch.setattr(scores, "HIDDEN_NUMBERS", numbers)
+        score, (q, k) = build("additive"), queries_and_keys()
+        hidden = ((q @ score.query).unsqueeze(3) + (k @ score.key).unsqueeze(2)).tanh()
+        expected = torch.einsum("bhqkn,hn->bhqk", hidden, score.weight.squeeze(-1))
+        logits = score.logits(q, k)
+        torch.testing.assert_close(logits, expected)
+        leaves = [q, k, *score.parameters()]
+        direction = torch.randn(logits.shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+        for ours, plain in zip(
+            torch.autograd.grad((logits * direction).sum(), leaves),
+            torch.autograd.grad((expected * direction).sum(), leaves),
+            strict=True,
+        ):
+            torch.testing.assert_close(ours, plain)
+
+    @pytest.mark.parametrize("numbers", [1, 10**6])
+    def test_second_derivatives(self, monkeypatch, numbers):
+        monkeypatch.setattr(scores, "HIDDEN_NUMBERS", numbers)
+        score, (q, k) = build("additive"), queries_and_keys()
+        assert torch.autograd.gradgradcheck(lambda q, k: score.logits(q, k), (q[:, :, :2], k[:, :, :3]))
+
+    def test_no_tensor_grows_with_all_pairs_and_the_hidden_width(self, monkeypatch):
+        t, hidden = 24, 16
+        monkeypatch.setattr(scores, "HIDDEN_NUMBERS", 2 * H * t * hidden)
+        sizes = Sizes(d_model=6, max_len=t, num_heads=H, d_q=D_Q, d_k=D_K)
+        score = build("additive", sizes, hidden=hidden)
+        q, k = (torch.randn(1, H, t, d, dtype=torch.float64, requires_grad=True) for d in (D_Q, D_K))
+        with Largest() as largest:
+            score.logits(q, k).square().sum().backward()
+        assert largest.numel == 2 * H * t * hidden  # of two queries, and more than the logits are
+        assert largest.numel > H * t * t
+
+
+class Largest(TorchDispatchMode):
+    """Notes the number of elements of the largest tensor that any operation returns."""
+
+    numel = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        tensors = [x for x in torch.utils._pytree.tree_leaves(result) if isinstance(x, Tensor)]
+        self.numel = max([self.numel, *(x.numel() for x in tensors)])
+        return result
+
+
+class TestGaussian:
+    def test_the_default_divides_as_the_scaled_product_does(self):
+        q, k = queries_and_keys()
+        k = k / k.norm(dim=-1, keepdim=True)
+        assert Gaussian.Config().build(SIZES).sigma ** 2 == pytest.approx(math.sqrt(D_K))
+        weights = build("gaussian").logits(q, k).softmax(-1)
+        torch.testing.assert_close(weights, build("scaled_dot").logits(q, k).softmax(-1))
+
+    def test_a_learned_width_begins_as_configured(self):
+        score = Gaussian.Config(sigma=0.7, learned=True).build(SIZES)
+        initialise(score, seed=0)
+        torch.testing.assert_close(score.log_sigma.exp(), torch.full((H, 1, 1), 0.7))
+
+    @pytest.mark.parametrize("sigma", [0, -1.0, math.inf])
+    def test_widths_out_of_range(self, sigma):
+        with pytest.raises(ValidationError, match="sigma"):
+            Gaussian.Config(sigma=sigma)
+
+
+class TestCosine:
+    def test_lengths_do_not_matter(self):
+        score, (q, k) = build("cosine"), queries_and_keys()
+        torch.testing.assert_close(score.logits(3 * q, 0.1 * k), score.logits(q, k))
+
+    def test_the_temperature_begins_as_configured_and_ends_at_its_bound(self):
+        score, (q, k) = Cosine.Config(temperature=0.01).build(SIZES).double(), queries_and_keys()
+        initialise(score, seed=0)
+        cosine = torch.cosine_similarity(q.unsqueeze(3), k.unsqueeze(2), dim=-1)
+        torch.testing.assert_close(score.logits(q, k), cosine / 0.01)
+        score.logits(q, k).square().sum().backward()
+        assert (score.log_temperature.grad != 0).all()
+        with torch.no_grad():
+            score.log_temperature.sub_(1)
+        torch.testing.assert_close(score.logits(q, k), cosine / 0.01)
+
+    def test_a_vector_of_zeros_has_a_score_and_a_gradient(self):
+        q, k = (torch.zeros(1, H, 1, D_K, dtype=torch.float64, requires_grad=True) for _ in range(2))
+        logits = build("cosine").logits(q, k)
+        assert (logits == 0).all()
+        logits.sum().backward()
+        assert torch.isfinite(q.grad).all()
+        assert torch.isfinite(k.grad).all()
+
+    def test_temperatures_out_of_range(self):
+        with pytest.raises(ValidationError, match=r"temperature\n.*greater than or equal to 0.01"):
+            Cosine.Config(temperature=0.009)

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from ablate.components.sizes import Sizes
-from ablate.components.values import Full, LowRank
+from ablate.components.values import Full, LowRank, SharedKV
 from ablate.errors import Invalid
 from ablate.models.initialise import initialise
 
-SIZES = Sizes(d_model=6, max_len=5, num_heads=2, d_k=3, d_v=4)
+SIZES = Sizes(d_model=6, max_len=5, num_heads=2, d_q=3, d_k=3, d_v=4)
 
 
 @pytest.fixture
@@ -38,10 +40,15 @@ def test_rank_may_equal_the_width_and_not_exceed_it():
     assert str(error.value) == "rank: must not exceed d_model = 6; given 7; allowed: 1 to 6"
 
 
-def test_low_rank_value_map_saves_48_times_the_weights():
-    """FOUNDATIONS §2, number 3: D = 12,288, r = 128, one head with d_v = D."""
-    sizes = Sizes(d_model=12_288, max_len=1, num_heads=1, d_k=128, d_v=12_288)
-    with torch.device("meta"):
-        full, low_rank = Full.Config().build(sizes), LowRank.Config(rank=128).build(sizes)
-    assert sum(p.numel() for p in full.parameters()) == 150_994_944
-    assert sum(p.numel() for p in low_rank.parameters()) == 3_145_728 == 150_994_944 // 48
+def test_low_rank_cannot_read_shares():
+    with pytest.raises(Invalid, match="split: before"):
+        LowRank.Config(rank=2).build(replace(SIZES, splits=2))
+
+
+def test_shared_kv_hands_over_the_keys_and_owns_nothing(x):
+    value = SharedKV.Config().build(SIZES)
+    assert SharedKV.reads_keys
+    assert not Full.reads_keys
+    assert not LowRank.reads_keys
+    assert torch.equal(value(x), x)
+    assert not list(value.parameters())

@@ -102,7 +102,7 @@ RATES = {
 
 
 @pytest.mark.parametrize("residual", ["on", "off"])
-@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize("placement", ["pre", "post", "sandwich"])
 def test_norms_dropouts_and_residuals_stand_where_they_should(x, placement, residual):
     settings = section(placement, residual=residual, dropout=RATES)
     block = shaken(Block(settings, Sizes(d_model=D, max_len=T, dropout=settings.dropout.model_dump())))
@@ -124,20 +124,68 @@ def test_norms_dropouts_and_residuals_stand_where_they_should(x, placement, resi
     def mix(y):
         weights = block.mixer.weights(y, NO_POSITION) * factor["mixer.weights_dropout"]
         v = block.mixer.value(y).view(B, T, H, D // H)
-        mixed = torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2)
-        return block.mixer.output(mixed) * factor["mixer_dropout"]
+        return block.mixer.output(torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2))
 
     def feed(y):
-        hidden = block.feedforward.up(y).relu() * factor["feedforward.hidden_dropout"]
-        return block.feedforward.down(hidden) * factor["feedforward_dropout"]
+        return block.feedforward.down(block.feedforward.up(y).relu() * factor["feedforward.hidden_dropout"])
 
-    on = 1.0 if residual == "on" else 0.0
-    if placement == "pre":
-        mixed = (on * x + mix(block.mixer_norm(x))) * factor["mixer_residual_dropout"]
-        expected = on * mixed + feed(block.feedforward_norm(mixed))
-        expected = expected * factor["feedforward_residual_dropout"]
-    else:
-        mixed = block.mixer_norm((on * x + mix(x)) * factor["mixer_residual_dropout"])
-        expected = (on * mixed + feed(mixed)) * factor["feedforward_residual_dropout"]
-        expected = block.feedforward_norm(expected)
+    def sublayer(y, name, function):
+        y_kept = y if residual == "on" else 0
+        norm, dropped = block.get_submodule(f"{name}_norm"), factor[f"{name}_dropout"]
+        dropped_sum = factor[f"{name}_residual_dropout"]
+        if placement == "pre":
+            return (y_kept + function(norm(y)) * dropped) * dropped_sum
+        if placement == "post":
+            return norm((y_kept + function(y) * dropped) * dropped_sum)
+        after = block.get_submodule(f"{name}_norm_after")
+        return (y_kept + after(function(norm(y))) * dropped) * dropped_sum
+
+    expected = sublayer(sublayer(x, "mixer", mix), "feedforward", feed)
     torch.testing.assert_close(block(x, NO_POSITION), expected)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post", "sandwich"])
+def test_without_a_feedforward_the_mixer_is_all(x, placement):
+    block = shaken(Block(section(placement, feedforward="none"), SIZES))
+
+    def mix(y):
+        return block.mixer(y, NO_POSITION)
+
+    norms = [module for name, module in block.named_children() if "norm" in name]
+    expected = {
+        "pre": lambda: x + mix(norms[0](x)),
+        "post": lambda: norms[0](x + mix(x)),
+        "sandwich": lambda: x + norms[1](mix(norms[0](x))),
+    }[placement]()
+    assert len(norms) == (2 if placement == "sandwich" else 1)
+    torch.testing.assert_close(block(x, NO_POSITION), expected)
+
+
+@pytest.mark.parametrize("placement", ["pre", "sandwich", "post"])
+@pytest.mark.parametrize("topology", ["encoder", "decoder"])
+def test_only_post_norm_ends_without_a_norm(x, topology, placement):
+    settings = section(placement, layers=3, topology=topology)
+    stack = shaken(settings.topology.build(SIZES, settings))
+    y = x
+    for block in stack.blocks:
+        y = block(y, NO_POSITION)
+    if placement != "post":
+        y = nn.functional.layer_norm(y, (D,), stack.norm.weight, stack.norm.bias)
+    torch.testing.assert_close(stack(x, NO_POSITION), y)
+    assert (stack.norm is None) == (placement == "post")
+
+
+@pytest.mark.parametrize("placement", ["pre", "post", "sandwich"])
+def test_every_norm_of_a_stack_is_told_what_is_padding(x, placement):
+    """With batch norms, in training, what stands at padding changes nothing, nor how much of it there is."""
+    settings = section(placement, norm="batch", layers=2)
+    lengths, found = torch.tensor([5, 2, 3]), []
+    for extra, other in ((0, 0.0), (0, 50.0), (4, 1.0)):
+        stack = shaken(settings.topology.build(SIZES, settings))
+        real = torch.arange(T + extra) < lengths[:, None]
+        padded = nn.functional.pad(x, (0, 0, 0, extra)).masked_fill(~real[..., None], other)
+        y = stack(padded, NO_POSITION, real[:, None, None])
+        found.append([y[real], *stack.buffers()])
+    for results in zip(*found, strict=True):
+        for result in results[1:]:
+            torch.testing.assert_close(result, results[0])

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ablate.models.flops import forward_flops
+from ablate.models.build import build_model
+from ablate.models.flops import flops_of, forward_flops
 from ablate.registry import CATALOGUE
 from ablate.signature import Signature
 from ablate.study.sections.model import ModelSection
@@ -57,3 +58,40 @@ def test_vectors_are_embedded_by_a_product():
 def test_dropout_and_norms_are_free():
     dropout = {"attention_weights": 0.5, "residual": 0.5}
     assert flops(dropout=dropout, norm="batch", position="sincos") == closed_form()
+
+
+T, S, D, V, LAYERS = 9, 7, 32, 16, 2
+HIDDEN = 2 * 2 * 4 * D * D
+
+
+def self_attention(length: int) -> int:
+    return length * 2 * 4 * D * D + 2 * 2 * length * length * D
+
+
+CROSS = {
+    "attention": T * 2 * 2 * D * D + S * 2 * 2 * D * D + 2 * 2 * T * S * D,
+    "mean": 2 * D * D,
+    "none": 0,
+}
+
+
+@pytest.mark.parametrize("cross", CROSS)
+@pytest.mark.parametrize("encoder_layers", [None, 3])
+def test_the_source_counts_too(cross, encoder_layers):
+    """The encoder over S positions, the decoder over T; without a reader there is no encoder."""
+    topology = {"name": "encoder_decoder", "cross": cross, "num_encoder_layers": encoder_layers}
+    section = ModelSection.model_validate({"d_model": D, "num_layers": LAYERS, "topology": topology})
+    source = Signature(S, 0, vocab_size=24, padded=True)
+    found = forward_flops(section, Signature(T, V, vocab_size=24, readout="all", source=source, padded=True))
+    encoder = (encoder_layers or LAYERS) * (self_attention(S) + S * HIDDEN) if cross != "none" else 0
+    decoder = LAYERS * (self_attention(T) + CROSS[cross] + T * HIDDEN)
+    assert found == encoder + decoder + T * 2 * D * V
+
+
+def test_a_backward_pass_costs_two_forward_passes():
+    """A product has two factors, each with a gradient; vectors that are embedded have none."""
+    section = ModelSection.model_validate({"d_model": 32, "num_layers": 2})
+    tokens, vectors = Signature(9, 16, vocab_size=24), Signature(9, 16, num_features=7)
+    counted = [flops_of(build_model(section, s, device="meta"), s) for s in (tokens, vectors)]
+    assert counted[0].training == 3 * counted[0].forward
+    assert counted[1].training == 3 * counted[1].forward - 2 * 9 * 7 * 32

@@ -1,145 +1,443 @@
-"""What every registered part must satisfy; found by walking the registry, without a list of parts."""
+"""What every registered part must satisfy, in every topology where it can stand.
+
+Parts are found by walking the registry. Where one may do what another may not, its class says so: a mixer by
+`causal`, `padding`, `any_length`, `attends` and `reads_order`, a position by `any_length` and `reads_order`, a part
+whose backward pass is not the derivative of its forward pass by `surrogate_gradient`, the name of the part of its
+slot whose derivative it takes instead.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
+from pydantic import BaseModel
 from ruamel.yaml import YAML
+from torch import Tensor
+from torch.func import functional_call, grad, stack_module_state, vmap
 
+from ablate.components.dropout import Dropout
+from ablate.components.sizes import Sizes
+from ablate.errors import Invalid
 from ablate.models.build import build_model
 from ablate.models.flops import forward_flops
-from ablate.registry import CATALOGUE, Slot
+from ablate.models.memory import Memory
+from ablate.models.model import Model
+from ablate.models.reference import places, section_with, signature_for
+from ablate.registry import CATALOGUE
 from ablate.signature import Signature
 from ablate.study.sections.model import ModelSection
+from ablate.tasks.classification import Classification
+from ablate.tasks.task import Batch
+from ablate.training.fingerprint import fingerprint
 
 CATALOGUE.load_builtin()
-B, T, D = 3, 6, 16
-SIGNATURE = Signature(seq_len=T, num_outputs=5, vocab_size=11, readout="all")
+B, T, S, D, V, N = 4, 6, 5, 16, 11, 5
+"Examples, positions, positions of the source, d_model, input tokens, outputs."
+SIGNATURE = Signature(seq_len=T, num_outputs=N, vocab_size=V, readout="all")
+SOURCE = Signature(seq_len=S, num_outputs=N, vocab_size=V)
+REAL_BT = torch.tensor(
+    [[0, 0, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0], [1, 0, 1, 1, 0, 1], [1, 1, 1, 1, 1, 1]], dtype=torch.bool
+)
+"Padding on the left, on the right, in the middle, nowhere."
+REAL_BS = torch.tensor([[1, 0, 1, 1, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], dtype=torch.bool)
 
 
-def slots_of(config: type, path: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
-    """Where each slot below `config` is first found: slot → path from the model section."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, field in config.model_fields.items():
-        for slot in (m for m in field.metadata if isinstance(m, Slot)):
-            found.setdefault(slot.slot, (*path, name))
-            for part in CATALOGUE.names(slot.slot):
-                below = slots_of(CATALOGUE.get(slot.slot, part).Config, (*path, name))
-                found = below | found
-    return found
+@dataclass(frozen=True)
+class Case:
+    """One part in one topology."""
+
+    slot: str
+    name: str
+    topology: str
+
+    @property
+    def part(self) -> Any:
+        return CATALOGUE.get(self.slot, self.name)
+
+    def section(self, **model: Any) -> ModelSection:
+        model = {"d_model": D, "num_layers": 1, "topology": {"name": self.topology}} | model
+        return section_with(self.slot, self.name, **model)
+
+    def signature(self, **changes: Any) -> Signature:
+        signature = signature_for(self.section(), replace(SIGNATURE, **changes))
+        return (
+            signature if signature.source is None else replace(signature, source=replace(SOURCE, **changes))
+        )
+
+    def model(self, seed: int = 0, padded: bool = False, **model: Any) -> Model:
+        return build_model(self.section(**model), self.signature(padded=padded), seed=seed)
+
+    def scrambled(self, **options: Any) -> Model:
+        """In float64, away from initial values at which a part may do nothing yet."""
+        model, generator = self.model(**options).double(), torch.Generator().manual_seed(3)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(
+                    torch.randn(parameter.shape, generator=generator, dtype=torch.float64), alpha=0.3
+                )
+        return model
+
+    def inputs(self, count: int = B) -> dict[str, Tensor]:
+        generator = torch.Generator().manual_seed(0)
+        found = {"inputs": torch.randint(V, (B, T), generator=generator)[:count]}
+        if self.signature().source is not None:
+            found["source"] = torch.randint(V, (B, S), generator=generator)[:count]
+        return found
+
+    def masked_inputs(self) -> dict[str, Tensor]:
+        masks = {"inputs": ("mask", REAL_BT), "source": ("source_mask", REAL_BS)}
+        found = self.inputs()
+        return found | {masks[key][0]: masks[key][1][:, None, None, :] for key in found}
+
+    def __str__(self) -> str:
+        return f"{self.slot}-{self.name}-{self.topology}"
 
 
-def settings_for(config: type) -> dict[str, Any]:
-    """The smallest settings that a part accepts: a value for each required field."""
-    settings: dict[str, Any] = {}
-    for name in (n for n, field in config.model_fields.items() if field.is_required()):
-        for settings[name] in (1, 0.5, True):
-            try:
-                config.model_validate(settings)
-                break
-            except ValidationError as error:
-                if all(problem["loc"][0] != name for problem in error.errors()):
-                    break
-    return settings
+def cases() -> Iterator[Case]:
+    """Every part that a model can have, in every topology that takes it; the first is its home."""
+    for slot, place in places().items():
+        for name in CATALOGUE.names(slot):
+            fixed = place.hosts[0] if place.path[0] == "topology" and place.hosts else None
+            for topology in ("encoder", *(t for t in CATALOGUE.names("topology") if t != "encoder")):
+                if (slot == "topology" and topology != name) or (fixed is not None and topology != fixed):
+                    continue
+                case = Case(slot, name, topology)
+                if case.section().mixer.part.causal or not CATALOGUE.get("topology", topology).causal:
+                    yield case
 
 
-SLOTS = slots_of(ModelSection)
-PARTS = [(slot, name) for slot in SLOTS for name in CATALOGUE.names(slot)]
-CAUSAL = [p for p in PARTS if p[0] != "topology" or CATALOGUE.get(*p).causal]
+CASES = list(cases())
+HOMES = list({(case.slot, case.name): case for case in reversed(CASES)}.values())[::-1]
+CAUSAL = [case for case in CASES if CATALOGUE.get("topology", case.topology).causal]
+PADDED = [case for case in CASES if case.section().mixer.part.padding]
+ATTENDS = [case for case in HOMES if case.section().mixer.part.attends]
 
 
-def section_with(slot: str, name: str, **model: Any) -> ModelSection:
-    settings: Any = {"name": name} | settings_for(CATALOGUE.get(slot, name).Config)
-    for step in reversed(SLOTS[slot]):
-        settings = {step: settings}
-    return ModelSection.model_validate({"d_model": D, "num_layers": 2} | settings | model)
+def each(found: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", found, ids=str)
 
 
-@pytest.fixture
-def tokens() -> torch.Tensor:
-    return torch.randint(11, (B, T), generator=torch.Generator().manual_seed(0))
+def other_tokens(tokens: Tensor, where: Tensor) -> Tensor:
+    return torch.where(where, (tokens + 1 + torch.arange(tokens.shape[1])) % V, tokens)
 
 
-def test_the_walk_reaches_the_slots_of_the_model():
-    assert {"topology", "mixer", "score", "value", "position", "norm", "feedforward", "activation"} <= set(
-        SLOTS
-    )
-    assert all(CATALOGUE.names(slot) for slot in SLOTS)
+def surrogates(section: BaseModel) -> list[str]:
+    """The parts of a model whose gradient is not the derivative."""
+    found = [section.name] if getattr(getattr(section, "part", None), "surrogate_gradient", None) else []
+    values = (getattr(section, name) for name in type(section).model_fields)
+    return found + [name for value in values if isinstance(value, BaseModel) for name in surrogates(value)]
 
 
-@pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_part_in_a_model(slot, name, tokens):
-    model = build_model(section_with(slot, name), SIGNATURE)
-    logits = model(tokens)
-    assert logits.shape == (B, T, 5)
-    assert torch.isfinite(logits).all()
-    (logits * torch.randn(logits.shape, generator=torch.Generator().manual_seed(1))).sum().backward()
-    for path, parameter in model.named_parameters():
-        assert parameter.grad is not None, path
-        assert torch.isfinite(parameter.grad).all(), path
-        assert parameter.grad.abs().max() > 0, path
+def test_the_walk_reaches_every_slot_of_the_model() -> None:
+    assert set(places()) == set(CATALOGUE.slots()) - {"task", "workload", "optimizer", "schedule"}
+    assert {(slot, name) for slot in places() for name in CATALOGUE.names(slot)} == {
+        (case.slot, case.name) for case in CASES
+    }
+
+
+@each(CASES)
+def test_shapes_and_a_gradient_for_every_parameter(case: Case) -> None:
+    """At the latest after one step: what stands behind a branch that starts at zero gets its own then."""
+    model, inputs = case.model(), case.inputs()
+    signs = torch.randn((B, T, N), generator=torch.Generator().manual_seed(1))
+    reached: set[str] = set()
+    for _ in range(2):
+        logits = model(**inputs)
+        assert logits.shape == (B, T, N)
+        assert logits.isfinite().all()
+        model.zero_grad()
+        (logits * signs).sum().backward()
+        for path, parameter in model.named_parameters():
+            assert parameter.grad is not None, path
+            assert parameter.grad.isfinite().all(), path
+            reached |= {path} if parameter.grad.abs().max() > 0 else set()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter -= 0.01 * parameter.grad
+    assert reached == {path for path, _ in model.named_parameters()}
     assert sum(model.parameters_by_part().values()) == sum(p.numel() for p in model.parameters())
 
 
-@pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_part_takes_one_example_and_double_precision(slot, name, tokens):
-    model = build_model(section_with(slot, name), SIGNATURE).eval()
-    single = model(tokens)
-    torch.testing.assert_close(model(tokens[:1]), single[:1])
-    torch.testing.assert_close(model.double()(tokens), single.double(), rtol=1e-4, atol=1e-5)
+@each([case for case in HOMES if not surrogates(case.section())])
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradients_are_those_of_the_function(case: Case, masked: bool) -> None:
+    """In training mode, against differences along a random direction of each parameter."""
+    if masked and case not in PADDED:
+        pytest.skip("takes no padding")
+    model, inputs = case.scrambled(padded=masked), case.masked_inputs() if masked else case.inputs()
+    names = [path for path, _ in model.named_parameters()]
+
+    def function(*values: Tensor) -> Tensor:
+        buffers = {path: buffer.clone() for path, buffer in model.named_buffers()}
+        logits: Tensor = functional_call(model, (dict(zip(names, values, strict=True)), buffers), (), inputs)
+        return logits[REAL_BT] if masked else logits
+
+    parameters = tuple(parameter for _, parameter in model.named_parameters())
+    options = {"fast_mode": True, "check_undefined_grad": False}
+    # So small a step that a kink is hardly ever inside.
+    assert torch.autograd.gradcheck(function, parameters, eps=1e-7, **options)
 
 
-@pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_part_is_built_alike_for_one_seed_and_not_for_two(slot, name, tokens):
-    one, same, other = (build_model(section_with(slot, name), SIGNATURE, seed=seed) for seed in (0, 0, 1))
-    assert torch.equal(one(tokens), same(tokens))
-    assert not torch.equal(one(tokens), other(tokens))
+@pytest.mark.parametrize(
+    ("slot", "name"),
+    [(c.slot, c.name) for c in HOMES if getattr(c.part, "surrogate_gradient", None)],
+)
+def test_a_surrogate_gradient_is_that_of_the_part_it_names(slot: str, name: str) -> None:
+    """For parts that map one tensor to one of its shape."""
+    part: Any = CATALOGUE.get(slot, name)
+    other: Any = CATALOGUE.get(slot, part.surrogate_gradient)
+    sizes = Sizes(d_model=D, max_len=T, num_heads=2, d_q=4, d_k=4, d_v=4)
+    x = torch.randn((2, 2, 3, 5), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x[..., 0, 1] = -torch.inf
+    cotangent = torch.randn(x.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    mine, its = (
+        torch.autograd.grad(p.Config(name=p.name).build(sizes)(y), y, cotangent)[0]
+        for p in (part, other)
+        for y in [x.clone().requires_grad_()]
+    )
+    torch.testing.assert_close(mine, its)
 
 
-@pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_part_is_known_without_memory(slot, name):
-    settings = section_with(slot, name)
-    meta = build_model(settings, SIGNATURE, device="meta")
-    assert {n: p.shape for n, p in meta.state_dict().items()} == {
-        n: p.shape for n, p in build_model(settings, SIGNATURE).state_dict().items()
-    }
-    assert forward_flops(settings, SIGNATURE) > 0
+@each(PADDED)
+@pytest.mark.parametrize("training", [False, True])
+def test_padding_does_not_reach_what_is_real(case: Case, training: bool) -> None:
+    """On the left, on the right and in the middle, of the sequence and of the source."""
+    model, inputs = case.scrambled(padded=True).train(training), case.masked_inputs()
+    before = model(**inputs)
+    changed = inputs | {"inputs": other_tokens(inputs["inputs"], ~REAL_BT)}
+    if "source" in inputs:
+        changed["source"] = other_tokens(inputs["source"], ~REAL_BS)
+    torch.testing.assert_close(model(**changed)[REAL_BT], before[REAL_BT])
+    assert before[REAL_BT].isfinite().all()
 
 
-@pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_part_survives_yaml(slot, name):
-    settings, yaml, stream = section_with(slot, name), YAML(typ="safe", pure=True), io.StringIO()
+@each([case for case in PADDED if case.section().mixer.part.any_length])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_padded_sequence_is_the_shorter_one(case: Case, training: bool) -> None:
+    model, inputs = case.scrambled(padded=True).train(training), case.inputs()
+    short = {key: tokens[:, :4] for key, tokens in inputs.items()}
+    masks = {"mask": (torch.arange(T) < 4).expand(B, 1, 1, T)}
+    if "source" in inputs:
+        masks["source_mask"] = (torch.arange(S) < 4).expand(B, 1, 1, S)
+    torch.testing.assert_close(model(**inputs, **masks)[:, :4], model(**short))
+
+
+@each(CAUSAL)
+def test_a_later_token_does_not_change_the_past(case: Case) -> None:
+    model, inputs = case.scrambled().eval(), case.inputs()
+    changed = inputs | {"inputs": other_tokens(inputs["inputs"], (torch.arange(T) >= 3).expand(B, T))}
+    before, after = model(**inputs), model(**changed)
+    torch.testing.assert_close(before[:, :3], after[:, :3])
+    assert not torch.isclose(before[:, 3:], after[:, 3:]).all(-1).any()
+
+
+@each(CAUSAL)
+def test_step_by_step_is_all_at_once(case: Case) -> None:
+    model, inputs = case.scrambled().eval(), case.inputs()
+    memory = model.encode(inputs["source"]) if model.source_embedding is not None else None
+    state, logits = None, []
+    for start in range(T):
+        out, state = model.step(inputs["inputs"][:, start : start + 1], start, state, memory)
+        logits.append(out)
+    torch.testing.assert_close(torch.stack(logits, 1), model(**inputs))
+
+
+@each(ATTENDS)
+def test_a_query_does_not_read_what_is_masked_for_it(case: Case) -> None:
+    """With a mask for each query, in one of which all is masked."""
+    model, inputs = case.scrambled(padded=True).eval(), case.inputs()
+    mask = torch.rand((B, 1, T, T), generator=torch.Generator().manual_seed(2)) < 0.6
+    mask |= torch.eye(T, dtype=torch.bool)
+    mask[:, :, 1] = False
+    for key in (0, 2, 5):
+        moved = (torch.arange(T) == key).expand(B, T)
+        changed = inputs | {"inputs": other_tokens(inputs["inputs"], moved)}
+        blind = ~mask[:, 0, :, key] & ~moved
+        torch.testing.assert_close(model(**changed, mask=mask)[blind], model(**inputs, mask=mask)[blind])
+
+
+@each(ATTENDS)
+def test_a_query_that_sees_nothing_gets_zeros(case: Case) -> None:
+    model = case.scrambled(padded=True)
+    sizes, generator = (B, T, D), torch.Generator().manual_seed(0)
+    x_btd = torch.randn(sizes, generator=generator, dtype=torch.float64, requires_grad=True)
+    stack: Any = model.stack if hasattr(model.stack, "blocks") else model.stack.decoder
+    mask = torch.ones((B, 1, T, T), dtype=torch.bool)
+    mask[0], mask[1, :, 2] = False, False
+    mixed = stack.blocks[0].mixer(x_btd, model.position, mask)
+    assert mixed[0].eq(0).all()
+    assert mixed[1, 2].eq(0).all()
+    assert mixed[2:].ne(0).any(-1).all()
+    assert torch.autograd.grad(mixed.square().sum(), x_btd)[0].isfinite().all()
+    if hasattr(stack.blocks[0], "cross"):
+        read = stack.blocks[0].cross(x_btd, Memory(x_btd, torch.zeros((B, T), dtype=torch.bool)))
+        assert read.eq(0).all()
+        assert torch.autograd.grad(read.square().sum(), x_btd)[0].isfinite().all()
+
+
+@each([case for case in CASES if not CATALOGUE.get("topology", case.topology).reads_source])
+def test_only_what_reads_order_knows_it(case: Case) -> None:
+    """Positions permuted, the others' outputs permute alike: where nothing says which stands where."""
+    section = case.section(position="none")
+    model, inputs = case.scrambled(position="none").eval(), case.inputs()["inputs"]
+    order = torch.tensor([2, 0, 5, 1, 4, 3])
+    blind = not any(
+        (section.topology.part.causal, section.mixer.part.reads_order, section.position.part.reads_order)
+    )
+    there, here = model(inputs[:, order]), model(inputs)[:, order]
+    if blind:
+        torch.testing.assert_close(there, here)
+    else:
+        assert not torch.allclose(there, here, rtol=1e-3, atol=1e-3)
+
+
+@each(CASES)
+def test_alone_or_in_a_batch(case: Case) -> None:
+    inputs = case.masked_inputs() if case in PADDED else case.inputs()
+    model = case.scrambled(padded=case in PADDED).eval()
+    together = model(**inputs)
+    for i in range(B):
+        alone = model(**{key: tensor[i : i + 1] for key, tensor in inputs.items()})
+        kept = REAL_BT[i : i + 1] if case in PADDED else torch.ones((1, T), dtype=torch.bool)
+        torch.testing.assert_close(alone[kept], together[i : i + 1][kept])
+
+
+@each(CASES)
+def test_dropout_acts_at_each_of_its_placements_and_in_training_only(case: Case) -> None:
+    bare, inputs = case.model().eval(), case.inputs()
+    evaluated, trained = bare(**inputs), case.model()(**inputs)
+    assert torch.equal(bare(**inputs), evaluated)
+    placements = sorted({site.placement for site in bare.modules() if isinstance(site, Dropout)})
+    model = case.model(dropout=dict.fromkeys(placements, 0.5))
+    assert torch.equal(model.eval()(**inputs), evaluated)
+    for placement in placements:
+        for site in (module for module in model.modules() if isinstance(module, Dropout)):
+            site.rate = 0.5 if site.placement == placement else 0.0
+        model.start_step(1)
+        assert not torch.allclose(model.train()(**inputs), trained), placement
+
+
+@each(HOMES)
+def test_double_precision_agrees_with_single(case: Case) -> None:
+    model, inputs = case.model().eval(), case.inputs()
+    single = model(**inputs)
+    torch.testing.assert_close(model.double()(**inputs), single.double(), rtol=1e-4, atol=1e-5)
+
+
+@each(HOMES)
+def test_built_alike_for_one_seed_and_not_for_two(case: Case) -> None:
+    one, same, other = (case.model(seed=seed)(**case.inputs()) for seed in (0, 0, 1))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+@each(HOMES)
+def test_known_without_memory(case: Case) -> None:
+    meta = build_model(case.section(), case.signature(), device="meta")
+    shapes = {name: tensor.shape for name, tensor in meta.state_dict().items()}
+    assert shapes == {name: tensor.shape for name, tensor in case.model().state_dict().items()}
+    assert forward_flops(case.section(), case.signature()) > 0
+
+
+@each(HOMES)
+def test_survives_yaml(case: Case) -> None:
+    settings, yaml, stream = case.section(), YAML(typ="safe", pure=True), io.StringIO()
     yaml.dump(settings.model_dump(), stream)
     assert ModelSection.model_validate(yaml.load(stream.getvalue())) == settings
 
 
-@pytest.mark.parametrize(("slot", "name"), CAUSAL)
-def test_part_keeps_a_decoder_causal(slot, name, tokens):
-    topology = {} if slot == "topology" else {"topology": "decoder"}
-    model = build_model(section_with(slot, name, **topology), SIGNATURE).eval().double()
-    changed = tokens.clone()
-    changed[:, 3:] = (changed[:, 3:] + 1) % 11
-    before, after = model(tokens), model(changed)
-    torch.testing.assert_close(before[:, :3], after[:, :3])
-    assert not torch.allclose(before[:, 3:], after[:, 3:])
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+@each(HOMES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_models_of_several_seeds_run_as_one(case: Case, masked: bool) -> None:
+    """`torch.func.vmap` over stacked parameters and buffers: logits, gradients and new buffers in training mode."""
+    if masked and case not in PADDED:
+        pytest.skip("takes no padding")
+    inputs = case.masked_inputs() if masked else case.inputs()
+    models = [case.model(seed, padded=masked).double() for seed in range(3)]
+    parameters, buffers = stack_module_state(models)  # type: ignore[arg-type]
+    template = case.model(padded=masked).double()
+    kept = REAL_BT if masked else torch.ones_like(REAL_BT)
+
+    def loss(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Any]:
+        new = {name: buffer.clone() for name, buffer in buffers.items()}
+        logits = functional_call(template, (parameters, new), (), inputs)
+        logits = torch.where(kept.unsqueeze(-1), logits, 0)
+        return logits.square().sum(), (logits, new)
+
+    gradients, (logits, new) = vmap(grad(loss, has_aux=True))(parameters, buffers)
+    for i, model in enumerate(models):
+        one = {name: parameter.detach() for name, parameter in model.named_parameters()}
+        expected, (logits_one, new_one) = grad(loss, has_aux=True)(one, dict(model.named_buffers()))
+        torch.testing.assert_close(logits[i], logits_one)
+        torch.testing.assert_close({name: g[i] for name, g in gradients.items()}, expected)
+        torch.testing.assert_close({name: b[i] for name, b in new.items()}, new_one)
 
 
-@pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_part_does_not_read_what_is_masked(slot, name, tokens):
-    model = build_model(section_with(slot, name), SIGNATURE).eval().double()
-    real = torch.arange(T) < 4
-    changed = torch.where(real, tokens, (tokens + 1) % 11)
-    mask = real.expand(B, 1, 1, T)
-    torch.testing.assert_close(model(tokens, mask)[:, :4], model(changed, mask)[:, :4])
+@each([case for case in HOMES if hasattr(case.part, "any_length")])
+def test_lengths_beyond_the_longest(case: Case) -> None:
+    plain = {} if case.slot == "position" else {"position": "none"}
+    model = case.model(**plain).eval()
+    inputs = {key: tokens.repeat(1, 3) for key, tokens in case.inputs().items()}
+    if case.part.any_length:
+        assert model(**inputs).isfinite().all()
+    else:
+        with pytest.raises(ValueError, match=f"max_len = {T}"):
+            model(**inputs)
 
 
-@pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_part_says_what_it_is(slot, name):
-    part = CATALOGUE.get(slot, name)
-    assert part.__doc__
-    for field_name, field in part.Config.model_fields.items():
-        assert field.description, f"{name}.{field_name} has no description"
+@each([case for case in HOMES if case.slot == "mixer"])
+def test_a_mixer_refuses_what_it_cannot_do(case: Case) -> None:
+    for able, section, signature in (
+        (case.part.causal, case.section(topology="decoder"), SIGNATURE),
+        (case.part.padding, case.section(), replace(SIGNATURE, padded=True)),
+    ):
+        if able:
+            build_model(section, signature, device="meta")
+        else:
+            with pytest.raises(Invalid) as caught:
+                build_model(section, signature, device="meta")
+            (problem,) = caught.value.problems
+            assert problem.path == ("mixer",)
+            assert "attention" in problem.allowed.split(", ")
+
+
+class Both(Classification):
+    """Random tokens with a source: a task that every topology can take."""
+
+    def __init__(self) -> None:
+        self.signature = replace(SIGNATURE, readout="mean", source=SOURCE)
+        self.topologies = ("encoder", "decoder", "encoder_decoder")
+        self.set_metrics(num_classes=N, num_test=B, solved=0.9)
+
+    def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
+        generator = torch.Generator().manual_seed(seed)
+        while True:
+            inputs, source = (torch.randint(V, (batch_size, n), generator=generator) for n in (T, S))
+            yield Batch(inputs, torch.randint(N, (batch_size,), generator=generator), source=source)
+
+    def split(self, seed: int, name: str, device: str) -> Batch:
+        return next(self.train_batches(seed, B, device))
+
+    def digests(self, seed: int) -> dict[str, str]:
+        return {}
+
+
+@pytest.mark.parametrize("slot", places())
+def test_no_two_parts_of_a_slot_are_alike(slot: str) -> None:
+    prints = {case.name: fingerprint(case.section(), Both()) for case in HOMES if case.slot == slot}
+    alike = [pair for pair in combinations(prints, 2) if prints[pair[0]] == prints[pair[1]]]
+    assert not alike
+
+
+@each(HOMES)
+def test_says_what_it_is(case: Case) -> None:
+    assert case.part.__doc__
+    for name, field in case.part.Config.model_fields.items():
+        assert field.description, f"{case.name}.{name} has no description"

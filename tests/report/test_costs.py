@@ -15,12 +15,14 @@ def facts(evidence: Evidence) -> Facts:
     sizes = {
         "parameters_by_part": {"recall": {"embedding": 500, "mixer": 8_000}},
         "flops": {"recall": 250_000},
+        "training_flops": {"recall": 750_000},
     }
     same = {"parameters": {"recall": 8_500}, **sizes}
     more = {
         "parameters": {"recall": 9_350},
         "parameters_by_part": {"recall": {"embedding": 500, "mixer": 8_700, "relative": 150}},
         "flops": {"recall": 240_000},
+        "training_flops": {"recall": 780_000},
     }
     variants = [
         dataclasses.replace(base, **same),
@@ -33,11 +35,20 @@ def facts(evidence: Evidence) -> Facts:
 def test_costs_by_part_with_their_differences(facts: Facts) -> None:
     table = costs.cost_table(facts)
     headings = [column.heading for column in table.columns]
-    assert headings == ["Variant", "Parameters", "FLOPs", "Embedding", "Mixer", "Relative", "Changes"]
+    totals = ["Parameters", "FLOPs", "FLOPs with backward"]
+    assert headings == ["Variant", *totals, "Embedding", "Mixer", "Relative", "Changes"]
     base, larger, placebo = ([row[c.key] for c in table.columns] for row in table.rows)
-    assert base == ["baseline", "8,500", "250,000", "500", "8,000", "0", ""]
-    assert larger[1:6] == ["9,350 (+10.0 %)", "240,000 (−4.0 %)", "500", "8,700 (+700)", "150"]
+    assert base == ["baseline", "8,500", "250,000", "750,000", "500", "8,000", "0", ""]
+    assert larger[1:4] == ["9,350 (+10.0 %)", "240,000 (−4.0 %)", "780,000 (+4.0 %)"]
+    assert larger[4:7] == ["500", "8,700 (+700)", "150"]
     assert placebo[-1] == "the baseline with other random streams"
+
+
+def test_evidence_from_before_the_backward_pass_was_counted(facts: Facts) -> None:
+    old = [dataclasses.replace(variant, training_flops={}) for variant in facts.variants]
+    table = costs.cost_table(dataclasses.replace(facts, variants=old))
+    assert [column.key for column in table.columns][1:3] == ["parameters", "flops"]
+    assert "training_flops" not in {column.key for column in table.columns}
 
 
 def test_what_the_variants_differ_by_is_said(facts: Facts) -> None:
@@ -65,6 +76,7 @@ def test_tasks_have_rows_of_their_own_only_where_they_cost_differently(facts: Fa
             parameters=v.parameters | {"copy": v.parameters["recall"]},
             parameters_by_part=v.parameters_by_part | {"copy": v.parameters_by_part["recall"]},
             flops=v.flops | {"copy": v.flops["recall"]},
+            training_flops=v.training_flops | {"copy": v.training_flops["recall"]},
         )
         for v in facts.variants
     ]

@@ -7,7 +7,10 @@ import itertools
 import pytest
 import torch
 
+from ablate.components.masks import real_positions
+from ablate.models.build import build_model
 from ablate.registry import CATALOGUE
+from ablate.study.sections.model import ModelSection
 from ablate.tasks.task import Task, digest
 
 CATALOGUE.load_builtin()
@@ -26,18 +29,41 @@ def batches_of(task: Task):
     ]
 
 
+def check_sequence(signature, inputs: torch.Tensor, mask: torch.Tensor | None) -> None:
+    """Shapes and ranges; masks exactly where the signature says so, with something real in every sequence."""
+    shape = (len(inputs), signature.seq_len)
+    if signature.vocab_size is not None:
+        assert inputs.shape == shape
+        assert 0 <= inputs.min() <= inputs.max() < signature.vocab_size
+    else:
+        assert inputs.shape == (*shape, signature.num_features)
+        assert inputs.dtype == torch.float32
+        assert inputs.isfinite().all()
+    assert (mask is not None) == signature.padded
+    if mask is not None:
+        assert mask.dtype == torch.bool
+        assert len(mask) == len(inputs)
+        mask.expand(len(inputs), 1, signature.seq_len, signature.seq_len)
+        real = real_positions(mask, signature.seq_len)
+        assert real.any(1).all()
+        assert not real.all()
+
+
 def test_data_have_the_shapes_of_the_signature(task):
     signature = task.signature
     for batch in batches_of(task):
+        shape = (len(batch), signature.seq_len) if signature.readout == "all" else (len(batch),)
+        assert batch.targets.shape == shape
         assert batch.targets.dtype == torch.int64
         assert 0 <= batch.targets.min() <= batch.targets.max() < signature.num_outputs
-        if signature.vocab_size is not None:
-            assert batch.inputs.shape == (len(batch), signature.seq_len)
-            assert 0 <= batch.inputs.min() <= batch.inputs.max() < signature.vocab_size
-        else:
-            assert batch.inputs.shape == (len(batch), signature.seq_len, signature.num_features)
-            assert batch.inputs.dtype == torch.float32
-            assert batch.inputs.isfinite().all()
+        check_sequence(signature, batch.inputs, batch.mask)
+        assert (batch.source is not None) == (signature.source is not None)
+        if signature.source is not None:
+            check_sequence(signature.source, batch.source, batch.source_mask)
+        assert (batch.segments is not None) == (signature.num_segments is not None)
+        if signature.num_segments is not None:
+            assert batch.segments.shape == (len(batch), signature.seq_len)
+            assert 0 <= batch.segments.min() <= batch.segments.max() < signature.num_segments
 
 
 def test_data_repeat_and_differ_between_seeds(task):
@@ -71,6 +97,30 @@ def test_metrics_are_measured_for_each_example(task):
     assert loss > 0
 
 
+def test_what_the_model_says_at_padding_does_not_count(task):
+    if task.signature.readout != "all" or not task.signature.padded:
+        pytest.skip("every logit counts")
+    test = task.split(0, "test", "cpu")
+    shape = (*test.targets.shape, task.signature.num_outputs)
+    logits = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    padding = ~real_positions(test.mask, task.signature.seq_len)
+    changed = torch.where(padding[..., None], -logits, logits)
+    for name, values in task.measure(logits, test).items():
+        assert torch.equal(values, task.measure(changed, test)[name])
+    assert task.loss(changed, test) == task.loss(logits, test)
+
+
+@pytest.mark.parametrize("topology", CATALOGUE.names("topology"))
+def test_a_model_of_each_topology_takes_a_batch(task, topology):
+    if topology not in task.topologies:
+        pytest.skip("not for this topology")
+    section = ModelSection.model_validate({"topology": topology, "d_model": 8, "num_layers": 1})
+    batch = next(task.train_batches(0, 6, "cpu"))
+    logits = build_model(section, task.signature)(**batch.model_inputs())
+    assert {values.shape for values in task.measure(logits, batch).values()} == {(6,)}
+    assert task.loss(logits, batch).isfinite()
+
+
 def test_metrics_know_their_range(task):
     for metric in task.metrics.values():
         assert metric.floor is not None
@@ -85,5 +135,10 @@ def test_a_split_in_chunks_is_the_split(task):
     test = task.split(0, "test", "cpu")
     chunks = list(test.chunks(77))
     assert [len(chunk) for chunk in chunks[:-1]] == [77] * (len(chunks) - 1)
-    assert torch.equal(torch.cat([chunk.inputs for chunk in chunks]), test.inputs)
+    for name, given in test.model_inputs().items():
+        parts = [chunk.model_inputs()[name] for chunk in chunks]
+        if given is None:
+            assert parts == [None] * len(chunks)
+        else:
+            assert torch.equal(torch.cat(parts), given)
     assert torch.equal(torch.cat([chunk.targets for chunk in chunks]), test.targets)

@@ -76,7 +76,7 @@ def test_the_best_evaluation_is_the_first_on_ties_and_keeps_its_weights():
             nn.init.constant_(model.weight, step)
             best.offer(step, {"metric": value, "other": -value}, model)
         assert best.step == 1
-        assert torch.equal(best.state["weight"], torch.ones(1, 1))
+        assert torch.equal(best.weights["weight"], torch.ones(1, 1))
 
 
 def test_a_value_that_is_not_a_number_is_never_best():

@@ -117,7 +117,8 @@ def test_every_registered_task_optimizer_and_schedule_trains(resolved):
     settings += [(slot, name) for slot in ("optimizer", "schedule") for name in CATALOGUE.names(slot)]
     for slot, name in settings:
         if slot == "task":
-            config = resolved(name, training={"steps": 2})
+            topology = CATALOGUE.get("task", name).Config(name=name).build().topologies[0]
+            config = resolved(name, training={"steps": 2}, model={"topology": topology})
         else:
             config = resolved(training={"steps": 2, slot: name})
         SequenceWorkload().check(config)

@@ -1,0 +1,62 @@
+"""Convolution over positions, as a mixer."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.components.initial import Draw, fan_in_uniform
+from ablate.components.masks import zero_padding
+from ablate.components.mixer import Mixer
+from ablate.components.positions import Position
+from ablate.components.sizes import Sizes
+from ablate.registry import OnOff, PartConfig, register
+
+
+@register("mixer", "conv")
+class Convolution(Mixer):
+    """y_t = Σ_k W_k x_{t+k−c} + b over `kernel_size` positions, W_k ∈ R^{D×D} (Waibel et al. 1989).
+
+    c = ⌊(kernel_size − 1) / 2⌋: centred, one more to the right than to the left where kernel_size is even;
+    c = kernel_size − 1 in a causal topology, which ends at t (van den Oord et al. 2016). Positions outside of
+    the sequence are zeros, and so is padding, wherever it stands. Encoder and decoder; any length.
+    """
+
+    class Config(PartConfig):
+        """Parameters of the convolution."""
+
+        kernel_size: PositiveInt = 3
+        "Positions that one output reads."
+        bias: OnOff = True
+        "Whether the convolution has one, b."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.before = config.kernel_size - 1 if sizes.causal else (config.kernel_size - 1) // 2
+        self.after = config.kernel_size - 1 - self.before
+        self.weight = nn.Parameter(torch.empty(sizes.d_model, sizes.d_model, config.kernel_size))
+        self.bias = nn.Parameter(torch.empty(sizes.d_model)) if config.bias else None
+
+    def initialise(self, draw: Draw) -> None:
+        """As a linear map of all that one output reads; no bias at first."""
+        fan_in_uniform(self.weight, self.weight[0].numel(), draw("weight"))
+        if self.bias is not None:
+            self.bias.zero_()
+
+    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
+        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
+        return self._convolve(F.pad(x_btd, (0, 0, self.before, self.after)))
+
+    def step(self, x_b1d: Tensor, position: Position, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """See `Mixer.step`; the state is the last kernel_size − 1 inputs (B, kernel_size − 1, D)."""
+        if state is None:
+            state = x_b1d.new_zeros(x_b1d.shape[0], self.before, x_b1d.shape[2])
+        read = torch.cat([state, x_b1d], 1)
+        return self._convolve(read), read[:, 1:]
+
+    def _convolve(self, x_btd: Tensor) -> Tensor:
+        """(B, T + kernel_size − 1, D) → (B, T, D)."""
+        return F.conv1d(x_btd.transpose(1, 2), self.weight, self.bias).transpose(1, 2)

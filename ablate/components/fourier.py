@@ -1,0 +1,42 @@
+"""The Fourier transform as a mixer."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ablate.components.mixer import Mixer
+from ablate.components.positions import Position
+from ablate.components.sizes import Sizes
+from ablate.registry import OnOff, PartConfig, register
+
+
+@register("mixer", "fourier")
+class Fourier(Mixer):
+    """Re(F_T(F_D(x))), the discrete Fourier transform over features and positions (Lee-Thorp et al. 2021, "FNet").
+
+    No parameters. Encoder only, since each frequency sums over all positions; no padding, since the
+    frequencies are those of the sequence with its padding; any length.
+    """
+
+    causal = False
+    padding = False
+    reasons = {
+        "causal": "each frequency sums over all positions",
+        "padding": "the frequencies depend on how long the sequence is with its padding",
+    }
+
+    class Config(PartConfig):
+        """Parameters of the Fourier transform."""
+
+        unitary: OnOff = False
+        "Whether the transform is divided by √(T·D), so that it keeps the norm of x; the paper's is not."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.norm = "ortho" if config.unitary else "backward"
+
+    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
+        """(B, T, D) → (B, T, D); raises `ValueError` for any mask."""
+        self.real_positions(x_btd, mask)
+        return torch.fft.fft2(x_btd, norm=self.norm).real

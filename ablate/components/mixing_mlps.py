@@ -1,0 +1,175 @@
+"""Perceptrons over positions, as mixers: a weight belongs to a place in the sequence, not to what stands there.
+
+Their length is fixed: a sequence shorter than max_len is read as one with zeros in the places that are missing, by
+the weights of the places that are there; a longer one is an error. Padding is zeros as well, where positions are
+mixed, so that it does not matter what stands there or how much of it follows.
+
+Shapes: B batch, T positions, D = d_model, h hidden width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.components.initial import Draw, fan_in_uniform
+from ablate.components.masks import zero_padding
+from ablate.components.mixer import Mixer
+from ablate.components.norms import LayerNorm
+from ablate.components.positions import Position
+from ablate.components.sizes import Sizes
+from ablate.errors import Invalid
+from ablate.registry import PartConfig, register
+
+
+class FixedLength(Mixer):
+    """Base of the mixers whose weights belong to places in the sequence."""
+
+    any_length = False
+    reasons = {"any_length": "its weights belong to places in the sequence"}
+
+
+@register("mixer", "mlp")
+class FlatMLP(FixedLength):
+    """W_down GELU(W_up vec(x) + b_up) + b_down over the flattened sequence vec(x) ∈ R^{T·D} (Rumelhart et al. 1986).
+
+    Encoder only, since each hidden unit reads all positions; padding anywhere, as zeros; up to max_len.
+    """
+
+    causal = False
+    reasons = {**FixedLength.reasons, "causal": "each of its hidden units reads all positions"}
+
+    class Config(PartConfig):
+        """Parameters of the perceptron over the flattened sequence."""
+
+        hidden: PositiveInt | None = None
+        "h; d_model when not given."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        hidden, flat = config.hidden or sizes.d_model, sizes.max_len * sizes.d_model
+        self.up = nn.Linear(flat, hidden)
+        self.down = nn.Linear(hidden, flat)
+
+    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
+        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
+        return _through(self.up, self.down, x_btd.flatten(1)).view_as(x_btd)
+
+
+@register("mixer", "mlp_mixer")
+class MLPMixer(FixedLength):
+    """W_down GELU(W_up x_d + b_up) + b_down for each feature x_d ∈ R^T (Tolstikhin et al. 2021, equation 1).
+
+    The token-mixing half of a Mixer block; the feed-forward with GELU is the other. Encoder only, since each
+    hidden unit reads all positions; padding anywhere, as zeros; up to max_len.
+    """
+
+    causal = False
+    reasons = {**FixedLength.reasons, "causal": "each of its hidden units reads all positions"}
+
+    class Config(PartConfig):
+        """Parameters of the token-mixing perceptron."""
+
+        hidden: PositiveInt | None = None
+        "h, the paper's D_S; half of d_model when not given, as in the paper."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        hidden = config.hidden or max(1, sizes.d_model // 2)
+        self.up = nn.Linear(sizes.max_len, hidden)
+        self.down = nn.Linear(hidden, sizes.max_len)
+
+    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
+        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
+        return _through(self.up, self.down, x_btd.transpose(1, 2)).transpose(1, 2)
+
+
+@register("mixer", "resmlp")
+class ResMLP(FixedLength):
+    """y_t = Σ_s A_ts x_s + b_t with one A ∈ R^{T×T} for all features (Touvron et al. 2021, section 2).
+
+    The paper's affine maps around it are the norms of the model. Encoder, and decoder with the lower triangle
+    of A; padding anywhere, as zeros; up to max_len.
+    """
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.tokens = TokenLinear(sizes)
+
+    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
+        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        return self.tokens(zero_padding(x_btd, self.real_positions(x_btd, mask)))
+
+
+@register("mixer", "gmlp")
+class GMLP(FixedLength):
+    """(u ⊙ (A Norm(v) + b)) W_down with [u, v] = GELU(x W_up), A ∈ R^{T×T} (Liu et al. 2021, section 2).
+
+    The whole block of the paper between its norm and its residual, which goes without a feed-forward
+    (`feedforward: none`); Norm is a layer norm, b a number for each position. Encoder, and decoder with the
+    lower triangle of A; padding anywhere, as zeros where positions are mixed; up to max_len.
+    """
+
+    class Config(PartConfig):
+        """Parameters of the gated perceptron."""
+
+        hidden: PositiveInt | None = None
+        "Width of u and v together, the paper's d_ffn; 4 d_model when not given."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        hidden = config.hidden or 4 * sizes.d_model
+        if hidden % 2:
+            rule = "must be even, half for the gate"
+            raise Invalid("hidden", rule, hidden, f"{hidden - 1}, {hidden + 1}" if hidden > 1 else "2")
+        self.up = nn.Linear(sizes.d_model, hidden)
+        self.norm = LayerNorm(LayerNorm.Config(), replace(sizes, d_model=hidden // 2))
+        self.gate = TokenLinear(sizes)
+        self.down = nn.Linear(hidden // 2, sizes.d_model)
+
+    def initialise(self, draw: Draw) -> None:
+        """The gate is 1 but for a thousandth: each position begins as a feed-forward of its own (section 2.1)."""
+        bound = 1e-3 / self.max_len
+        self.gate.weight.uniform_(-bound, bound, generator=draw("gate.weight"))
+        self.gate.bias.fill_(1)
+
+    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
+        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        real_bt = self.real_positions(x_btd, mask)
+        u_bth, v_bth = F.gelu(self.up(x_btd)).chunk(2, -1)
+        return self.down(u_bth * self.gate(zero_padding(self.norm(v_bth), real_bt)))
+
+
+class TokenLinear(nn.Module):
+    """y_t = Σ_s A_ts x_s + b_t, s ≤ t where causal: (B, T, N) → (B, T, N), for T up to max_len."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.is_causal = sizes.causal
+        self.weight = nn.Parameter(torch.empty(sizes.max_len, sizes.max_len))
+        self.bias = nn.Parameter(torch.empty(sizes.max_len))
+
+    def initialise(self, draw: Draw) -> None:
+        """As a linear map; no bias at first."""
+        fan_in_uniform(self.weight, self.weight.shape[1], draw("weight"))
+        self.bias.zero_()
+
+    def forward(self, x_btn: Tensor) -> Tensor:
+        """(B, T, N) → (B, T, N)."""
+        length = x_btn.shape[1]
+        weight = self.weight[:length, :length]
+        weight = weight.tril() if self.is_causal else weight
+        return weight @ x_btn + self.bias[:length, None]
+
+
+def _through(up: nn.Linear, down: nn.Linear, x: Tensor) -> Tensor:
+    """(…, n) → (…, n) through GELU, with the weights of the first n inputs and outputs."""
+    length = x.shape[-1]
+    hidden = F.gelu(F.linear(x, up.weight[:, :length], up.bias))
+    return F.linear(hidden, down.weight[:length], down.bias[:length])

@@ -1,0 +1,151 @@
+"""Positions that act inside attention, in every layer: on queries and keys, or on the logits.
+
+All of them see distances alone, and are defined for any length.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from pydantic import PositiveFloat, PositiveInt
+from torch import Tensor, nn
+
+from ablate.components.initial import Draw
+from ablate.components.positions import Position, angles
+from ablate.components.sizes import Sizes
+from ablate.errors import Invalid
+from ablate.registry import PartConfig, register
+
+
+@register("position", "rope")
+class Rotary(Position):
+    """q, k at position m → R_m q, R_m k, which turns features (2i, 2i+1) by the angle m / base^{2i/d_k}.
+
+    Su et al. 2021, equation 15. The inner product of a query and a key then knows their distance alone, and
+    values carry no position.
+    """
+
+    inside_attention = True
+    table: Tensor
+
+    class Config(PartConfig):
+        """Parameters of rotary positions."""
+
+        base: PositiveFloat = 10_000.0
+        "Sets the slowest angle: the wavelengths grow from 2π towards 2π · base."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        if sizes.d_k % 2:
+            raise Invalid(
+                "",
+                f"turns features in pairs, and those of a head are {sizes.d_k}",
+                "rope",
+                "alibi, relative, or a mixer of an even d_k = d_model / num_heads",
+            )
+        if sizes.d_q not in (0, sizes.d_k):
+            widths = f"d_q = {sizes.d_q} and d_k = {sizes.d_k}"
+            rule = f"turns queries and keys alike, which needs one width for both; the mixer has {widths}"
+            raise Invalid("", rule, "rope", "alibi, relative, or a mixer of one width")
+        self.base = config.base
+        self.register_buffer("table", torch.empty(2, sizes.max_len, sizes.d_k // 2), persistent=False)
+
+    def initialise(self, draw: Draw) -> None:
+        """Fills the table."""
+        _, length, half = self.table.shape
+        self.table.copy_(rotations(length, 2 * half, self.base))
+
+    def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, H, T_q, d_k), (B, H_kv, T_k, d_k) → the same shapes; the last query stands where the last key does."""
+        t_q, t_k, table = q.shape[2], k.shape[2], self.table
+        if t_k > table.shape[1]:
+            table = rotations(t_k, q.shape[3], self.base).to(table)
+        return turned(q, table[:, t_k - t_q : t_k]), turned(k, table[:, :t_k])
+
+
+def rotations(length: int, width: int, base: float) -> Tensor:
+    """Cosine and sine of the angles, (2, length, width / 2), on CPU in float64."""
+    angle = angles(length, width, base)
+    return torch.stack([angle.cos(), angle.sin()])
+
+
+def turned(x: Tensor, table: Tensor) -> Tensor:
+    """Each pair (2i, 2i+1) of the features of x (…, T, d) turned, by the cosines and sines of table (2, T, d / 2)."""
+    cos, sin = table.unbind()
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
+
+
+def distances(t_q: int, t_k: int, device: torch.device) -> Tensor:
+    """Distances i − j of query i and key j, (T_q, T_k); the last query stands where the last key does."""
+    return torch.arange(t_k - t_q, t_k, device=device).unsqueeze(1) - torch.arange(t_k, device=device)
+
+
+@register("position", "alibi")
+class Alibi(Position):
+    """a(q_i, k_j) − slope_h · |i − j| with slope_h = 2^{−8h/H} for the heads h = 1 … H (Press et al. 2022, section 3).
+
+    Where H is no power of two, the slopes are those of the power below, then every other one of the power above,
+    from its first (the paper's code). The paper is causal; here distances count alike on both sides.
+    """
+
+    inside_attention = True
+    slopes: Tensor
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.register_buffer("slopes", torch.empty(sizes.num_heads), persistent=False)
+
+    def initialise(self, draw: Draw) -> None:
+        """Fills the slopes."""
+        self.slopes.copy_(torch.tensor(alibi_slopes(len(self.slopes)), dtype=torch.float64))
+
+    def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
+        """(H, T_q, T_k), never above 0."""
+        return -self.slopes[:, None, None] * distances(t_q, t_k, device).abs()
+
+
+def alibi_slopes(num_heads: int) -> list[float]:
+    """The slope of each head."""
+    power: int = 2 ** math.floor(math.log2(num_heads))
+    slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
+    return slopes if power == num_heads else slopes + alibi_slopes(2 * power)[0::2][: num_heads - power]
+
+
+@register("position", "relative")
+class Relative(Position):
+    """a(q_i, k_j) + b_h[i − j] with b learned for each head and distance, and shared by all layers.
+
+    The bias of Raffel et al. 2020 (section 2.1) without its buckets: distances are clipped at ±max_distance, as
+    those of Shaw et al. 2018 (equation 4), also beyond the lengths that were trained on. A causal model has no
+    distances below 0.
+    """
+
+    inside_attention = True
+
+    class Config(PartConfig):
+        """Parameters of relative positions."""
+
+        max_distance: PositiveInt | None = None
+        "Distances beyond share its bias; max_len − 1, the longest in training, when not given."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        longest = max(1, sizes.max_len - 1)
+        self.max_distance = config.max_distance or longest
+        if self.max_distance > longest:
+            rule = f"must not exceed the longest distance in training, max_len − 1 = {longest}"
+            raise Invalid("max_distance", rule, config.max_distance, f"1 to {longest}")
+        self.lowest = 0 if sizes.causal else -self.max_distance
+        self.std = sizes.d_model**-0.5
+        self.weight = nn.Parameter(torch.empty(sizes.num_heads, self.max_distance - self.lowest + 1))
+
+    def initialise(self, draw: Draw) -> None:
+        """N(0, 1/D), as in the code of Raffel et al."""
+        self.weight.normal_(std=self.std, generator=draw("weight"))
+
+    def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
+        """(H, T_q, T_k)."""
+        column = distances(t_q, t_k, device).clamp(self.lowest, self.max_distance) - self.lowest
+        return self.weight.index_select(1, column.flatten()).unflatten(1, (t_q, t_k))

@@ -1,0 +1,232 @@
+"""Recurrent networks as mixers: a state that goes through the sequence, and back where nothing is causal.
+
+Shapes: B batch, T positions, D = d_model, h width of one direction's state, G gates.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.components.initial import Draw, fan_in_uniform
+from ablate.components.mixer import Mixer
+from ablate.components.positions import Position
+from ablate.components.sizes import Sizes
+from ablate.errors import Invalid
+from ablate.registry import PartConfig, register
+
+State = tuple[Tensor, ...]
+"""What a cell carries on, each (B, h): its output, and after it what it keeps to itself."""
+
+
+class Cell(nn.Module):
+    """One direction; weights and biases are those of `torch.nn.LSTM` and its kin, in their order.
+
+    Sequences go through torch's fused kernels, except under `torch.func` (`vmap`, `grad`, …), which these
+    kernels do not know: there the steps are taken one by one, with the same result.
+    """
+
+    gates: ClassVar[int]
+    "G, maps of x and of the output that a step computes."
+    num_states: ClassVar[int] = 1
+    "Length of `State`."
+
+    def __init__(self, d_in: int, hidden: int) -> None:
+        super().__init__()
+        self.weight_ih = nn.Parameter(torch.empty(self.gates * hidden, d_in))
+        self.weight_hh = nn.Parameter(torch.empty(self.gates * hidden, hidden))
+        self.bias_ih = nn.Parameter(torch.empty(self.gates * hidden))
+        self.bias_hh = nn.Parameter(torch.empty(self.gates * hidden))
+
+    def initialise(self, draw: Draw) -> None:
+        """Weights U(−1/√h, 1/√h), as torch's; no bias at first."""
+        hidden = self.weight_hh.shape[1]
+        fan_in_uniform(self.weight_ih, hidden, draw("weight_ih"))
+        fan_in_uniform(self.weight_hh, hidden, draw("weight_hh"))
+        self.bias_ih.zero_()
+        self.bias_hh.zero_()
+
+    def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Outputs (B, T, h) and the state after the last position; the first state is zero when not given."""
+        if state is None:
+            zeros = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
+            state = (zeros,) * self.num_states
+        if not torch._C._are_functorch_transforms_active():
+            return self.fused(x_btd, state)
+        outputs = []
+        for x_bg in F.linear(x_btd, self.weight_ih, self.bias_ih).unbind(1):
+            state = self.next(x_bg, F.linear(state[0], self.weight_hh, self.bias_hh), state)
+            outputs.append(state[0])
+        return torch.stack(outputs, 1), state
+
+    def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
+        """One step, from what the maps make of x and of the last output, each (B, G·h)."""
+        raise NotImplementedError
+
+    def fused(self, x_btd: Tensor, state: State) -> tuple[Tensor, State]:
+        """`forward` by torch's kernel."""
+        weights: list[Tensor] = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
+        first = [part_bh.unsqueeze(0) for part_bh in state]
+        out_bth, *last = self.kernel(x_btd, first, weights)
+        return out_bth, tuple(part_1bh.squeeze(0) for part_1bh in last)
+
+    def kernel(self, x_btd: Tensor, first: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
+        """Outputs and last states of torch's kernel; states are (1, B, h)."""
+        raise NotImplementedError
+
+
+def _options() -> tuple[bool, int, float, bool, bool, bool]:
+    """Of a kernel: biases, one layer, no dropout, whether gradients may follow, one direction, batch first."""
+    return True, 1, 0.0, torch.is_grad_enabled(), False, True
+
+
+class TanhCell(Cell):
+    """h_t = tanh(W x_t + U h_{t−1} + b)."""
+
+    gates = 1
+
+    def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
+        """See `Cell.next`."""
+        return ((x_bg + h_bg).tanh(),)
+
+    def kernel(self, x_btd: Tensor, first: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
+        """See `Cell.kernel`."""
+        return torch.rnn_tanh(x_btd, first[0], weights, *_options())
+
+
+class LSTMCell(Cell):
+    """c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t); gates in the order i, f, g, o."""
+
+    gates = 4
+    num_states = 2
+
+    def initialise(self, draw: Draw) -> None:
+        """As other cells, and 1 for the bias of the forget gate (Jozefowicz et al. 2015)."""
+        super().initialise(draw)
+        self.bias_ih.unflatten(0, (4, -1))[1] = 1
+
+    def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
+        """See `Cell.next`."""
+        i, f, g, o = (x_bg + h_bg).chunk(4, -1)
+        c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+    def kernel(self, x_btd: Tensor, first: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
+        """See `Cell.kernel`."""
+        return torch.lstm(x_btd, first, weights, *_options())
+
+
+class GRUCell(Cell):
+    """h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}; gates in the order r, z, n."""
+
+    gates = 3
+
+    def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
+        """See `Cell.next`."""
+        x_r, x_z, x_n = x_bg.chunk(3, -1)
+        h_r, h_z, h_n = h_bg.chunk(3, -1)
+        z = (x_z + h_z).sigmoid()
+        n = (x_n + (x_r + h_r).sigmoid() * h_n).tanh()
+        return ((1 - z) * n + z * state[0],)
+
+    def kernel(self, x_btd: Tensor, first: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
+        """See `Cell.kernel`."""
+        return torch.gru(x_btd, first[0], weights, *_options())
+
+
+class Recurrent(Mixer):
+    """Base of the recurrent mixers.
+
+    Causal: one cell reads forwards. Otherwise one reads forwards and one backwards, each with half of the
+    state, their outputs side by side (Schuster and Paliwal 1997). A linear map follows where the state is not
+    as wide as the stream.
+
+    Padding is skipped wherever it stands: a cell reads the real positions one after the other. Any length.
+    """
+
+    cell: ClassVar[type[Cell]]
+
+    class Config(PartConfig):
+        """Parameters of a recurrent mixer."""
+
+        hidden: PositiveInt | None = None
+        "Width of the state, of both directions together where nothing is causal; d_model when not given."
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        hidden = config.hidden or sizes.d_model
+        if hidden % 2 and not sizes.causal:
+            rule = "must be even, half for each direction, unless the topology is causal"
+            raise Invalid("hidden", rule, hidden, f"{hidden - 1}, {hidden + 1}" if hidden > 1 else "2")
+        self.backwards: Cell | None = None
+        if sizes.causal:
+            self.forwards = self.cell(sizes.d_model, hidden)
+        else:
+            self.forwards = self.cell(sizes.d_model, hidden // 2)
+            self.backwards = self.cell(sizes.d_model, hidden // 2)
+        self.output: nn.Linear | None = None
+        if hidden != sizes.d_model:
+            self.output = nn.Linear(hidden, sizes.d_model)
+
+    def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
+        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        real_bt = self.real_positions(x_btd, mask)
+        y_bth = _read(self.forwards, x_btd, real_bt)
+        if self.backwards is not None:
+            back_bth = _read(self.backwards, x_btd.flip(1), None if real_bt is None else real_bt.flip(1))
+            y_bth = torch.cat([y_bth, back_bth.flip(1)], -1)
+        return y_bth if self.output is None else self.output(y_bth)
+
+    def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
+        """See `Mixer.step`; the state is the cell's."""
+        y_b1h, state = self.forwards(x_b1d, state)
+        return y_b1h if self.output is None else self.output(y_b1h), state
+
+
+def _read(cell: Cell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
+    """Outputs (B, T, h) of the cell over the real positions; those at padding have no meaning.
+
+    Real positions are moved to the front, in order, where nothing stands between them and nothing that
+    follows can change them; then the outputs are moved back.
+    """
+    if real_bt is None:
+        return cell(x_btd)[0]
+    order_bt = (~real_bt).to(torch.uint8).argsort(dim=1, stable=True)
+    y_bth = cell(torch.take_along_dim(x_btd, order_bt.unsqueeze(-1), 1))[0]
+    return torch.take_along_dim(y_bth, order_bt.argsort(1).unsqueeze(-1), 1)
+
+
+@register("mixer", "rnn")
+class RNN(Recurrent):
+    """h_t = tanh(W x_t + U h_{t−1} + b) (Elman 1990).
+
+    Encoder (both directions) and decoder (one); padding anywhere; any length.
+    """
+
+    cell = TanhCell
+
+
+@register("mixer", "lstm")
+class LSTM(Recurrent):
+    """c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t) (Hochreiter and Schmidhuber 1997).
+
+    i, f, o = σ(W x_t + U h_{t−1} + b) and g = tanh(…), each with maps of its own; the forget gate f is that of
+    Gers et al. 2000. Encoder (both directions) and decoder (one); padding anywhere; any length.
+    """
+
+    cell = LSTMCell
+
+
+@register("mixer", "gru")
+class GRU(Recurrent):
+    """h_t = (1 − z) ⊙ tanh(W x_t + r ⊙ (U h_{t−1} + b)) + z ⊙ h_{t−1} (Cho et al. 2014).
+
+    r, z = σ(W x_t + U h_{t−1} + b). As in torch and cuDNN, r gates U h_{t−1} and not h_{t−1} itself, and z keeps
+    the old state. Encoder (both directions) and decoder (one); padding anywhere; any length.
+    """
+
+    cell = GRUCell

@@ -1,0 +1,136 @@
+"""What attention looks at: the weights of any layer, head and example, and numbers that sum them up.
+
+Shapes: B batch, H heads, T_q queries, T_k keys. A weight is what a module's `weights` method gives for the
+arguments of its forward pass, before dropout; masked weights are exactly zero.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from ablate.components.masks import real_positions
+
+ENTROPY = "attention_entropy"
+SIMILARITY = "head_similarity"
+
+
+class Inputs(Protocol):
+    """A batch of a task."""
+
+    mask: Tensor | None
+
+    def model_inputs(self) -> Mapping[str, Tensor | None]:
+        """The arguments of a model's forward pass."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    weights: Tensor
+    "(B, H, T_q, T_k)."
+    real_bq: Tensor
+    "(B, T_q), True for queries that are no padding and may attend to something."
+
+
+def attention_maps(model: nn.Module, batch: Inputs) -> dict[str, Tensor]:
+    """Path of a module → its attention weights (B, H, T_q, T_k), in the order in which the model uses them.
+
+    One forward pass in evaluation mode, without gradients; the model's mode is restored. Self-attention and
+    cross-attention alike; empty for a model without attention.
+    """
+    return {path: seen.weights for path, seen in _look(model, batch).items()}
+
+
+def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, float]:
+    """Means over all examples of `batches`, their real queries and their heads (or pairs of heads):
+
+    attention_entropy, attention_entropy/PATH    of `entropy`, in nats: over all layers, and of the one at PATH
+    head_similarity, head_similarity/PATH        of `similarity`; not there for a single head
+
+    Over all layers it is the mean of theirs. Sums are in float64.
+    """
+    sums: dict[str, Tensor] = {}
+    counts: dict[str, Tensor] = {}
+    for batch in batches:
+        for path, seen in _look(model, batch).items():
+            weights = seen.weights.double()
+            values = {ENTROPY: entropy(weights).mean(1)}
+            if weights.shape[1] > 1:
+                values[SIMILARITY] = similarity(weights)
+            for name, value_bq in values.items():
+                key = f"{name}/{path}"
+                sums[key] = sums.get(key, 0) + (value_bq * seen.real_bq).sum()
+                counts[key] = counts.get(key, 0) + seen.real_bq.sum()
+    layers = {key: (sums[key] / counts[key]).item() for key in sums}
+    found: dict[str, float] = {}
+    for name in (ENTROPY, SIMILARITY):
+        of_name = {key: value for key, value in layers.items() if key.startswith(f"{name}/")}
+        if of_name:
+            found |= {name: sum(of_name.values()) / len(of_name)} | of_name
+    return found
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """−Σ_k w log w in nats: (B, H, T_q, T_k) → (B, H, T_q); 0 on one key, log T_k when spread over all."""
+    return torch.special.entr(weights).sum(-1)
+
+
+def similarity(weights: Tensor) -> Tensor:
+    """How alike the heads look: (B, H, T_q, T_k) → (B, T_q), the mean over pairs of heads; H is at least 2.
+
+    1 − √JSD(w_g, w_h) with the Jensen–Shannon divergence in bits (Lin 1991), whose root is a metric (Endres and
+    Schindelin 2003): 1 for two heads with equal weights, 0 for two that share no key. Clark et al. 2019 ("What
+    does BERT look at?", section 6) compare heads by the same divergence.
+    """
+    pairs = []
+    for g, h in itertools.combinations(range(weights.shape[1]), 2):
+        a, b = weights[:, g], weights[:, h]
+        nats = entropy((a + b) / 2) - (entropy(a) + entropy(b)) / 2
+        # Rounding may leave a little less than nothing.
+        pairs.append(1 - (nats / math.log(2)).clamp(0, 1).sqrt())
+    return torch.stack(pairs).mean(0)
+
+
+@torch.no_grad()
+def _look(model: nn.Module, batch: Inputs) -> dict[str, _Seen]:
+    found: dict[str, _Seen] = {}
+
+    def look(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        weights = module.weights(*args, **kwargs)
+        given = inspect.signature(module.weights).bind(*args, **kwargs)
+        given.apply_defaults()
+        # Where only the keys have a mask of their own, the queries are the positions of the input.
+        mask = given.arguments.get("mask", batch.mask)
+        real_bq = weights.sum(-1).amax(1) > 0
+        real = real_positions(mask, weights.shape[2])
+        found[path] = _Seen(weights, real_bq if real is None else real_bq & real)
+
+    was_training = model.training
+    model.eval()
+    handles = [
+        module.register_forward_pre_hook(
+            lambda module, args, kwargs, path=path: look(path, module, args, kwargs), with_kwargs=True
+        )
+        for path, module in _attentive(model)
+    ]
+    try:
+        model(**batch.model_inputs())
+    finally:
+        for handle in handles:
+            handle.remove()
+        model.train(was_training)
+    return found
+
+
+def _attentive(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """The modules that can say what they attend to."""
+    for path, module in model.named_modules():
+        if callable(getattr(type(module), "weights", None)):
+            yield path, module

@@ -1,0 +1,137 @@
+"""A small model around each part: where the part stands in it, and what it costs there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+from torch import nn
+
+from ablate.models.build import build_model
+from ablate.models.flops import Flops, flops_of
+from ablate.registry import CATALOGUE, PartConfig, Section, Slot
+from ablate.signature import Signature
+from ablate.study.sections.model import ModelSection
+
+SECTION: Mapping[str, Any] = {"d_model": 64, "num_layers": 1}
+"The reference size; what it does not say is the default of `model:`."
+SIGNATURE = Signature(seq_len=128, num_outputs=16, vocab_size=16)
+CANDIDATES = (8, 1, 0.5, True)
+"What is tried for a parameter that has no default."
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the parts of a slot stand in a model."""
+
+    path: tuple[str, ...]
+    "From the model section."
+    hosts: tuple[str | None, ...]
+    "The parts that the path leads through, one before each further step; None for a plain section."
+    default: str | None
+    "The part that stands there unless a study says otherwise."
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a part costs in the model of the reference size."""
+
+    settings: Mapping[str, Any]
+    "Values of the parameters that have no default."
+    own: Mapping[str, tuple[int, ...]]
+    "Shapes of the part's own parameters, by their path from the first module of the part."
+    own_parameters: int
+    "Of all modules of the part in the model."
+    places: int
+    "Number of those modules."
+    parameters: int
+    "Of the model."
+    flops: Flops
+
+
+def places() -> dict[str, Place]:
+    """Each slot that a model has, where it stands nearest to the section, below default parts where it can."""
+    found: dict[str, Place] = {}
+    queue: deque[tuple[type[Section], tuple[str, ...], tuple[str | None, ...]]] = deque(
+        [(ModelSection, (), ())]
+    )
+    while queue:
+        config, path, hosts = queue.popleft()
+        for name, field in config.model_fields.items():
+            if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+                queue.append((field.annotation, (*path, name), (*hosts, None)))
+            for mark in (m for m in field.metadata if isinstance(m, Slot)):
+                if mark.slot in found:
+                    continue
+                default = field.default if isinstance(field.default, str) else mark.default
+                found[mark.slot] = Place((*path, name), hosts, default)
+                for part in sorted(CATALOGUE.names(mark.slot), key=lambda part: part != default):
+                    below: Any = CATALOGUE.get(mark.slot, part)
+                    queue.append((below.Config, (*path, name), (*hosts, part)))
+    return found
+
+
+def settings_for(config: type[PartConfig]) -> dict[str, Any]:
+    """A value for each parameter that has no default, the first candidate that its type accepts."""
+    settings: dict[str, Any] = {}
+    for name in (name for name, field in config.model_fields.items() if field.is_required()):
+        for settings[name] in CANDIDATES:
+            try:
+                config.model_validate(settings)
+                break
+            except ValidationError as error:
+                if all(problem["loc"][0] != name for problem in error.errors()):
+                    break
+    return settings
+
+
+def section_with(slot: str, name: str, **model: Any) -> ModelSection:
+    """A model section with this part in its place; `model` is what else the section says.
+
+    `model` may say more about the parts around it, as a mapping that does not name them.
+    """
+    place = places()[slot]
+    part: Any = CATALOGUE.get(slot, name)
+    value: Any = {"name": name} | settings_for(part.Config)
+    for step, host in zip(reversed(place.path), (*reversed(place.hosts), None), strict=True):
+        value = {step: value}
+        if host is not None:
+            value["name"] = host
+    return ModelSection.model_validate({**SECTION, **_merged(model, value)})
+
+
+def signature_for(section: ModelSection, signature: Signature = SIGNATURE) -> Signature:
+    """`signature`, with a source of the same kind where the model reads one."""
+    return replace(signature, source=signature) if section.topology.part.reads_source else signature
+
+
+def cost_of(slot: str, name: str) -> Cost:
+    """What a part costs; raises what the part raises when it cannot be built at the reference size."""
+    section = section_with(slot, name)
+    signature = signature_for(section)
+    model = build_model(section, signature, device="meta")
+    instances = [module for module in model.modules() if _is(module, slot, name)]
+    owned = {id(p): p.numel() for module in instances for p in module.parameters()}
+    return Cost(
+        settings_for(CATALOGUE.get(slot, name).Config),  # type: ignore[attr-defined]
+        {path: tuple(p.shape) for path, p in instances[0].named_parameters()} if instances else {},
+        sum(owned.values()),
+        len(instances),
+        sum(p.numel() for p in model.parameters()),
+        flops_of(model, signature),
+    )
+
+
+def _is(module: nn.Module, slot: str, name: str) -> bool:
+    return (getattr(module, "slot", None), getattr(module, "name", None)) == (slot, name)
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged

@@ -1,0 +1,96 @@
+"""What was found of kept weights, in a study's folder: a table of numbers, and attention weights."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ablate.errors import AblateError
+from ablate.files import replacing, write_text
+
+TABLE = "evaluation.csv"
+MAPS = "attention.npz"
+COLUMNS = ("id", "variant", "task", "seed", "slice", "metric", "value")
+TEST = "test"
+"""The slice that is the test split of the study's own task."""
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """Attention weights of one layer of one trial."""
+
+    id: str
+    variant: str
+    task: str
+    seed: int
+    path: str
+    "Of the layer, in the model."
+    weights: NDArray[np.float32]
+    "(examples, H, T_q, T_k)."
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Numbers, one row each with the columns of `COLUMNS`, and maps."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    maps: list[AttentionMap] = field(default_factory=list)
+
+    def of(self, ids: Collection[str]) -> Evaluated:
+        """What belongs to these trials."""
+        return Evaluated(
+            [row for row in self.rows if row["id"] in ids], [found for found in self.maps if found.id in ids]
+        )
+
+    def updated(self, new: Evaluated) -> Evaluated:
+        """The same, with what `new` has found of the same trials and slices in its place."""
+        known = {(row["id"], row["slice"]) for row in new.rows}
+        again = {row["id"] for row in new.rows}
+        return Evaluated(
+            [*(row for row in self.rows if (row["id"], row["slice"]) not in known), *new.rows],
+            [*(found for found in self.maps if found.id not in again), *new.maps],
+        )
+
+    def save(self, folder: Path) -> None:
+        """Writes both files, each whole or not at all."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows)
+        write_text(folder / TABLE, text.getvalue())
+        index = [{**vars(found), "weights": f"weights{i}"} for i, found in enumerate(self.maps)]
+        arrays = {f"weights{i}": found.weights for i, found in enumerate(self.maps)}
+        with replacing(folder / MAPS) as path, path.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, index=np.array(json.dumps(index)), **arrays)
+
+    @classmethod
+    def load(cls, folder: Path) -> Evaluated:
+        """Reads what `save` wrote; nothing where nothing was evaluated. Raises `AblateError`."""
+        path = folder / TABLE
+        try:
+            if not path.is_file():
+                return cls()
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = [
+                    {**row, "seed": int(row["seed"]), "value": float(row["value"])}
+                    for row in csv.DictReader(file)
+                ]
+            path = folder / MAPS
+            if not path.is_file():
+                return cls(rows)
+            with np.load(path, allow_pickle=False) as arrays:
+                index = json.loads(str(arrays["index"]))
+                maps = [AttentionMap(**{**entry, "weights": arrays[entry["weights"]]}) for entry in index]
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            hint = f"remove it, and evaluate again with `ablate eval {folder.name}.yaml`"
+            raise AblateError(f"{path}: cannot be read ({error}); {hint}") from error
+        return cls(rows, maps)

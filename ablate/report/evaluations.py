@@ -1,0 +1,55 @@
+"""The table of what was found of kept weights."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ablate.records.evaluated import TEST
+from ablate.records.evidence import Facts
+from ablate.report.tables import NOTHING, Column, Table, fixed
+
+
+def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table | None:
+    """A row a variant, task and slice: mean ± standard deviation over seeds of each metric; None without rows.
+
+    Numbers of single layers are left to the file.
+    """
+    metrics = list(dict.fromkeys(row["metric"] for row in rows if "/" not in row["metric"]))
+    if not metrics:
+        return None
+    order = {variant.name: i for i, variant in enumerate(facts.variants)}
+    cells: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for row in rows:
+        place = (row["variant"], row["task"], row["slice"])
+        cells.setdefault(place, {}).setdefault(row["metric"], []).append(row["value"])
+    columns = [Column("variant", "Variant")]
+    if len(facts.tasks) > 1:
+        columns.append(Column("task", "Task"))
+    columns += [Column("slice", "Slice"), Column("n", "Seeds", True)]
+    columns += [Column(metric, metric.replace("_", " ").capitalize(), True) for metric in metrics]
+    # By variant, its own task first, then in the order of the slices.
+    ordered = sorted(cells, key=lambda c: (order.get(c[0], len(order)), c[1], c[2] != TEST, c[2]))
+    return Table(
+        columns,
+        [
+            {
+                "variant": variant,
+                "task": task,
+                "slice": of,
+                "n": str(max(map(len, cells[variant, task, of].values()))),
+            }
+            | {metric: _spread(cells[variant, task, of].get(metric, [])) for metric in metrics}
+            for variant, task, of in ordered
+        ],
+    )
+
+
+def _spread(values: Sequence[float]) -> str:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return NOTHING
+    mean = fixed(statistics.fmean(finite), 3)
+    return mean if len(finite) == 1 else f"{mean} ± {fixed(statistics.stdev(finite), 3)}"

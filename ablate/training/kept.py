@@ -1,0 +1,105 @@
+"""What kept weights do, without training: on the test split of the study's task, or of one that differs a little."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ablate.errors import Gather, Invalid
+from ablate.models.build import build_model
+from ablate.models.inspection import attention_maps, attention_metrics
+from ablate.registry import CATALOGUE, PartConfig
+from ablate.signature import Signature
+from ablate.streams import stream_seed
+from ablate.tasks.task import Task
+from ablate.training.evaluate import evaluate
+from ablate.training.trial import TrialConfig, isolated, parse, resolve_device
+from ablate.training.weights import unpack
+from ablate.workload import Evaluation, Trial
+
+EXAMPLES = 3
+"""Examples of which the attention weights are handed out, at most."""
+MAX_WEIGHTS = 1 << 20
+"""Attention weights of one variant that are handed out: of long sequences, fewer examples."""
+CHUNK = 1 << 24
+"""Attention weights of one head that are looked at together."""
+
+
+def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+    """Raises `Invalid` when a model that was trained on `config` cannot be evaluated on `task`."""
+    trial = parse(config)
+    trained: Task = trial.task.build()
+    with Gather() as at:
+        with at("task"):
+            asked: Task = parse({**config, "task": task}).task.build()
+        if at.problems:
+            return
+        with at("task"):
+            _check_signature(trained.signature, asked.signature)
+        lengths = [(trained.signature, asked.signature)]
+        if trained.signature.source is not None and asked.signature.source is not None:
+            lengths.append((trained.signature.source, asked.signature.source))
+        for old, new in lengths:
+            if new.seq_len > old.seq_len:
+                for slot, part in (("position", trial.model.position), ("mixer", trial.model.mixer)):
+                    with at("model", slot):
+                        _check_length(slot, part, old.seq_len, new.seq_len)
+
+
+def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
+    """The task's metrics and those of attention, on one thread; the data are those of the trial's seed."""
+    config = parse(trial.config)
+    trained: Task = config.task.build()
+    asked: Task = parse({**trial.config, "task": task}).task.build()
+    device = resolve_device(config.training.device)
+    with isolated(device, stream_seed(trial.seed, "global", trial.stream)):
+        # Of the sizes that it was trained with, whatever it is evaluated on.
+        model = build_model(
+            config.model, trained.signature, seed=trial.seed, stream=trial.stream, device=device
+        )
+        unpack(weights, model)
+        split = asked.split(trial.seed, "test", device)
+        metrics = evaluate(model, asked, split)
+        longest = max(tensor.shape[1] for tensor in (split.inputs, split.source) if tensor is not None)
+        metrics |= attention_metrics(model, split.chunks(max(1, CHUNK // longest**2)))
+        maps = {
+            path: found.cpu().numpy().astype(np.float32)
+            for path, found in attention_maps(model, next(iter(split.chunks(EXAMPLES)))).items()
+        }
+    return Evaluation(metrics, _few(maps), _attention(config))
+
+
+def _few(maps: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+    """As many examples as MAX_WEIGHTS lets through, at least one."""
+    total = sum(found.size for found in maps.values())
+    examples = max(1, EXAMPLES * MAX_WEIGHTS // max(1, total))
+    return {path: found[:examples] for path, found in maps.items()}
+
+
+def _attention(config: TrialConfig) -> str:
+    """What decides who attends to whom, beside the weights: the mixer, positions, cross-attention."""
+    model = config.model
+    return json.dumps([part.model_dump() for part in (model.mixer, model.position, model.topology)])
+
+
+def _check_signature(old: Signature, new: Signature) -> None:
+    """A model reads and answers what it was trained on; only the length may differ."""
+    for field in fields(Signature):
+        before, after = getattr(old, field.name), getattr(new, field.name)
+        if isinstance(before, Signature) and isinstance(after, Signature):
+            before, after = replace(before, seq_len=0), replace(after, seq_len=0)
+        if field.name != "seq_len" and before != after:
+            rule = f"must leave the {field.name} of the model's input and output as they were in training"
+            raise Invalid("", rule, after, str(before))
+
+
+def _check_length(slot: str, part: PartConfig, longest: int, length: int) -> None:
+    if not part.part.any_length:  # type: ignore[attr-defined]
+        able = [name for name in CATALOGUE.names(slot) if CATALOGUE.get(slot, name).any_length]  # type: ignore[attr-defined]
+        rule = f"ends at length {longest}, the longest of training, and cannot be evaluated at {length}"
+        raise Invalid("", rule, part.name, ", ".join(able))

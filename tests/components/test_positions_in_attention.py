@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import cmath
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ablate.components.positions import Position
+from ablate.components.positions_in_attention import Alibi, Relative, Rotary, alibi_slopes
+from ablate.components.sizes import Sizes
+from ablate.errors import Invalid
+from ablate.models.build import build_model
+from ablate.models.initialise import initialise
+from ablate.registry import CATALOGUE
+from ablate.signature import Signature
+from ablate.study.sections.model import ModelSection
+
+CATALOGUE.load_builtin()
+CPU = torch.device("cpu")
+
+
+def built(part, max_len=8, num_heads=3, d_k=6, causal=False, **config) -> Position:
+    position = part.Config(**config).build(
+        Sizes(d_model=12, max_len=max_len, num_heads=num_heads, d_k=d_k, causal=causal)
+    )
+    initialise(position, seed=0)
+    return position
+
+
+def heads(count: int, length: int, width: int, seed: int = 0) -> Tensor:
+    return torch.randn(2, count, length, width, generator=torch.Generator().manual_seed(seed))
+
+
+def turned_by_hand(x: Tensor, position: int, base: float) -> list[float]:
+    """One vector as complex numbers x_{2i} + x_{2i+1} √−1, each times e^{√−1 m θ_i}."""
+    width, out = len(x), []
+    for i in range(width // 2):
+        number = complex(x[2 * i], x[2 * i + 1]) * cmath.exp(1j * position * base ** (-2 * i / width))
+        out += [number.real, number.imag]
+    return out
+
+
+@pytest.mark.parametrize("base", [10_000, 50.0])
+@pytest.mark.parametrize(("t_q", "t_k"), [(5, 5), (1, 7), (11, 11), (2, 20)])
+def test_rope_turns_pairs_of_features_by_their_position(t_q, t_k, base):
+    """Also beyond max_len = 8; keys have fewer heads, and the last query stands at the last key."""
+    q, k = heads(4, t_q, 6), heads(2, t_k, 6, seed=1)
+    turned = built(Rotary, base=base).rotate(q, k)
+    for x, y, start in ((q, turned[0], t_k - t_q), (k, turned[1], 0)):
+        assert y.shape == x.shape
+        rows = [
+            turned_by_hand(row, start + t, base) for row_t in x.flatten(0, 1) for t, row in enumerate(row_t)
+        ]
+        torch.testing.assert_close(y.flatten(0, 2), torch.tensor(rows), rtol=1e-5, atol=1e-5)
+
+
+@settings(deadline=None, max_examples=30)
+@given(shift=st.integers(0, 500), length=st.integers(1, 6))
+def test_rope_knows_distances_alone_and_keeps_lengths(shift, length):
+    position = built(Rotary)
+    q, k = heads(1, length, 6).double(), heads(1, length, 6, seed=1).double()
+    near_q, near_k = position.rotate(q, k)
+    before = torch.zeros(2, 1, shift, 6, dtype=torch.float64)
+    far_q, far_k = position.rotate(torch.cat([before, q], 2), torch.cat([before, k], 2))
+    near = near_q @ near_k.mT
+    far = far_q[:, :, shift:] @ far_k[:, :, shift:].mT
+    torch.testing.assert_close(far, near, rtol=0, atol=1e-5)  # the table is in single precision
+    torch.testing.assert_close(far_q.norm(dim=-1)[:, :, shift:], q.norm(dim=-1))
+
+
+def test_rope_has_no_parameters_and_saves_nothing():
+    assert list(built(Rotary).parameters()) == []
+    assert built(Rotary).state_dict() == {}
+
+
+@pytest.mark.parametrize(
+    ("mixer", "message"),
+    [
+        ({"num_heads": 5}, "position: turns features in pairs, and those of a head are 3; given 'rope'"),
+        ({"d_k": 7, "d_v": 4}, "position: turns features in pairs, and those of a head are 7; given 'rope'"),
+        (
+            {"d_q": 4, "d_k": 6, "score": "bilinear"},
+            "position: turns queries and keys alike, which needs one width for both; the mixer has d_q = 4 and d_k = 6",
+        ),
+    ],
+)
+def test_rope_refuses_widths_that_it_cannot_turn(mixer, message):
+    section = ModelSection.model_validate(
+        {"d_model": 15, "position": "rope", "mixer": {"num_heads": 3} | mixer}
+    )
+    with pytest.raises(Invalid) as error:
+        build_model(section, Signature(6, 5, vocab_size=11), device="meta")
+    assert len(error.value.problems) == 1
+    assert str(error.value).startswith(message)
+
+
+def test_rope_refuses_a_base_that_is_not_positive():
+    with pytest.raises(ValueError, match="greater than 0"):
+        Rotary.Config(base=0)
+
+
+PAPER = {
+    1: [-8],
+    2: [-4, -8],
+    4: [-2, -4, -6, -8],
+    8: [-1, -2, -3, -4, -5, -6, -7, -8],
+    16: [-0.5 * h for h in range(1, 17)],
+    3: [-4, -8, -2],
+    6: [-2, -4, -6, -8, -1, -3],
+    12: [-1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5],
+}
+"""Exponents of 2 by the number of heads."""
+
+
+@pytest.mark.parametrize("num_heads", PAPER)
+def test_alibi_slopes_are_the_papers(num_heads):
+    assert alibi_slopes(num_heads) == pytest.approx([2**power for power in PAPER[num_heads]])
+
+
+@given(num_heads=st.integers(1, 200))
+def test_alibi_slopes_are_as_many_as_heads_and_differ(num_heads):
+    slopes = alibi_slopes(num_heads)
+    assert len(set(slopes)) == len(slopes) == num_heads
+    assert all(2**-8 <= slope < 1 for slope in slopes)
+
+
+@pytest.mark.parametrize(("t_q", "t_k"), [(5, 5), (1, 7), (2, 30)])
+def test_alibi_falls_with_distance_on_both_sides(t_q, t_k):
+    bias = built(Alibi, num_heads=4).bias(t_q, t_k, CPU)
+    assert bias.shape == (4, t_q, t_k)
+    for h in range(4):
+        for i in range(t_q):
+            for j in range(t_k):
+                distance = abs(t_k - t_q + i - j)
+                assert float(bias[h, i, j]) == pytest.approx(-(2.0 ** (-2 * (h + 1))) * distance)
+
+
+def relative_by_hand(position: Relative, h: int, distance: int, lowest: int) -> Tensor:
+    return position.weight[h, max(lowest, min(position.max_distance, distance)) - lowest]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("max_distance", [None, 2])
+@pytest.mark.parametrize(("t_q", "t_k"), [(5, 5), (1, 7), (2, 30)])
+def test_relative_has_a_bias_for_each_distance_up_to_the_longest(t_q, t_k, max_distance, causal):
+    position = built(Relative, causal=causal, max_distance=max_distance)
+    longest = max_distance or 7
+    assert position.weight.shape == (3, longest + 1 if causal else 2 * longest + 1)
+    bias, lowest = position.bias(t_q, t_k, CPU), 0 if causal else -longest
+    assert bias.shape == (3, t_q, t_k)
+    for h in range(3):
+        for i in range(t_q):
+            for j in range(t_k):
+                assert bias[h, i, j] == relative_by_hand(position, h, t_k - t_q + i - j, lowest)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_relative_bias_gets_a_gradient_at_the_trained_length(causal):
+    position = built(Relative, causal=causal)
+    bias = position.bias(8, 8, CPU)
+    (bias.tril() if causal else bias).sum().backward()
+    assert (position.weight.grad > 0).all()
+
+
+@pytest.mark.parametrize("topology", ["encoder", "decoder"])
+def test_relative_in_a_model_is_built_for_its_topology_and_shared_by_its_layers(topology):
+    section = ModelSection.model_validate(
+        {"d_model": 16, "num_layers": 3, "position": "relative", "topology": topology}
+    )
+    parts = build_model(section, Signature(6, 5, vocab_size=11), device="meta").parameters_by_part()
+    assert parts["position"] == 4 * (11 if topology == "encoder" else 6)
+
+
+def test_relative_refuses_distances_that_training_never_shows():
+    position = {"name": "relative", "max_distance": 6}
+    section = ModelSection.model_validate({"d_model": 16, "position": position})
+    with pytest.raises(Invalid) as error:
+        build_model(section, Signature(6, 5, vocab_size=11), device="meta")
+    assert str(error.value) == (
+        "position.max_distance: must not exceed the longest distance in training, max_len − 1 = 5; given 6; "
+        "allowed: 1 to 5"
+    )
+    build_model(section, Signature(7, 5, vocab_size=11), device="meta")
+
+
+@pytest.mark.parametrize("name", ["rope", "alibi", "relative"])
+def test_order_matters_to_attention_without_a_mask_only_through_the_position(name):
+    tokens = torch.randint(11, (2, 6), generator=torch.Generator().manual_seed(0))
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+
+    def changes(position: str) -> float:
+        section = ModelSection.model_validate({"d_model": 16, "position": position})
+        model = build_model(section, Signature(6, 5, vocab_size=11, readout="all")).eval()
+        return float((model(tokens)[:, order] - model(tokens[:, order])).detach().abs().max())
+
+    assert changes("none") < 1e-5
+    assert changes(name) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["rope", "alibi", "relative"])
+@pytest.mark.parametrize("kv_heads", [1, 2])
+def test_key_heads_may_be_fewer(name, kv_heads):
+    mixer = {"num_heads": 4, "num_kv_heads": kv_heads}
+    section = ModelSection.model_validate({"d_model": 16, "position": name, "mixer": mixer})
+    model = build_model(section, Signature(6, 5, vocab_size=11)).eval()
+    tokens = torch.randint(11, (2, 6), generator=torch.Generator().manual_seed(0))
+    mixer, x = model.stack.blocks[0].mixer, model.embed(tokens)
+    q, k = mixer._split(mixer.query(x), 4), mixer._split(mixer.key(x), kv_heads)
+    q, k = model.position.rotate(q, k.repeat_interleave(4 // kv_heads, 1))
+    bias = model.position.bias(6, 6, CPU)
+    logits = q @ k.mT / math.sqrt(4) + (0 if bias is None else bias)
+    torch.testing.assert_close(mixer.weights(x, model.position), logits.softmax(-1))
+
+
+@pytest.mark.parametrize("name", ["rope", "alibi", "relative"])
+def test_a_position_without_anything_to_act_on_is_refused(name):
+    def refusal(**model) -> str:
+        section = ModelSection.model_validate({"d_model": 16, "position": name} | model)
+        with pytest.raises(Invalid) as error:
+            build_model(section, Signature(6, 5, vocab_size=11), device="meta")
+        return str(error.value)
+
+    others = f"; given '{name}'; allowed: learned, none, sincos"
+    assert refusal(mixer="lstm") == f"position: acts inside attention, which mixer lstm is not{others}"
+    assert refusal(mixer={"weighting": "uniform"}) == (
+        f"position: has no effect with weighting uniform, which reads no scores{others}"
+    )

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ablate.components.sizes import Sizes
+from ablate.components.weightings import Weighting
+from ablate.registry import CATALOGUE
+
+CATALOGUE.load_builtin()
+SIZES = Sizes(d_model=6, max_len=5, num_heads=2, d_q=3, d_k=3, d_v=3)
+NAMES = CATALOGUE.names("weighting")
+
+
+def build(name: str) -> Weighting:
+    return CATALOGUE.get("weighting", name).Config().build(SIZES)
+
+
+def weights(name: str, logits: list[float]) -> list[float]:
+    row = torch.tensor(logits, dtype=torch.float64).view(1, 1, 1, -1)
+    return build(name)(row).flatten().tolist()
+
+
+def softmax(logits: list[float]) -> list[float]:
+    top = max(logits)
+    exponentials = [math.exp(a - top) for a in logits]
+    return [e / sum(exponentials) for e in exponentials]
+
+
+def uniform(logits: list[float]) -> list[float]:
+    count = sum(a > -math.inf for a in logits)
+    return [1 / count if a > -math.inf else 0.0 for a in logits]
+
+
+def hard(logits: list[float]) -> list[float]:
+    best = logits.index(max(logits))
+    return [float(j == best) for j in range(len(logits))]
+
+
+BY_HAND = {"softmax": softmax, "uniform": uniform, "hard": hard}
+ROWS = st.lists(
+    st.integers(-3, 3).map(float) | st.floats(-50, 50) | st.just(-math.inf), min_size=1, max_size=8
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(row=ROWS.filter(lambda row: max(row) > -math.inf))
+def test_weights_follow_their_definition(name, row):
+    found = weights(name, row)
+    assert found == pytest.approx(BY_HAND[name](row), abs=1e-12)
+    assert sum(found) == pytest.approx(1)
+    assert all(weight == 0 for weight, a in zip(found, row, strict=True) if a == -math.inf)
+
+
+def test_hard_takes_the_first_of_ties_and_only_one():
+    assert weights("hard", [1.0, 2.0, 2.0, 2.0]) == [0, 1, 0, 0]
+    assert weights("hard", [0.0] * 4) == [1, 0, 0, 0]
+    assert weights("hard", [-math.inf, -5.0, -5.0]) == [0, 1, 0]
+
+
+def test_hard_tells_apart_what_a_softmax_rounds_together():
+    assert weights("hard", [0.0, 1e-30, 1e-300]) == [0, 1, 0]
+
+
+def test_hard_has_the_gradient_of_the_softmax():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(2, 2, 3, 4, generator=generator, dtype=torch.float64)
+    logits[0, 0, :, 2] = -torch.inf
+    direction = torch.randn(logits.shape, generator=generator, dtype=torch.float64)
+    gradients = []
+    for name in ("hard", "softmax"):
+        leaf = logits.clone().requires_grad_()
+        (build(name)(leaf) * direction).sum().backward()
+        gradients.append(leaf.grad)
+    assert gradients[0].abs().max() > 0
+    assert torch.equal(*gradients)
+
+
+def test_which_weightings_say_what_of_themselves():
+    parts = {name: CATALOGUE.get("weighting", name) for name in NAMES}
+    assert [name for name in BY_HAND if parts[name].fused] == ["softmax"]
+    assert [name for name in BY_HAND if not parts[name].reads_scores] == ["uniform"]
+    assert {name: parts[name].surrogate_gradient for name in BY_HAND} == dict.fromkeys(BY_HAND) | {
+        "hard": "softmax"
+    }
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not CATALOGUE.get("weighting", n).surrogate_gradient])
+def test_gradients(name):
+    logits = torch.randn(1, 2, 3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    weighting = build(name)
+    assert torch.autograd.gradcheck(weighting, logits.requires_grad_()) or not weighting.reads_scores
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stacked_logits_agree_with_one_by_one(name):
+    logits = torch.randn(3, 1, 2, 4, 4, generator=torch.Generator().manual_seed(0))
+    logits = logits.masked_fill(torch.ones(4, 4, dtype=torch.bool).triu(1), -torch.inf)
+    weighting = build(name)
+    expected: Tensor = torch.stack([weighting(one) for one in logits])
+    torch.testing.assert_close(torch.func.vmap(weighting)(logits), expected)

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from ablate.components.mixer import Mixer
+from ablate.errors import Invalid
+from ablate.models.build import build_model
+from ablate.models.decode import greedy
+from ablate.models.model import Model
+from ablate.models.reference import places, section_with
+from ablate.registry import CATALOGUE
+from ablate.signature import Signature
+from ablate.study.sections.model import ModelSection
+
+CATALOGUE.load_builtin()
+B, T, S, V = 3, 6, 5, 9
+SIGNATURE = Signature(
+    T, V, vocab_size=V, readout="all", source=Signature(S, 0, vocab_size=7, padded=True), padded=True
+)
+REAL = torch.arange(S) < torch.tensor([5, 3, 1])[:, None]
+SOURCE_MASK = REAL[:, None, None]
+
+
+def can_decode(slot: str, name: str) -> bool:
+    part = CATALOGUE.get(slot, name)
+    return (slot not in ("mixer", "topology") or part.causal) and (slot != "mixer" or part.padding)
+
+
+PARTS = [
+    (slot, name, topology)
+    for slot in places()
+    for name in CATALOGUE.names(slot)
+    if can_decode(slot, name)
+    for topology in ("decoder", "encoder_decoder")
+    if slot != "topology" and (slot, topology) != ("cross", "decoder")
+]
+SWITCHES = [
+    {"norm_placement": "pre"},
+    {"norm_placement": "post"},
+    {"norm_placement": "sandwich"},
+    {"norm_placement": "post", "norm": "batch"},
+    {"residual": "off"},
+    {"mixer": {"num_kv_heads": 1, "qk_norm": "on"}},
+    {"mixer": {"num_kv_heads": 2}, "position": "rope"},
+    {"mixer": {"tied": "on", "bias": "on"}, "position": "alibi"},
+    {"mixer": {"split": "before"}, "position": "relative"},
+    {"topology": {"name": "encoder_decoder", "cross": {"num_kv_heads": 2, "qk_norm": "on"}}},
+    {"topology": {"name": "encoder_decoder", "num_encoder_layers": 1}},
+    {"embedding": {"tied": "on", "scaled": "on"}},
+    {"dropout": {"attention_weights": 0.5, "residual": 0.5, "embedding": 0.5}},
+]
+
+
+def draw(high: int, *shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randint(high, shape, generator=torch.Generator().manual_seed(seed))
+
+
+SOURCE = draw(7, B, S, seed=1)
+
+
+def trained(section: ModelSection, signature: Signature = SIGNATURE) -> Model:
+    """In float64 and evaluation mode, with running statistics that have moved from 0 and 1."""
+    model = build_model(section, signature).double()
+    for position in (model.position, model.source_position):
+        if position is not None and list(position.buffers()):
+            # Tables were rounded to float32; what lies beyond them is computed in float64.
+            position.initialise(lambda name: torch.Generator())
+    model(draw(V, 8, T), None, draw(7, 8, S, seed=1))
+    return model.eval()
+
+
+def section_of(**settings) -> ModelSection:
+    given = {"d_model": 8, "num_layers": 2, "topology": "encoder_decoder"} | settings
+    return ModelSection.model_validate(given)
+
+
+def stepped(model: Model, tokens: torch.Tensor) -> torch.Tensor:
+    memory = None if model.source_embedding is None else model.encode(SOURCE, SOURCE_MASK)
+    logits, state = [], None
+    for start in range(tokens.shape[1]):
+        row, state = model.step(tokens[:, start : start + 1], start, state, memory)
+        logits.append(row)
+    return torch.stack(logits, 1)
+
+
+def check(section: ModelSection) -> None:
+    """Steps give what one pass gives, and so decode the same; also beyond max_len where parts allow it."""
+    model = trained(section)
+    endless = model.position.any_length and all(
+        module.any_length for module in model.modules() if isinstance(module, Mixer)
+    )
+    tokens = draw(V, B, T + 5 if endless else T)
+    whole = model(tokens, None, SOURCE, SOURCE_MASK)
+    torch.testing.assert_close(stepped(model, tokens), whole, rtol=0, atol=1e-10)
+    assert whole.std() > 0.01
+
+    length = T + 4 if endless else T - 1
+    found = [
+        greedy(model, tokens[:, :2], length, source=SOURCE, source_mask=SOURCE_MASK, incremental=incremental)
+        for incremental in (True, False)
+    ]
+    assert found[0].shape == (B, length)
+    assert torch.equal(*found)
+
+
+@pytest.mark.parametrize(("slot", "name", "topology"), PARTS)
+def test_steps_agree_with_one_pass_for_every_part(slot, name, topology):
+    check(section_with(slot, name, d_model=8, num_layers=2, topology={"name": topology}))
+
+
+@pytest.mark.parametrize("settings", SWITCHES, ids=str)
+def test_steps_agree_with_one_pass_for_every_switch(settings):
+    check(section_of(**settings))
+
+
+@pytest.mark.parametrize("position", CATALOGUE.names("position"))
+@pytest.mark.parametrize("cross", CATALOGUE.names("cross"))
+def test_greedy_is_the_arg_max_step_by_step(position, cross):
+    """Against a loop over examples, each alone with the real part of its source, that knows no state."""
+    model = trained(section_of(position=position, topology={"name": "encoder_decoder", "cross": cross}))
+    prompt = draw(V, B, 2)
+    expected = []
+    for n in range(B):
+        tokens = prompt[n].tolist()
+        for _ in range(4):
+            logits = model(torch.tensor([tokens]), source=SOURCE[n : n + 1, : int(REAL[n].sum())])
+            tokens.append(int(logits[0, -1].argmax()))
+        expected.append(tokens[2:])
+    found = greedy(model, prompt, 4, source=SOURCE, source_mask=SOURCE_MASK)
+    assert found.tolist() == expected
+    assert found.dtype == torch.int64
+
+
+@pytest.mark.parametrize("incremental", [True, False])
+@pytest.mark.parametrize("together", [True, False])
+def test_sequences_that_have_ended_stay_there(together, incremental):
+    model = trained(section_of(position="sincos", topology="decoder"))
+    prompt = draw(V, 1, 2).expand(B, 2) if together else draw(V, B, 2)
+    free = greedy(model, prompt, 12)
+    for end in range(V):
+        found = greedy(model, prompt, 12, end=end, incremental=incremental)
+        firsts = [row.index(end) if end in row else 12 for row in free.tolist()]
+        width = min(12, max(firsts) + 1)
+        rows = zip(free.tolist(), firsts, strict=True)
+        assert found.tolist() == [(row[:first] + [end] * 12)[:width] for row, first in rows]
+    assert any(end in free for end in range(V))
+
+
+def test_the_source_is_encoded_and_read_once():
+    model = trained(section_of())
+    calls = {"encoder": 0, "key": 0}
+    blocks = model.stack.decoder.blocks
+    hooked = [("encoder", model.stack.encoder), *(("key", block.cross.attention.key) for block in blocks)]
+    for name, module in hooked:
+        module.register_forward_hook(lambda *_, name=name: calls.update({name: calls[name] + 1}))
+    greedy(model, draw(V, B, 2), 5, source=SOURCE)
+    assert calls == {"encoder": 1, "key": 2}
+    greedy(model, draw(V, B, 2), 5, source=SOURCE, incremental=False)
+    assert calls == {"encoder": 6, "key": 12}
+
+
+def test_the_mode_comes_back_and_no_gradient_is_kept():
+    model = build_model(section_of(dropout={"residual": 0.5}), SIGNATURE)
+    found = [greedy(model, draw(V, B, 1), 4, source=SOURCE) for _ in range(2)]
+    assert model.training
+    assert torch.equal(*found)
+    assert not greedy(model.eval(), draw(V, B, 1), 4, source=SOURCE).requires_grad
+    assert not model.training
+
+
+def test_a_source_is_needed_where_one_is_read():
+    model = trained(section_of())
+    for incremental in (True, False):
+        with pytest.raises(ValueError, match="a model that reads a source needs one"):
+            greedy(model, draw(V, B, 1), 2, incremental=incremental)
+    with pytest.raises(ValueError, match="needs it encoded"):
+        model.step(draw(V, B, 1), 0)
+    assert greedy(
+        trained(section_of(topology={"name": "encoder_decoder", "cross": "none"})), draw(V, B, 1), 2
+    ).shape
+
+
+@pytest.mark.parametrize(
+    ("settings", "slot"), [({"position": "learned"}, "position"), ({"mixer": "gmlp"}, "mixer")]
+)
+def test_a_part_that_ends_says_so_before_anything_is_decoded(settings, slot):
+    model = trained(section_of(**({"position": "none"} | settings)))
+    name = settings[slot]
+    assert greedy(model, draw(V, B, 3), 4, source=SOURCE).shape == (B, 4)
+    with pytest.raises(Invalid) as caught:
+        greedy(model, draw(V, B, 3), 5, source=SOURCE)
+    message = f"length: goes beyond max_len = 6, where {slot} {name} ends; given 5; allowed: at most 4"
+    assert str(caught.value).startswith(f"{message} after a prompt of 3. For any length choose {slot} ")
+    assert name not in str(caught.value).rpartition("choose")[2]
+
+
+def test_what_cannot_be_decoded_is_refused_with_all_its_reasons():
+    signature = Signature(T, 4, vocab_size=3, readout="last", num_segments=2)
+    model = build_model(section_of(topology="encoder", embedding={"segment": "on"}), signature)
+    with pytest.raises(Invalid) as caught:
+        greedy(model, torch.zeros(B, 0, dtype=torch.long), 0)
+    assert str(caught.value).splitlines() == [
+        "model.topology: must be causal to be decoded; given 'encoder'; allowed: decoder, encoder_decoder",
+        "model.embedding.segment: has no segments for tokens that are yet to come; given 'on'; allowed: off",
+        "signature.readout: must give logits at every position for the next token; given 'last'; "
+        "allowed: a task with readout `all`",
+        "signature.num_outputs: must be among the 3 input tokens, since outputs become inputs; given 4; "
+        "allowed: at most 3",
+        "prompt_bt: must begin every sequence; given (3, 0); allowed: (B, T) with T ≥ 1",
+        "length: must be positive; given 0; allowed: at least 1",
+    ]

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from ablate.components.dropout import Dropout
+from ablate.errors import Invalid
+from ablate.models.build import build_model
+from ablate.registry import CATALOGUE
+from ablate.signature import Signature
+from ablate.study.sections.model import ModelSection
+
+CATALOGUE.load_builtin()
+TOKENS = Signature(seq_len=6, num_outputs=5, vocab_size=11)
+PLACEMENTS = {
+    "embedding": ["embedding_dropout"],
+    "attention_weights": ["stack.blocks.0.mixer.weights_dropout"],
+    "attention_output": ["stack.blocks.0.mixer_dropout"],
+    "feedforward_hidden": ["stack.blocks.0.feedforward.hidden_dropout"],
+    "feedforward_output": ["stack.blocks.0.feedforward_dropout"],
+    "residual": ["stack.blocks.0.mixer_residual_dropout", "stack.blocks.0.feedforward_residual_dropout"],
+}
+
+
+def section(**settings) -> ModelSection:
+    return ModelSection.model_validate({"d_model": 16, "num_layers": 1, **settings})
+
+
+@pytest.fixture
+def tokens() -> torch.Tensor:
+    return torch.randint(11, (4, 6), generator=torch.Generator().manual_seed(0))
+
+
+def sites_of(topology: str, placement: str) -> set[str]:
+    """The sites of a placement in a model of one layer."""
+    if topology != "encoder_decoder":
+        return set(PLACEMENTS[placement])
+    sites = {
+        path.replace("stack.", f"stack.{side}.")
+        for path in PLACEMENTS[placement]
+        for side in ("encoder", "decoder")
+    }
+    cross = {
+        "embedding": "source_dropout",
+        "attention_weights": "stack.decoder.blocks.0.cross.attention.weights_dropout",
+        "attention_output": "stack.decoder.blocks.0.cross_dropout",
+        "residual": "stack.decoder.blocks.0.cross_residual_dropout",
+    }
+    return sites | ({cross[placement]} if placement in cross else set())
+
+
+def given(topology: str, tokens: torch.Tensor) -> tuple[Signature, dict[str, torch.Tensor]]:
+    """A task of the topology, and inputs."""
+    if topology != "encoder_decoder":
+        return TOKENS, {"inputs": tokens}
+    source = Signature(seq_len=4, num_outputs=5, vocab_size=7)
+    return dataclasses.replace(TOKENS, source=source), {"inputs": tokens, "source": tokens[:, :4] % 7}
+
+
+@pytest.mark.parametrize("topology", ["encoder", "decoder", "encoder_decoder"])
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_each_dropout_placement_is_its_own_sites_and_changes_training_only(tokens, placement, topology):
+    signature, inputs = given(topology, tokens)
+    plain = build_model(section(topology=topology), signature)
+    model = build_model(section(topology=topology, dropout={placement: 0.5}), signature)
+    sites = {path: m for path, m in model.named_modules() if isinstance(m, Dropout) and m.active}
+    assert set(sites) == sites_of(topology, placement)
+    reference = plain(**inputs)
+    assert not torch.allclose(model(**inputs), reference)
+    for path, site in sites.items():
+        others = [other for name, other in sites.items() if name != path]
+        rates = [other.rate for other in others]
+        for other in others:
+            other.rate = 0.0
+        assert not torch.allclose(model(**inputs), reference), f"{path} alone changes nothing"
+        for other, rate in zip(others, rates, strict=True):
+            other.rate = rate
+        assert site.active
+    assert torch.equal(model.eval()(**inputs), plain.eval()(**inputs))
+
+
+@pytest.mark.parametrize(
+    ("placement", "model"),
+    [
+        ("feedforward_hidden", {"feedforward": "none"}),
+        ("feedforward_output", {"feedforward": "none"}),
+        ("attention_weights", {"mixer": "lstm"}),
+        ("attention_weights", {"mixer": "fourier", "topology": "encoder"}),
+    ],
+)
+def test_a_placement_that_the_model_does_not_have_is_refused(placement, model):
+    build_model(section(dropout={placement: 0.0}, **model), TOKENS, device="meta")
+    with pytest.raises(Invalid) as error:
+        build_model(section(dropout={placement: 0.25, "residual": 0.5}, **model), TOKENS, device="meta")
+    assert str(error.value) == (f"dropout.{placement}: has no place in this model; given 0.25; allowed: 0")
+
+
+def test_cross_attention_is_a_place_for_dropout_of_weights(tokens):
+    signature, inputs = given("encoder_decoder", tokens)
+    settings = {"mixer": "lstm", "dropout": {"attention_weights": 0.5}}
+    cross = {"name": "encoder_decoder", "cross": "attention"}
+    model = build_model(section(topology=cross, **settings), signature)
+    assert not torch.equal(model(**inputs), model(**inputs))
+    for reader in ("mean", "none"):
+        with pytest.raises(Invalid, match=r"dropout\.attention_weights: has no place in this model"):
+            build_model(section(topology=cross | {"cross": reader}, **settings), signature, device="meta")
+
+
+def test_dropout_repeats_with_its_step_and_changes_with_step_seed_and_stream(tokens):
+    settings = section(dropout=dict.fromkeys(PLACEMENTS, 0.3))
+    model = build_model(settings, TOKENS, seed=1)
+
+    def masks(model, step):
+        model.start_step(step)
+        return {
+            path: module(torch.ones(2000))
+            for path, module in model.named_modules()
+            if isinstance(module, Dropout) and module.active
+        }
+
+    first = masks(model, 3)
+    assert len(first) == 7
+    assert all(torch.equal(first[path], mask) for path, mask in masks(model, 3).items())
+    values = [mask for step in (3, 4) for mask in masks(model, step).values()]
+    for other in (
+        build_model(settings, TOKENS, seed=2),
+        build_model(settings, TOKENS, seed=1, stream="placebo"),
+    ):
+        values += masks(other, 3).values()
+    assert all(not torch.equal(a, b) for i, a in enumerate(values) for b in values[:i])
+
+    model.start_step(9)
+    one = model(tokens)
+    model.start_step(9)
+    assert torch.equal(model(tokens), one)
+
+
+def test_a_site_drops_the_same_values_whatever_other_sites_there_are():
+    x = torch.ones(1000)
+    alone = build_model(section(dropout={"embedding": 0.5}), TOKENS)
+    beside = build_model(section(num_layers=3, dropout={"embedding": 0.5, "residual": 0.1}), TOKENS)
+    for model in (alone, beside):
+        model.start_step(2)
+    assert torch.equal(alone.embedding_dropout(x), beside.embedding_dropout(x))

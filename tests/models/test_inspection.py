@@ -1,0 +1,161 @@
+"""Attention weights of any layer, and what sums them up."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import entropy as scipy_entropy
+from torch import Tensor
+
+from ablate.models.build import build_model
+from ablate.models.inspection import attention_maps, attention_metrics, entropy, similarity
+from ablate.models.model import Model
+from ablate.registry import CATALOGUE
+from ablate.tasks.task import Batch, Task
+from ablate.training.trial import parse
+
+CATALOGUE.load_builtin()
+HEADS = 3
+
+
+def made(task: Any = "recall", **section: Any) -> tuple[Model, Task]:
+    model = {"d_model": 12, "num_layers": 2, "mixer": {"num_heads": HEADS}} | section
+    config = parse({"task": task, "model": model, "training": {}})
+    built: Task = config.task.build()
+    return build_model(config.model, built.signature, seed=1), built
+
+
+def reverse(**section: Any) -> tuple[Model, Batch]:
+    """An encoder–decoder, and a batch of sequences of several lengths."""
+    model, task = made(
+        "reverse", topology={"name": "encoder_decoder", "cross": {"num_heads": HEADS}}, **section
+    )
+    return model, next(task.split(0, "test", "cpu").chunks(16))
+
+
+def test_every_layer_of_an_encoder_decoder_is_seen() -> None:
+    model, batch = reverse()
+    maps = attention_maps(model, batch)
+    assert batch.source is not None
+    targets, sources = batch.inputs.shape[1], batch.source.shape[1]
+    assert {path: tuple(found.shape) for path, found in maps.items()} == {
+        f"stack.{path}": (16, HEADS, *shape)
+        for i in range(2)
+        for path, shape in (
+            (f"encoder.blocks.{i}.mixer", (sources, sources)),
+            (f"decoder.blocks.{i}.mixer", (targets, targets)),
+            (f"decoder.blocks.{i}.cross", (targets, sources)),
+        )
+    }
+
+
+def test_masked_weights_are_exactly_zero_and_the_others_sum_to_one() -> None:
+    model, batch = reverse()
+    assert batch.source is not None
+    assert batch.source_mask is not None
+    padding = ~batch.source_mask[:, 0, 0]
+    assert padding.any()
+    for path, found in attention_maps(model, batch).items():
+        torch.testing.assert_close(found.sum(-1), torch.ones(found.shape[:-1]))
+        if "decoder" in path and "mixer" in path:
+            future = torch.ones(found.shape[-2:], dtype=torch.bool).triu(1)
+            assert (found[..., future] == 0).all()
+        else:
+            assert (found.permute(0, 3, 1, 2)[padding] == 0).all()
+
+
+def test_looking_is_in_evaluation_mode_and_leaves_no_trace() -> None:
+    model, task = made(dropout={"attention_weights": 0.5, "residual": 0.5})
+    batch = next(task.split(0, "test", "cpu").chunks(8))
+    model.train()
+    first, again = attention_maps(model, batch), attention_maps(model, batch)
+    for path, found in first.items():
+        assert torch.equal(found, again[path])
+        assert not found.requires_grad
+    assert model.training
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_the_maps_are_what_the_output_is_made_of() -> None:
+    """W_O applied to weights @ values is what the mixer gives."""
+    model, task = made(num_layers=1)
+    batch = next(task.split(0, "test", "cpu").chunks(4))
+    model.eval()
+    (weights,) = attention_maps(model, batch).values()
+    block = model.stack.blocks[0]
+    x = block.mixer_norm(model.embed(batch.inputs))
+    _, values = block.mixer.read(x)
+    mixed = (weights @ values).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(block.mixer.output(mixed), block.mixer(x, model.position))
+
+
+def test_a_model_without_attention_has_nothing_to_show() -> None:
+    model, task = made(mixer={"name": "conv"}, position="none")
+    batch = next(task.split(0, "test", "cpu").chunks(4))
+    assert attention_maps(model, batch) == {}
+    assert attention_metrics(model, [batch]) == {}
+
+
+@st.composite
+def distributions(draw: Any) -> Tensor:
+    """(B, H, T_q, T_k), rows that sum to one, with exact zeros."""
+    seed, keys = draw(st.integers(0, 2**32)), draw(st.integers(1, 6))
+    rng = np.random.default_rng(seed)
+    raw = rng.dirichlet(np.full(keys, 0.3), size=(2, 3, 4))
+    raw[rng.random(raw.shape) < 0.3] = 0
+    raw[..., 0] += raw.sum(-1) == 0
+    return torch.from_numpy(raw / raw.sum(-1, keepdims=True))
+
+
+@given(distributions())
+def test_entropy_and_similarity_are_scipys(weights: Tensor) -> None:
+    rows = weights.numpy()
+    np.testing.assert_allclose(entropy(weights).numpy(), scipy_entropy(rows, axis=-1), atol=1e-12)
+    distances = [jensenshannon(rows[:, g], rows[:, h], base=2, axis=-1) for g, h in ((0, 1), (0, 2), (1, 2))]
+    np.testing.assert_allclose(similarity(weights).numpy(), 1 - np.mean(distances, 0), atol=1e-6)
+
+
+def test_the_limits_of_the_metrics() -> None:
+    one_key, other_key = torch.eye(4, dtype=torch.float64)[:2]
+    alike = torch.stack([one_key, one_key]).view(1, 2, 1, 4)
+    apart = torch.stack([one_key, other_key]).view(1, 2, 1, 4)
+    assert similarity(alike).item() == 1
+    assert similarity(apart).item() == pytest.approx(0, abs=1e-12)
+    assert entropy(alike).tolist() == [[[0], [0]]]
+    even = torch.full((1, 2, 1, 4), 0.25, dtype=torch.float64)
+    assert entropy(even).flatten().tolist() == pytest.approx([math.log(4)] * 2)
+
+
+def test_uniform_attention_has_the_entropy_of_its_real_keys() -> None:
+    """Padding counts neither as a key nor as a query."""
+    model, batch = reverse(mixer={"num_heads": HEADS, "weighting": "uniform"})
+    assert batch.source_mask is not None
+    found = attention_metrics(model, [batch])
+    lengths = batch.source_mask[:, 0, 0].sum(-1).double()
+    expected = (lengths * lengths.log()).sum() / lengths.sum()
+    assert found["attention_entropy/stack.encoder.blocks.0.mixer"] == pytest.approx(expected.item(), rel=1e-6)
+    assert found["head_similarity/stack.encoder.blocks.0.mixer"] == pytest.approx(1, abs=1e-6)
+    layers = [value for name, value in found.items() if name.startswith("attention_entropy/")]
+    assert len(layers) == 6
+    assert found["attention_entropy"] == pytest.approx(sum(layers) / 6)
+
+
+def test_metrics_do_not_depend_on_how_examples_are_cut() -> None:
+    model, batch = reverse()
+    whole = attention_metrics(model, [batch])
+    cut = attention_metrics(model, batch.chunks(5))
+    assert whole == pytest.approx(cut, rel=1e-6)
+
+
+def test_one_head_has_no_similarity() -> None:
+    model, task = made(mixer={"num_heads": 1})
+    found = attention_metrics(model, [next(task.split(0, "test", "cpu").chunks(4))])
+    assert not any(name.startswith("head_similarity") for name in found)
+    assert found

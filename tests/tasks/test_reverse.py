@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ablate.components.masks import real_positions
+from ablate.errors import Invalid
+from ablate.models.build import build_model
+from ablate.models.decode import greedy
+from ablate.registry import CATALOGUE
+from ablate.study.sections.model import ModelSection
+from ablate.study.sections.training import TrainingSection
+from ablate.tasks.reverse import END, FIRST_SYMBOL, PADDING, START, Reverse
+from ablate.tasks.task import Batch, digest, example_stream
+from ablate.training.loop import train
+
+CATALOGUE.load_builtin()
+
+
+def reverse(vocab_size=8, min_len=2, max_len=5, num_eval=256) -> Reverse:
+    return Reverse(Reverse.Config(vocab_size=vocab_size, min_len=min_len, max_len=max_len, num_eval=num_eval))
+
+
+@pytest.mark.parametrize(("min_len", "max_len"), [(2, 5), (1, 1), (4, 4), (1, 9)])
+def test_the_target_is_the_source_backwards_and_the_end(min_len, max_len):
+    task = reverse(min_len=min_len, max_len=max_len)
+    lengths = set()
+    for batch in (task.split(3, "test", "cpu"), next(task.train_batches(3, 200, "cpu"))):
+        for source, inputs, targets in zip(
+            batch.source.tolist(), batch.inputs.tolist(), batch.targets.tolist(), strict=True
+        ):
+            length = sum(token != PADDING for token in source)
+            lengths.add(length)
+            symbols, rest = source[:length], max_len - length
+            assert all(FIRST_SYMBOL <= symbol < 8 for symbol in symbols)
+            assert source[length:] == [PADDING] * rest
+            assert targets == [*reversed(symbols), END, *[PADDING] * rest]
+            assert inputs == [START, *reversed(symbols), *[PADDING] * rest]
+    assert lengths == set(range(min_len, max_len + 1))
+
+
+def test_masks_are_of_what_is_real():
+    task = reverse()
+    batch = task.split(0, "test", "cpu")
+    assert torch.equal(real_positions(batch.mask, 6), batch.targets != PADDING)
+    assert torch.equal(real_positions(batch.source_mask, 5), batch.source != PADDING)
+    fixed = reverse(min_len=5)
+    assert not fixed.signature.padded
+    assert not fixed.signature.source.padded
+    assert fixed.split(0, "test", "cpu").mask is None
+
+
+def test_lengths_and_symbols_are_uniform():
+    """χ² at a fixed seed, each at the level 1e-4."""
+    source = reverse(num_eval=4000).split(0, "validation", "cpu").source
+    lengths = (source != PADDING).sum(1)
+    assert stats.chisquare(lengths.bincount(minlength=6)[2:]).pvalue > 1e-4
+    pairs = source[:, 0] * 8 + source[:, 1]
+    expected = [8 * a + b for a, b in itertools.product(range(FIRST_SYMBOL, 8), repeat=2)]
+    assert stats.chisquare(pairs.bincount(minlength=64)[expected]).pvalue > 1e-4
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    batch_size=st.integers(1, 70),
+    sizes=st.lists(st.integers(1, 90), min_size=1, max_size=6),
+)
+def test_batches_do_not_depend_on_how_many_examples_are_drawn_at_a_time(batch_size, sizes):
+    task = reverse()
+    whole = task.examples(np.random.default_rng(5), 400)
+    generator = np.random.default_rng(5)
+    chunks = (task.examples(generator, size) for size in itertools.cycle(sizes))
+    batches = list(itertools.islice(example_stream(chunks, batch_size), 400 // batch_size))
+    for batch, expected in zip(batches, whole.chunks(batch_size), strict=False):
+        assert digest(batch) == digest(expected)
+        assert batch.segments is None
+
+
+def test_training_examples_go_on_past_a_chunk():
+    first = list(itertools.islice(reverse().train_batches(1, 1000, "cpu"), 9))
+    second = list(itertools.islice(reverse().train_batches(1, 4500, "cpu"), 2))
+    for name in ("inputs", "targets", "mask", "source", "source_mask"):
+        joined = [torch.cat([getattr(batch, name) for batch in batches]) for batches in (first, second)]
+        assert torch.equal(*joined)
+
+
+def test_losses_and_metrics_against_a_reading_token_by_token():
+    task = reverse()
+    batch = task.split(0, "test", "cpu")
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(*batch.targets.shape, 8, generator=generator, dtype=torch.float64)
+    # Some sequences are right, some but for one token.
+    logits[:40].scatter_(2, batch.targets[:40, :, None], 9.0)
+    logits[10:20, 1, 0] = 10.0
+    expected = {"accuracy": [], "token_accuracy": [], "loss": []}
+    for n in range(len(batch)):
+        right, losses = [], []
+        for t, target in enumerate(batch.targets[n].tolist()):
+            if target == PADDING:
+                continue
+            right.append(float(logits[n, t].argmax()) == target)
+            losses.append(-logits[n, t].log_softmax(0)[target].item())
+        expected["accuracy"].append(float(all(right)))
+        expected["token_accuracy"].append(sum(right) / len(right))
+        expected["loss"].append(sum(losses) / len(losses))
+    measured = task.measure(logits, batch)
+    for name, values in expected.items():
+        np.testing.assert_allclose(measured[name].numpy(), values, rtol=1e-5)
+    assert measured["accuracy"][:40].mean() == 0.75
+    assert task.loss(logits, batch).item() == pytest.approx(np.mean(expected["loss"]), rel=1e-5)
+
+
+def guesses(task: Reverse, batch: Batch) -> torch.Tensor:
+    """Logits of what is known without the source: the length is uniform among those still possible."""
+    lengths = task.lengths
+    log_p = torch.full((task.signature.seq_len, task.signature.num_outputs), -torch.inf)
+    for position in range(task.signature.seq_len):
+        possible = [length for length in lengths if length >= position]
+        ends = 1 / len(possible) if position in lengths else 0.0
+        log_p[position, END] = ends
+        log_p[position, FIRST_SYMBOL:] = (1 - ends) / task.num_symbols
+    return log_p[:, : task.signature.num_outputs].clamp(min=0).log().expand(len(batch), -1, -1)
+
+
+@pytest.mark.parametrize(("min_len", "max_len"), [(2, 5), (1, 3), (3, 3)])
+def test_guessing_reaches_chance(min_len, max_len):
+    task = reverse(min_len=min_len, max_len=max_len, num_eval=6000)
+    batch = task.split(0, "test", "cpu")
+    loss = task.measure(guesses(task, batch), batch)["loss"]
+    assert loss.mean().item() == pytest.approx(task.chance_loss, abs=0.02)
+    assert task.metrics["loss"].floor == task.chance_loss
+
+    # No choice of a symbol or the end at each position is right more often than the floor says.
+    rates = []
+    for choice in itertools.product([FIRST_SYMBOL, END], repeat=max_len + 1):
+        logits = torch.nn.functional.one_hot(torch.tensor(choice), 8).float().expand(len(batch), -1, -1)
+        measured = task.measure(logits, batch)
+        rates.append((measured["token_accuracy"].mean().item(), measured["accuracy"].mean().item()))
+    tokens, sequences = (max(column) for column in zip(*rates, strict=True))
+    assert tokens == pytest.approx(task.metrics["token_accuracy"].floor, abs=0.015)
+    assert sequences == pytest.approx(task.metrics["accuracy"].floor, abs=0.01)
+
+
+def test_what_is_known_in_advance():
+    task = reverse(vocab_size=8, min_len=5, max_len=5, num_eval=500)
+    assert list(task.metrics) == ["accuracy", "token_accuracy", "loss"]
+    accuracy = task.metrics["accuracy"]
+    assert (accuracy.resolution, accuracy.floor, accuracy.solved) == (1 / 500, 5**-5, 0.95)
+    assert task.metrics["token_accuracy"].floor == pytest.approx((5 * (1 / 5) + 1) / 6)
+    assert task.chance_loss == pytest.approx(5 * math.log(5) / 6)
+    assert task.topologies == ("encoder_decoder",)
+    assert (task.signature.seq_len, task.signature.source.seq_len) == (6, 5)
+
+
+def test_teacher_forced_exactness_is_that_of_greedy_decoding():
+    task = reverse(vocab_size=5, min_len=1, max_len=3, num_eval=200)
+    section = ModelSection.model_validate(
+        {"topology": "encoder_decoder", "d_model": 16, "num_layers": 1, "feedforward": {"expansion": 2}}
+    )
+    model = build_model(section, task.signature)
+    train(model, task, TrainingSection(steps=60, lr=1e-2, batch_size=32), 0, lambda step, metrics: False)
+    batch = task.split(0, "test", "cpu")
+    model.eval()
+    forced = task.measure(model(**batch.model_inputs()), batch)["accuracy"]
+    prompt = torch.full((200, 1), START)
+    decoded = greedy(model, prompt, 4, source=batch.source, source_mask=batch.source_mask, end=END)
+    right = [
+        tokens[: tokens.index(END) + 1] == [token for token in target if token != PADDING]
+        if END in tokens
+        else False
+        for tokens, target in zip(decoded.tolist(), batch.targets.tolist(), strict=True)
+    ]
+    assert 0.1 < forced.mean() < 0.98
+    assert forced.tolist() == right
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    with pytest.raises(Invalid) as caught:
+        reverse(min_len=6)
+    assert str(caught.value) == "min_len: must not exceed max_len = 5; given 6; allowed: 1 to 5"

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from scipy import stats
+
+from ablate.errors import Invalid
+from ablate.models.build import build_model
+from ablate.registry import CATALOGUE
+from ablate.signature import Signature
+from ablate.study.sections.model import ModelSection
+from ablate.tasks.segments import Segments
+from ablate.tasks.task import Batch, digest
+
+CATALOGUE.load_builtin()
+SIZES = [(16, 8), (2, 3), (5, 4), (30, 15)]
+
+
+def segments(vocab_size=16, seq_len=8, num_eval=256) -> Segments:
+    return Segments(Segments.Config(vocab_size=vocab_size, seq_len=seq_len, num_eval=num_eval))
+
+
+def read(batch: Batch) -> list[tuple[int, int, int, int]]:
+    """The last token, where it stood before, the length of the first segment and the target of each example."""
+    found = []
+    for tokens, flags, target in zip(
+        batch.inputs.tolist(), batch.segments.tolist(), batch.targets.tolist(), strict=True
+    ):
+        (place,) = (i for i, token in enumerate(tokens[:-1]) if token == tokens[-1])
+        boundary = flags.index(1)
+        assert flags == [0] * boundary + [1] * (len(flags) - boundary)
+        found.append((tokens[-1], place, boundary, target))
+    return found
+
+
+@pytest.mark.parametrize(("vocab_size", "seq_len"), SIZES)
+def test_the_target_is_whether_the_last_token_stands_in_the_first_segment(vocab_size, seq_len):
+    task = segments(vocab_size, seq_len)
+    for batch in (task.split(3, "test", "cpu"), next(task.train_batches(3, 200, "cpu"))):
+        assert batch.inputs.shape == batch.segments.shape == (len(batch), seq_len)
+        assert batch.inputs.dtype == batch.segments.dtype == batch.targets.dtype == torch.int64
+        assert 0 <= batch.inputs.min() <= batch.inputs.max() < vocab_size
+        for row, (_, place, boundary, target) in zip(batch.inputs.tolist(), read(batch), strict=True):
+            assert 1 <= boundary <= seq_len - 1
+            assert target == (place < boundary) == (row[-1] in row[:boundary])
+
+
+def p_of_independence(table: np.ndarray) -> float:
+    return stats.chi2_contingency(table).pvalue
+
+
+def test_the_tokens_say_nothing_about_the_answer():
+    """The answer is fair whatever the last token, its earlier place and the other tokens are."""
+    batch = segments(vocab_size=6, seq_len=7, num_eval=6000).split(0, "test", "cpu")
+    by_place, by_token, by_others = np.zeros((5, 2)), np.zeros((6, 2)), np.zeros((7 * 6, 2))
+    for row, (token, place, _, target) in zip(batch.inputs.tolist(), read(batch), strict=True):
+        by_place[place - 1, target] += 1
+        by_token[token, target] += 1
+        for index, each in enumerate(row):
+            by_others[index * 6 + each, target] += 1
+    assert stats.binomtest(int(by_place[:, 1].sum()), 6000).pvalue > 1e-4
+    assert p_of_independence(by_place) > 1e-4
+    assert p_of_independence(by_token) > 1e-4
+    assert p_of_independence(by_others[by_others.sum(1) > 0]) > 1e-4
+    for counts in (by_place.sum(1), by_token.sum(1)):
+        assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_the_boundary_is_as_far_away_whatever_the_answer():
+    """And at each distance that there is room for on both sides."""
+    far: dict[int, np.ndarray] = {place: np.zeros((min(place, 7 - place), 2)) for place in range(1, 7)}
+    for _, place, boundary, target in read(segments(num_eval=8000).split(0, "test", "cpu")):
+        far[place][boundary - place - 1 if target else place - boundary, target] += 1
+    for table in far.values():
+        assert stats.chisquare(table.flatten()).pvalue > 1e-4
+
+
+def test_the_segments_alone_tell_about_two_thirds():
+    table = np.zeros((7, 2))
+    for _, _, boundary, target in read(segments(num_eval=20_000).split(0, "test", "cpu")):
+        table[boundary - 1, target] += 1
+    assert (table.sum(1) > 0).all()
+    assert table.max(1).sum() / table.sum() == pytest.approx(0.681, abs=0.015)
+
+
+def test_training_examples_do_not_depend_on_the_batch_size_and_go_on_past_a_chunk():
+    first = list(itertools.islice(segments().train_batches(1, 1000, "cpu"), 9))
+    second = list(itertools.islice(segments().train_batches(1, 4500, "cpu"), 2))
+    for name in ("inputs", "targets", "segments"):
+        one, two = (torch.cat([getattr(b, name) for b in batches]) for batches in (first, second))
+        assert torch.equal(one, two)
+    assert len({digest(batch) for batch in first}) == 9
+
+
+def test_what_is_known_in_advance():
+    task = segments(num_eval=500)
+    accuracy = task.metrics["accuracy"]
+    assert (accuracy.resolution, accuracy.floor, accuracy.solved) == (1 / 500, 0.5, 0.95)
+    assert (task.signature.num_segments, task.signature.num_outputs) == (2, 2)
+
+
+@pytest.mark.parametrize(("field", "value"), [("vocab_size", 1), ("seq_len", 2), ("num_eval", 0)])
+def test_sizes_that_hold_no_example_are_refused(field, value):
+    with pytest.raises(ValidationError, match=field):
+        Segments.Config(**{field: value})
+
+
+def section(segment: str) -> ModelSection:
+    return ModelSection.model_validate(
+        {"d_model": 16, "num_layers": 1, "embedding": {"segment": segment}, "mixer": {"num_heads": 2}}
+    )
+
+
+def test_a_model_without_the_segments_gives_one_answer_to_both():
+    """The same tokens with another boundary: only the embedding of segments tells them apart."""
+    task = segments()
+    batch = task.split(0, "test", "cpu")
+    ends = {name: torch.zeros_like(batch.segments) for name in ("short", "long")}
+    ends["short"][:, 1:], ends["long"][:, -1] = 1, 1
+    for segment in ("on", "off"):
+        model = build_model(section(segment), task.signature).eval()
+        short, long = (model(batch.inputs, segments=end) for end in ends.values())
+        assert torch.equal(short, long) == (segment == "off")
+
+
+def test_attention_with_the_segments_learns_it():
+    task = segments(vocab_size=6, seq_len=5)
+    model = build_model(section("on"), task.signature)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for batch in itertools.islice(task.train_batches(0, 64, "cpu"), 100):
+        optimizer.zero_grad()
+        task.loss(model(**batch.model_inputs()), batch).backward()
+        optimizer.step()
+    test = task.split(0, "test", "cpu")
+    accuracy = task.measure(model(**test.model_inputs()), test)["accuracy"].mean()
+    assert accuracy > task.metrics["accuracy"].solved
+
+
+def test_segments_that_the_task_or_the_call_does_not_give():
+    with pytest.raises(Invalid) as error:
+        build_model(section("on"), Signature(6, 5, vocab_size=11), device="meta")
+    assert str(error.value) == (
+        "embedding.segment: needs a task that tells segments apart; given 'on'; allowed: off"
+    )
+    model = build_model(section("on"), segments().signature)
+    with pytest.raises(ValueError, match="needs the segment of each position"):
+        model(torch.zeros(1, 8, dtype=torch.long))

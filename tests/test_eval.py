@@ -1,0 +1,192 @@
+"""`ablate eval`: from kept weights to numbers, maps and the report."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from harness import TOY_STUDY, ablate
+from rich.console import Console
+
+from ablate.errors import AblateError, StudyError
+from ablate.evaluation import evaluate
+from ablate.overview import print_plan
+from ablate.publish import rebuild
+from ablate.records.evaluated import Evaluated
+from ablate.run import Options, Outcome, execute
+from ablate.show import show
+from ablate.study.experiment import prepare
+
+STUDY = """
+name: tiny
+checkpoint: final
+task: {name: recall, num_eval: 64}
+model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}, position: sincos}
+training: {steps: 20, batch_size: 8, eval_every: 10}
+factors:
+  model.mixer.score: [bilinear]
+  model.norm: [rms]
+  model.position: [learned]
+seeds: 2
+"""
+ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
+
+
+def run_in(folder: Path, text: str = STUDY, **options: object) -> tuple[Outcome, str]:
+    (folder / "study.yaml").write_text(text)
+    console = Console(file=io.StringIO(), width=200)
+    every = Options(results=folder / "results", jobs=0, **options)  # type: ignore[arg-type]
+    outcome = execute(folder / "study.yaml", every, console)
+    return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def evaluated(folder: Path, **options: object) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    evaluate(folder / "study.yaml", folder / "results", console, **options)  # type: ignore[arg-type]
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study that has run, kept its weights and been evaluated, on its own task and on a longer one."""
+    folder = tmp_path_factory.mktemp("tiny")
+    run_in(folder)
+    evaluated(folder)
+    evaluated(folder, sets=["task.seq_len=9"], only=ABLE)
+    return folder
+
+
+def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder: Path) -> None:
+    table = pd.read_csv(folder / "results/tiny/evaluation.csv")
+    assert list(table.columns) == ["id", "variant", "task", "seed", "slice", "metric", "value"]
+    assert not table.duplicated(["id", "slice", "metric"]).any()
+    assert set(table.slice) == {"test", "task.seq_len=9"}
+    assert set(table[table.slice == "task.seq_len=9"].variant) == set(ABLE)
+    layer = "stack.blocks.0.mixer"
+    assert set(table.metric) == {
+        "accuracy", "loss", "attention_entropy", f"attention_entropy/{layer}", "head_similarity",
+        f"head_similarity/{layer}",
+    }  # fmt: skip
+    trials = pd.read_parquet(folder / "results/tiny/trials.parquet").set_index("id")
+    own = table[(table.slice == "test") & table.metric.isin(["accuracy", "loss"])]
+    assert len(own) == 2 * len(trials) == 16
+    for row in own.itertuples():
+        assert trials.loc[row.id, row.metric] == row.value
+
+
+def test_the_maps_are_of_the_baseline_and_of_what_changes_attention(folder: Path) -> None:
+    maps = Evaluated.load(folder / "results/tiny").maps
+    found = {each.variant: each for each in maps}
+    assert set(found) == {"baseline", "model.mixer.score=bilinear", "model.position=learned"}
+    for each in maps:
+        assert each.seed == 0
+        assert each.weights.shape == (3, 2, 5, 5)
+        np.testing.assert_allclose(each.weights.sum(-1), 1, rtol=1e-5)
+
+
+def test_the_report_shows_them_also_from_its_folder_alone(folder: Path, tmp_path: Path) -> None:
+    source = folder / "results/tiny"
+    page = (source / "report.html").read_text()
+    assert "From kept weights" in page
+    assert page.count("Heat maps of the attention weights of") == 2 * 3
+    assert "task.seq_len=9" in (source / "report.md").read_text()
+    assert (source / "figures/attention-3.png").is_file()
+    alone = tmp_path / "tiny"
+    alone.mkdir()
+    for path in source.iterdir():
+        if path.is_file():
+            (alone / path.name).write_bytes(path.read_bytes())
+    rebuild(alone, tmp_path, Console(file=io.StringIO()))
+    assert (alone / "report.html").read_text() == page
+
+
+def test_a_run_after_it_has_nothing_to_do(folder: Path) -> None:
+    _, printed = run_in(folder)
+    assert printed.startswith("Nothing to train")
+
+
+def test_a_slice_that_a_part_cannot_do_is_refused_before_anything_is_evaluated(folder: Path) -> None:
+    before = (folder / "results/tiny/evaluation.csv").read_bytes()
+    with pytest.raises(StudyError) as caught:
+        evaluated(folder, sets=["task.seq_len=7"])
+    (problem,) = caught.value.problems
+    assert problem.path == ("model", "position")
+    assert "ends at length 5" in problem.rule
+    assert "(in model.position=learned)" in problem.rule
+    assert problem.given == "learned"
+    assert "sincos" in problem.allowed
+    assert "learned" not in problem.allowed
+    assert problem.source == "--set task.seq_len=7"
+    assert problem.hint.endswith(" ".join(f"--only {name}" for name in ABLE))
+    assert (folder / "results/tiny/evaluation.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model.d_model=16", "must be task.PATH=VALUE"),
+        ("task.seq_len", "must be task.PATH=VALUE"),
+        ("task.seq_length=9", "has no 'seq_length'"),
+        ("task.seq_len=1", "must hold num_pairs"),
+        ("task.vocab_size=32", "must leave the num_outputs"),
+        ("task.seq_len=many", "must be a whole number"),
+    ],
+)
+def test_other_mistakes_name_the_option(folder: Path, text: str, words: str) -> None:
+    with pytest.raises(StudyError, match="problem") as caught:
+        evaluated(folder, sets=[text])
+    assert words in str(caught.value)
+    assert f"--set {text}" in str(caught.value)
+
+
+def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> None:
+    bare = STUDY.replace("checkpoint: final\n", "").replace("seeds: 2", "seeds: 1")
+    run_in(tmp_path, bare)
+    with pytest.raises(AblateError, match="has no kept weights of tiny") as caught:
+        evaluated(tmp_path)
+    assert "checkpoint: final" in str(caught.value)
+    outcome, printed = run_in(tmp_path, bare + "checkpoint: best\n")
+    assert outcome.trained == 4
+    assert "4 trials are in the store without the weights that the study keeps" in printed
+    stored = {path.stem for path in (tmp_path / "results/store/trials").glob("*.safetensors")}
+    assert len(stored) == 4
+    missing = sorted(stored)[0]
+    assert "(final and best)" in (text := show(missing, tmp_path / "results", print)) or "(best)" in text
+    (tmp_path / f"results/store/trials/{missing}.safetensors").unlink()
+    assert "which is gone" in show(missing, tmp_path / "results", print)
+    console = Console(file=io.StringIO(), width=200)
+    print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
+    assert "1 trials to train" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "1 trials have no kept weights and are left out" in evaluated(tmp_path)
+
+
+def test_what_is_kept_is_no_part_of_a_trials_id(write: Callable[..., Path]) -> None:
+    plain = prepare(write(STUDY.replace("checkpoint: final\n", "")))
+    keeping = prepare(write(STUDY + "save_every: 5\n", "other.yaml"))
+    assert [c.trial.id for c in plain.cells()] == [c.trial.id for c in keeping.cells()]
+    assert {(c.trial.checkpoint, c.trial.save_every) for c in keeping.cells()} == {("final", 5)}
+
+
+def test_a_workload_that_keeps_nothing_refuses_to(toy_study: Path) -> None:
+    with pytest.raises(StudyError) as caught:
+        prepare(toy_study, ["checkpoint=final", "save_every=10"])
+    found = {p.path: p for p in caught.value.problems}
+    assert "needs a workload that keeps weights, which toy does not" in found[("checkpoint",)].rule
+    assert "which toy cannot" in found[("save_every",)].rule
+    assert TOY_STUDY in toy_study.read_text()
+
+
+def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
+    run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
+    console = Console(file=io.StringIO(), width=200)
+    written = evaluate(Path("tiny"), tmp_path / "results", console)
+    assert len({row["id"] for row in Evaluated.load(written).rows}) == 2
+
+
+def test_the_command_line(toy_study: Path) -> None:
+    done = ablate("eval", toy_study, cwd=toy_study.parent)
+    assert done.returncode == 2
+    assert "workload toy keeps none" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,219 @@
+"""A run that is cut short and goes on gives what it would have given in one piece, bit for bit."""
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from harness import ablate
+from test_cli import start, wait_for, workers_of
+
+from ablate.execution.driver import drive
+from ablate.execution.pool import InProcess
+from ablate.models.build import build_model
+from ablate.records.record import Record
+from ablate.records.store import Store
+from ablate.study.plan import FixedPlan
+from ablate.training.trial import parse, run_trial
+from ablate.training.weights import packed, unpack
+from ablate.training.workload import SequenceWorkload
+from ablate.workload import Trial
+
+FREE = ("_seconds", "_per_second", "_memory")
+DROPOUT = {"residual": 0.1, "attention_weights": 0.2}
+
+
+def same(a: Record, b: Record) -> None:
+    """Nothing differs but times."""
+    assert a.status == b.status == "completed"
+    assert a.metrics.keys() == b.metrics.keys()
+    for name in a.metrics:
+        assert name.endswith(FREE) or a.metrics[name] == b.metrics[name], name
+    assert a.curves.keys() == b.curves.keys()
+    for name, curve in a.curves.items():
+        np.testing.assert_array_equal(curve.steps, b.curves[name].steps)
+        np.testing.assert_array_equal(curve.values, b.curves[name].values)
+    assert a.arrays.keys() == b.arrays.keys()
+    for name, array in a.arrays.items():
+        np.testing.assert_array_equal(array, b.arrays[name])
+    assert a.data == b.data
+    assert a.kept == b.kept
+
+
+def states(trial: Trial) -> tuple[Record, list[tuple[int, bytes]]]:
+    """The record of a trial, and the states that it has handed out."""
+    found: list[tuple[int, bytes]] = []
+
+    def emit(step: int, metrics: object, state: bytes | None = None) -> bool:
+        if state is not None:
+            found.append((step, state))
+        return False
+
+    return run_trial(trial, emit), found
+
+
+@pytest.mark.parametrize(
+    ("model", "training"),
+    [
+        ({"dropout": DROPOUT, "norm": "batch"}, {}),
+        (
+            {"position": "sincos"},
+            {"optimizer": {"name": "sgd", "momentum": 0.9}, "schedule": "cosine", "lr": 0.1},
+        ),
+        ({"embedding": {"tied": True}}, {"decay": "l2", "weight_decay": 0.1, "warmup_steps": 5}),
+    ],
+)
+def test_a_run_goes_on_from_any_of_its_states(
+    resolved: Callable[..., dict], model: dict, training: dict
+) -> None:
+    config = resolved(model=model, training=training)
+    whole = run_trial(Trial("x", config, 3, checkpoint="best"), lambda step, metrics: False)
+    trial = Trial("x", config, 3, checkpoint="best", save_every=4)
+    in_one, found = states(trial)
+    same(in_one, whole)
+    assert in_one.weights == whole.weights
+    assert [step for step, _ in found] == [4, 8]
+    for _, state in found:
+        again, later = states(replace(trial, state=state))
+        same(again, whole)
+        assert again.weights == whole.weights
+        assert all(step > 4 for step, _ in later)
+
+
+def test_a_plugin_that_draws_from_the_global_generator_goes_on_too(
+    resolved: Callable[..., dict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its draws are those that it would have made."""
+    from ablate.components.feedforward import FeedForward
+
+    forward = FeedForward.forward
+
+    def noisy(self: FeedForward, x: torch.Tensor) -> torch.Tensor:
+        return forward(self, x) + (0.01 * torch.randn_like(x) if self.training else 0)
+
+    monkeypatch.setattr(FeedForward, "forward", noisy)
+    trial = Trial("x", resolved(), 0, save_every=5)
+    whole, found = states(trial)
+    same(states(replace(trial, state=found[0][1]))[0], whole)
+
+
+def test_a_run_that_is_over_hands_out_no_state(resolved: Callable[..., dict]) -> None:
+    _, found = states(Trial("x", resolved(), 0, save_every=6))
+    assert [step for step, _ in found] == [6]
+
+
+def test_kept_weights_are_those_of_the_last_step_or_of_the_best(resolved: Callable[..., dict]) -> None:
+    config = resolved(training={"steps": 40, "lr": 0.3, "eval_every": 1})
+    trial = Trial("x", config, 0)
+    kept = {
+        kind: run_trial(replace(trial, checkpoint=kind), lambda s, m: False) for kind in ("final", "best")
+    }
+    assert kept["best"].metrics["best_validation_step"] < 40
+    assert kept["final"].kept == ["final"]
+    assert kept["best"].kept == ["best"]
+    workload = SequenceWorkload()
+    for kind, column in (("final", "{}"), ("best", "{}_at_best_validation")):
+        weights = kept[kind].weights
+        assert weights is not None
+        found = workload.evaluate(trial, weights, config["task"]).metrics
+        for name in ("accuracy", "loss"):
+            assert found[name] == kept[kind].metrics[column.format(name)]
+
+
+def test_weights_come_back_also_where_parts_share_them(resolved: Callable[..., dict]) -> None:
+    config = parse(resolved(model={"embedding": {"tied": True}, "mixer": {"num_heads": 2, "tied": True}}))
+    signature = config.task.build().signature
+    one, other = (build_model(config.model, signature, seed=seed) for seed in (0, 1))
+    content = packed(one)
+    unpack(content, other)
+    assert packed(other) == content
+    for name, tensor in one.state_dict().items():
+        assert torch.equal(tensor, other.state_dict()[name]), name
+    assert other.output.weight is other.embedding.weight
+    stranger = build_model(parse(resolved()).model, signature)
+    with pytest.raises(ValueError, match="another model's weights"):
+        unpack(content, stranger)
+
+
+def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(
+    resolved: Callable[..., dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ablate.training import loop
+
+    trial = Trial("x", resolved(), 0, save_every=5)
+    store, workload = Store(tmp_path), SequenceWorkload()
+    made = []
+    clip = loop.clip_gradients
+
+    def counted(*arguments: object) -> torch.Tensor:
+        made.append(0)
+        if len(made) == 8:
+            raise RuntimeError("struck")
+        return clip(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop, "clip_gradients", counted)
+
+    def run(fresh: bool = False) -> Record:
+        records: dict[str, Record] = {}
+        engine = InProcess(workload, store.save_state)
+        drive(FixedPlan([trial]), records, lambda: engine, store, {}, fresh=fresh)
+        return records["x"]
+
+    assert run().status == "failed"
+    assert store.load_state("x") is not None
+    second = run()
+    assert len(made) == 8 + (12 - 5)
+    assert store.load_state("x") is None
+    same(second, states(trial)[0])
+    store.save_state("x", b"nothing that could be read")
+    same(run(fresh=True), second)
+
+
+STUDY = """
+name: long
+task: {name: recall, num_eval: 64}
+model: {d_model: 16, num_layers: 1, mixer: {num_heads: 2}, dropout: {residual: 0.1}}
+training: {steps: 3000, batch_size: 16, eval_every: 100}
+factors: {model.norm: [batch]}
+seeds: 1
+save_every: 50
+checkpoint: final
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whom", ["driver and workers", "workers"])
+def test_a_killed_run_goes_on_inside_its_trials(write: Callable[..., Path], whom: str) -> None:
+    study = write(STUDY)
+    folder = study.parent
+    trials = folder / "results/store/trials"
+    driver = start(study)
+    wait_for(lambda: len(list(trials.glob("*.state"))) == 2)
+    first = {path.name: path.stat().st_mtime_ns for path in trials.glob("*.state")}
+    wait_for(lambda: all(p.stat().st_mtime_ns != first[p.name] for p in trials.glob("*.state")))
+    if whom != "workers":
+        os.kill(driver.pid, signal.SIGKILL)
+    for pid in workers_of(folder):
+        os.kill(pid, signal.SIGKILL)
+    if whom != "workers":
+        driver.communicate(timeout=60)
+        assert len(list(trials.glob("*.state"))) == 2
+        assert not list(trials.glob("*.json"))
+        driver = start(study)
+    _, errors = driver.communicate(timeout=240)
+    assert driver.returncode == 0, errors
+    assert not list(trials.glob("*.state"))
+    assert ablate("run", study, "--results", "whole", "--set", "save_every=null", cwd=folder).returncode == 0
+    resumed, whole = Store(folder / "results/store"), Store(folder / "whole/store")
+    ids = sorted(path.stem for path in trials.glob("*.json"))
+    assert len(ids) == 2
+    for trial_id in ids:
+        a, b = resumed.load(trial_id), whole.load(trial_id)
+        assert a is not None
+        assert b is not None
+        same(a, b)
+        assert resumed.weights(a) == whole.weights(b) is not None

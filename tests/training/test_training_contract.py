@@ -1,0 +1,79 @@
+"""What every registered optimizer and schedule must satisfy; found by walking the registry."""
+
+from __future__ import annotations
+
+import io
+from itertools import combinations, pairwise
+from typing import Any
+
+import pytest
+import torch
+from ruamel.yaml import YAML
+
+from ablate.models.reference import settings_for
+from ablate.registry import CATALOGUE
+
+CATALOGUE.load_builtin()
+PARTS = [(slot, name) for slot in ("optimizer", "schedule") for name in CATALOGUE.names(slot)]
+
+
+def config_of(slot: str, name: str) -> Any:
+    config: Any = CATALOGUE.get(slot, name).Config  # type: ignore[attr-defined]
+    return config.model_validate({"name": name} | settings_for(config))
+
+
+def descent(name: str, steps: int = 200, lr: float = 0.05) -> list[torch.Tensor]:
+    """What a parameter is after each step on ½‖A w − b‖²."""
+    generator = torch.Generator().manual_seed(0)
+    matrix, target = torch.randn((6, 3), generator=generator), torch.randn(6, generator=generator)
+    weight = torch.randn(3, generator=generator).requires_grad_()
+    optimizer = config_of("optimizer", name).build([weight])
+    path = []
+    for _ in range(steps):
+        weight.grad = None
+        (matrix @ weight - target).square().mean().backward()
+        optimizer.step(lr)
+        path.append(weight.detach().clone())
+    solution = torch.linalg.lstsq(matrix, target.unsqueeze(1)).solution[:, 0]
+    return [*path, solution]
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names("optimizer"))
+def test_an_optimizer_descends_and_repeats(name: str) -> None:
+    *path, solution = descent(name)
+    distances = [(weight - solution).norm() for weight in (path[0], path[-1])]
+    assert distances[1] < 0.2 * distances[0]
+    assert all(map(torch.equal, path, descent(name)))
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names("optimizer"))
+def test_a_learning_rate_of_zero_moves_nothing(name: str) -> None:
+    first, *rest, _ = descent(name, steps=3, lr=0.0)
+    assert all(torch.equal(first, weight) for weight in rest)
+
+
+def test_no_two_optimizers_are_alike() -> None:
+    paths = {name: descent(name, steps=2)[1] for name in CATALOGUE.names("optimizer")}
+    assert not [pair for pair in combinations(paths, 2) if torch.equal(paths[pair[0]], paths[pair[1]])]
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names("schedule"))
+def test_a_schedule_starts_at_the_peak_and_never_rises(name: str) -> None:
+    schedule = config_of("schedule", name).build()
+    factors = [schedule.factor(i / 100) for i in range(101)]
+    assert factors[0] == 1
+    assert all(0 <= later <= factor for factor, later in pairwise(factors))
+
+
+def test_no_two_schedules_are_alike() -> None:
+    middles = {name: config_of("schedule", name).build().factor(0.3) for name in CATALOGUE.names("schedule")}
+    assert len(set(middles.values())) == len(middles)
+
+
+@pytest.mark.parametrize(("slot", "name"), PARTS)
+def test_survives_yaml_and_says_what_it_is(slot: str, name: str) -> None:
+    config, yaml, stream = config_of(slot, name), YAML(typ="safe", pure=True), io.StringIO()
+    yaml.dump(config.model_dump(), stream)
+    assert type(config).model_validate(yaml.load(stream.getvalue())) == config
+    assert CATALOGUE.get(slot, name).__doc__
+    assert all(field.description for field in type(config).model_fields.values())
