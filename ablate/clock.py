@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 
 def now() -> str:
     """ISO 8601 in UTC, to the millisecond."""
-    return _written(datetime.now(UTC))
+    return _written(time.time())
 
 
 def stopwatch() -> Callable[[], str]:
@@ -17,9 +17,9 @@ def stopwatch() -> Callable[[], str]:
 
     What it measures is right even when the time of day is set while it runs.
     """
-    start, began = datetime.now(UTC), time.monotonic()
-    return lambda: _written(start + timedelta(seconds=time.monotonic() - began))
+    ahead = time.time() - time.monotonic()
+    return lambda: _written(time.monotonic() + ahead)
 
 
-def _written(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")
+def _written(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

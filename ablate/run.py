@@ -371,7 +371,13 @@ class _Run:
         family = results.comparisons[~results.comparisons.exploratory.astype(bool)]
         verdicts = family.verdict.value_counts().to_dict()
         return tracker.finish(
-            description=verdict_markdown(results.comparisons, results.claims),
+            # A sentence first: MLflow's lists show the beginning as it is written.
+            description="\n\n".join(
+                [
+                    self.study.question or f"Verdicts of {self.study.name}",
+                    verdict_markdown(results.comparisons, results.claims),
+                ]
+            ),
             params={key: config[key] for key in ("design", "seeds") if key in config},
             tags={
                 "commit": str(surroundings["commit"]),

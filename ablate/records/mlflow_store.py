@@ -196,6 +196,15 @@ def _repair_locations(path: Path) -> None:
             )
 
 
+def experiments(path: Path) -> list[tuple[int, str]]:
+    """Number and name of the experiments that are shown, by name; without MLflow's own, which is empty."""
+    with closing(sqlite3.connect(path, timeout=20)) as database:
+        shown = "lifecycle_stage = 'active' AND experiment_id != 0"
+        return database.execute(
+            f"SELECT experiment_id, name FROM experiments WHERE {shown} ORDER BY name"
+        ).fetchall()
+
+
 def local_path(uri: str) -> Path | None:
     """The path of a `file:` URI; None for any other."""
     return Path(unquote(uri.removeprefix("file://"))) if uri.startswith("file:///") else None

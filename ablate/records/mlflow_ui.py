@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING
 from ablate.errors import AblateError
 from ablate.records.mlflow_content import TrackedRun
 from ablate.records.mlflow_runs import study_runs
-from ablate.records.mlflow_store import SWITCHES, ensure_database, first_line, import_mlflow, quiet
+from ablate.records.mlflow_store import (
+    DATABASE,
+    SWITCHES,
+    ensure_database,
+    experiments,
+    first_line,
+    import_mlflow,
+    quiet,
+)
 
 if TYPE_CHECKING:
     from ablate.records.store import Store
@@ -31,6 +39,8 @@ _SERVER = {
     # Background jobs serve language models only, and would cost processes and tables.
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
 }
+_KIND = "?workflowType=machine_learning"
+"Without it, MLflow opens an experiment, whatever its kind, on the pages for language models, which show no runs."
 ARTIFACTS = ("report.html", "report.md", "figures", "study.yaml")
 "What the parent run keeps of a study's folder."
 
@@ -53,7 +63,7 @@ def serve(results: Path, port: int) -> int:
             raise AblateError(
                 f"port {port} of {HOST} cannot be used ({error}); choose another with --port"
             ) from None
-    uri = ensure_database(store / "mlflow.db", repair=True)
+    uri = ensure_database(store / DATABASE, repair=True)
     bring_up_to_date(results, lambda message: print(message, file=sys.stderr))
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri, "--workers", "1"]
     command += [
@@ -77,8 +87,11 @@ def serve(results: Path, port: int) -> int:
             while server.poll() is None and not _answers(port):
                 time.sleep(0.1)
             if server.poll() is None:
-                page = f"http://{HOST}:{port}/#/experiments?workflowType=machine_learning"
-                print(f"MLflow on {results}: {page} (Ctrl-C ends it)", flush=True)
+                pages = f"http://{HOST}:{port}/#/experiments"
+                print(f"MLflow on {results}: {pages}{_KIND} (Ctrl-C ends it)")
+                for number, study in experiments(store / DATABASE):
+                    print(f"  {study}: {pages}/{number}/runs{_KIND}")
+                sys.stdout.flush()
             server.wait()
         except KeyboardInterrupt:
             return 0

@@ -159,6 +159,7 @@ def test_the_server_shows_the_store_takes_runs_over_http_and_ends_with_all_its_p
     try:
         assert server.stdout is not None
         assert f"http://127.0.0.1:{port}/" in server.stdout.readline()
+        assert f"  study: http://127.0.0.1:{port}/#/experiments/1/runs?" in server.stdout.readline()
         failed = tracked("baseline", 0, status="failed", error="Traceback")
         track(
             tmp_path / "other", failed, tracked("baseline", 1), study="remote", uri=f"http://127.0.0.1:{port}"

@@ -9,6 +9,8 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +81,46 @@ class Browser:
         message, _, self._pending = self._pending.partition(b"\0")
         return json.loads(message)
 
-    def open(self, path: Path, *, width: int, theme: str = "light") -> None:
-        """Shows a file in a window `width` pixels wide and waits until it is loaded."""
+    def open(self, page: Path | str, *, width: int, theme: str = "light") -> None:
+        """Shows a file or a URL in a window `width` pixels wide and waits until it is loaded."""
         self.events.clear()
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
         )
         features = [{"name": "prefers-color-scheme", "value": theme}]
         self.call("Emulation.setEmulatedMedia", media="", features=features)
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._read())
+
+    def wait_for(self, expression: str) -> Any:
+        """The value of a JavaScript expression as soon as it is true of the page, which may still be rendering."""
+        until = time.monotonic() + PATIENCE
+        while not (found := self.evaluate(expression)):
+            text = "document.body.innerText.slice(0, 2000)"
+            assert time.monotonic() < until, f"in vain for {expression}, on\n{self.evaluate(text)}"
+            time.sleep(0.05)
+        return found
+
+    @contextmanager
+    def frame(self) -> Iterator[None]:
+        """Has commands go to the one frame of the page that is kept apart from it, a sandbox for instance."""
+
+        def frames() -> list[str]:
+            targets = self.call("Target.getTargets")["targetInfos"]
+            return [target["targetId"] for target in targets if target["type"] == "iframe"]
+
+        until = time.monotonic() + PATIENCE
+        while not (found := frames()):
+            assert time.monotonic() < until, "the page has no such frame"
+            time.sleep(0.05)
+        page = self._session
+        self._session = self.call("Target.attachToTarget", targetId=found[0], flatten=True)["sessionId"]
+        # What was reported before is reported again.
+        for domain in ("Runtime", "Log"):
+            self.call(f"{domain}.enable")
+        yield
+        self._session = page
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression, as plain data."""

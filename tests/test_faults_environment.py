@@ -1,0 +1,347 @@
+"""A clock that is set back, and folders that cannot be written: really caused, through the command line."""
+
+import csv
+import ctypes
+import json
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import TOY_STUDY, ablate
+from test_cli import assert_tracked_once, records
+
+# Python reads this before anything else is imported, in the driver and in each worker. The time of day goes back
+# by an hour every 50 ms for all that asks Python's clock for it, MLflow included, and the monotonic clock goes on:
+# what a process sees when the clock of its machine is set back, again and again. Only the dates of files stay right.
+SET_BACK = """
+import os, time
+
+of_day, since = time.time, float(os.environ["CLOCK_IS_SET_BACK_SINCE"])
+time.time = lambda: of_day() - 3600 * int((time.monotonic() - since) / 0.05)
+time.time_ns = lambda: int(time.time() * 1e9)
+"""
+SLOW = TOY_STUDY + "training: {seconds: 0.3}\n"
+CLAIM = "model.effect=0.2 beats baseline on accuracy"
+LATE_CLAIM = "model.noise=0.3 beats baseline on accuracy"
+
+
+@pytest.fixture
+def set_back(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The command line on a machine whose clock is set back all the time."""
+    folder = tmp_path / "clock"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(SET_BACK)
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    environment = {"PYTHONPATH": path, "CLOCK_IS_SET_BACK_SINCE": str(time.monotonic())}
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return ablate(*arguments, cwd=tmp_path, env=os.environ | environment)
+
+    return run
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(p.read_text()) for p in (folder / "results/store/trials").glob("*.json")]
+
+
+def claims(folder: Path) -> dict[str, dict[str, str]]:
+    with (folder / "results/toy/claims.csv").open(newline="") as file:
+        return {row["claim"]: row for row in csv.DictReader(file)}
+
+
+def seconds(record: dict[str, Any]) -> float:
+    ends = [datetime.fromisoformat(record[name]) for name in ("started_at", "finished_at")]
+    return (ends[1] - ends[0]).total_seconds()
+
+
+def tracked(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(folder / "results/store/mlflow.db")) as database:
+        return database.execute(sql).fetchall()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_a_clock_that_is_set_back_again_and_again(
+    write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]], jobs: int
+) -> None:
+    study = write(f"{SLOW}claims: [{CLAIM}]\n")
+    folder = study.parent
+    done = set_back("run", study, "--jobs", jobs, "--seeds", 2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in done.stdout + done.stderr
+    assert all(0 <= float(took) < 60 for took in re.findall(r"\((\S+) s\)", done.stdout))
+    done = set_back("run", study, "--jobs", jobs)
+    assert "3 trials to train" in done.stdout
+    finished = stored(folder)
+    # The clock went back under every trial, and by hours from one to the next.
+    assert len(finished) == 9
+    assert len({record["started_at"][:13] for record in finished}) > 4
+    assert all(0.3 <= seconds(record) < 60 for record in finished)
+    assert_tracked_once(folder)
+    runs = tracked(folder, "SELECT name, start_time, end_time FROM runs")
+    assert all(0 < start <= end for _, start, end in runs), runs
+    outside = (
+        "SELECT runs.name FROM metrics JOIN runs USING (run_uuid)"
+        " WHERE timestamp NOT BETWEEN start_time AND end_time"
+    )
+    assert tracked(folder, outside) == []
+    # Nothing is trained again, and nothing is dropped.
+    kept = records(folder)
+    assert "Nothing to train" in set_back("run", study).stdout
+    assert "nothing to clean" in set_back("clean", "--yes").stdout
+    assert set_back("report", study).returncode == 0
+    assert records(folder) == kept
+
+
+@pytest.mark.slow
+def test_what_was_claimed_before_the_results_is_not_told_by_dates(
+    write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    study = write(f"{TOY_STUDY}claims: [{CLAIM}]\n")
+    folder = study.parent
+    assert ablate("run", study, "--jobs", 0, cwd=folder).returncode == 0
+    write(f"{TOY_STUDY}claims: [{CLAIM}, {LATE_CLAIM}]\n")
+    assert set_back("run", study, "--jobs", 0).returncode == 0
+    first, late = claims(folder)[CLAIM], claims(folder)[LATE_CLAIM]
+    # By its date the late claim was there before everything else.
+    assert late["declared"] < min([first["declared"], *(record["started_at"] for record in stored(folder))])
+    assert (first["exploratory"], late["exploratory"]) == ("False", "True")
+    assert "exploratory" in late["reason"]
+    # The reverse: one that was there first, with a date after all results.
+    path = folder / "results/toy/claims.csv"
+    path.write_text(path.read_text().replace(first["declared"], "2999-01-01T00:00:00.000+00:00"))
+    write(f"{TOY_STUDY}claims: [{LATE_CLAIM}, {CLAIM}]\n")
+    assert ablate("run", study, cwd=folder).returncode == 0
+    assert claims(folder)[CLAIM]["declared"].startswith("2999")
+    assert [claims(folder)[name]["exploratory"] for name in (CLAIM, LATE_CLAIM)] == ["False", "True"]
+
+
+@pytest.mark.slow
+def test_counts_in_mlflow_are_those_of_the_last_report_whatever_the_clock_says(
+    write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """MLflow takes the value with the latest time for the last."""
+    study = write(TOY_STUDY)
+    counts = "SELECT key, value FROM latest_metrics WHERE key LIKE 'comparisons_%'"
+    assert ablate("run", study, "--jobs", 0, cwd=study.parent).returncode == 0
+    assert dict(tracked(study.parent, counts)) == {"comparisons_better": 1, "comparisons_inconclusive": 1}
+    write(TOY_STUDY.replace("[0.1, 0.3]", "[0.1, 0.3, 0.2]"))
+    assert set_back("run", study, "--jobs", 0).returncode == 0
+    assert dict(tracked(study.parent, counts)) == {"comparisons_better": 1, "comparisons_inconclusive": 2}
+
+
+@pytest.mark.slow
+def test_time_limits_hold_when_the_clock_is_set_back(
+    write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    study = write(
+        SLOW.replace("seconds: 0.3", "seconds: 0.3, fault: hang, fault_seed: 1") + "time_limit: 2\n"
+    )
+    done = set_back("run", study, "--jobs", 2, "--seeds", 2)
+    assert done.returncode == 1
+    statuses = {(record["seed"], record["status"], record["reason"]) for record in stored(study.parent)}
+    assert statuses == {(0, "completed", ""), (1, "failed", "time limit of 2 s exceeded")}
+    runs = tracked(study.parent, "SELECT status, start_time, end_time FROM runs")
+    assert sorted(status for status, _, _ in runs) == ["FAILED"] * 3 + ["FINISHED"] * 4
+    assert all(0 < start <= end for _, start, end in runs), runs
+
+
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, PR_CAPBSET_DROP = 1, 2, 24
+
+
+def give_up_the_rights_of_root() -> None:
+    """Between fork and exec: root, too, then has the rights that a file gives to its owner, and no more."""
+    if os.geteuid() == 0:
+        library = ctypes.CDLL(None, use_errno=True)
+        for right in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+            if library.prctl(PR_CAPBSET_DROP, right, 0, 0, 0) != 0:
+                os._exit(99)
+
+
+def refused(*arguments: object, cwd: Path, code: int = 1) -> str:
+    """What the command line says when the machine refuses what it asks for: one line, and no traceback."""
+    done = ablate(*arguments, cwd=cwd, preexec_fn=give_up_the_rights_of_root)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stdout + done.stderr
+    lines = [line for line in done.stderr.splitlines() if line]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def locked() -> Iterator[Callable[[Path, int], None]]:
+    """Takes rights from a file or a folder, until the test ends."""
+    before: list[tuple[Path, int]] = []
+
+    def lock(path: Path, mode: int) -> None:
+        before.append((path, stat.S_IMODE(path.stat().st_mode)))
+        path.chmod(mode)
+
+    yield lock
+    for path, mode in reversed(before):
+        path.chmod(mode)
+
+
+def test_the_rights_of_root_are_given_up(tmp_path: Path, locked: Callable[[Path, int], None]) -> None:
+    """Else the tests below would show nothing."""
+    locked(tmp_path, 0o500)
+    code = f"open({str(tmp_path / 'file')!r}, 'w')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=give_up_the_rights_of_root
+    )
+    assert done.returncode == 1
+    assert "PermissionError" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_folder_that_may_not_be_written(toy_study: Path, locked: Callable[[Path, int], None]) -> None:
+    folder = toy_study.parent
+    (folder / "closed").mkdir()
+    locked(folder / "closed", 0o500)
+    run = ("run", toy_study, "--jobs", 0, "--results")
+    reason = "cannot be written: Permission denied; choose another --results"
+    assert refused(*run, "closed", cwd=folder) == f"closed/store: {reason}"
+    assert refused(*run, "closed/results", cwd=folder) == f"closed/results/store: {reason}"
+    said = refused("new", "closed/mine", cwd=folder, code=2)
+    assert said == "closed/mine.yaml: cannot be written: Permission denied; choose another folder"
+    for command in (("ui",), ("clean",), ("report", toy_study)):
+        said = refused(*command, "--results", "closed/results", cwd=folder, code=2)
+        assert said.startswith("closed/results")
+        assert "has no" in said
+    assert not list((folder / "closed").iterdir())
+
+
+@pytest.mark.slow
+def test_a_results_folder_that_is_a_file_or_lies_below_one(toy_study: Path) -> None:
+    folder = toy_study.parent
+    (folder / "file").write_text("mine")
+    for command in (("run", toy_study), ("plan", toy_study), ("report", toy_study), ("ui",), ("clean",)):
+        done = ablate(*command, "--results", "file", cwd=folder)
+        assert done.returncode == 2
+        assert "Invalid value for '--results': Directory 'file' is a file" in done.stderr
+    below = ("--results", "file/below")
+    reason = "Not a directory; choose another --results"
+    said = refused("run", toy_study, "--jobs", 0, *below, cwd=folder)
+    assert said == f"file/below/store: cannot be written: {reason}"
+    assert reason in refused("plan", toy_study, *below, cwd=folder)
+    assert "run the study first" in refused("report", toy_study, *below, cwd=folder, code=2)
+    assert "run a study or name --results" in refused("ui", *below, cwd=folder, code=2)
+    assert "name another folder with --results" in refused("clean", *below, cwd=folder, code=2)
+    assert "names a folder that does not exist" in refused("new", "file/mine", cwd=folder, code=2)
+    assert (folder / "file").read_text() == "mine"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study that has been run."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "study.yaml").write_text(TOY_STUDY)
+    assert ablate("run", "study.yaml", "--jobs", 0, cwd=folder).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be damaged; its files look changed, so that a run has something to do."""
+    shutil.copytree(finished, tmp_path / "copy", copy_function=shutil.copyfile)
+    return tmp_path / "copy"
+
+
+@pytest.mark.slow
+def test_results_that_may_only_be_read(
+    finished: Path, copy: Path, locked: Callable[[Path, int], None]
+) -> None:
+    for folder in (finished, copy):
+        for path in [folder / "results", *(folder / "results").rglob("*")]:
+            locked(path, 0o500 if path.is_dir() else 0o400)
+    denied = "Permission denied"
+    said = refused("run", "study.yaml", cwd=copy)
+    assert said == f"results/store/locks/toy.lock: cannot be written: {denied}; choose another --results"
+    said = refused("report", "study.yaml", cwd=copy)
+    assert said.startswith(f"results/toy/comparisons.csv: cannot be written: {denied};")
+    said = refused("clean", "--yes", cwd=copy)
+    assert said.startswith(f"results/store/locks/toy.lock: cannot be written: {denied}; nothing was removed.")
+    said = refused("ui", "--port", 50999, cwd=copy)
+    assert f"MLflow's database cannot be made or written: {denied}; use a folder that you may write" in said
+    # What only reads goes on.
+    for command in (("run", "study.yaml"), ("plan", "study.yaml"), ("show", next(iter(records(finished))))):
+        done = ablate(*command, cwd=finished, preexec_fn=give_up_the_rights_of_root)
+        assert done.returncode == 0, done.stderr
+    assert len(records(copy)) == len(records(finished)) == 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("store/trials", "cannot be written: Permission denied"),
+        ("store/studies", "store/studies/toy.json: cannot be written: Permission denied"),
+        ("toy", "toy/study.yaml: cannot be written: Permission denied"),
+    ],
+)
+def test_one_folder_of_the_results_that_may_only_be_read(
+    copy: Path, locked: Callable[[Path, int], None], name: str, said: str
+) -> None:
+    results = copy / "results"
+    if name == "store/trials":
+        next((results / name).glob("*.json")).unlink()
+    locked(results / name, 0o500)
+    done = ablate("run", "study.yaml", "--jobs", 0, cwd=copy, preexec_fn=give_up_the_rights_of_root)
+    assert done.returncode == 1
+    assert f"{said}; free space or choose --results" in done.stderr
+    assert "Traceback" not in done.stderr
+    locked(results / name, 0o700)
+    assert ablate("run", "study.yaml", "--jobs", 0, cwd=copy).returncode == 0
+    assert_tracked_once(copy)
+
+
+@pytest.mark.slow
+def test_what_cannot_be_put_right_in_a_folder_that_may_only_be_read(
+    copy: Path, locked: Callable[[Path, int], None]
+) -> None:
+    """A corrupt record would be set aside, and what a killed run was writing removed."""
+    trials = copy / "results/store/trials"
+    corrupt = next(trials.glob("*.json"))
+    corrupt.write_text("cut")
+    locked(trials, 0o500)
+    said = refused("run", "study.yaml", "--jobs", 0, cwd=copy)
+    assert said.startswith(f"{corrupt.relative_to(copy)}: is corrupt (")
+    assert said.endswith("and cannot be set aside: Permission denied; choose another --results")
+    locked(trials, 0o700)
+    leftover = trials / ".x.json.999999999-a.part"
+    leftover.write_text("")
+    locked(trials, 0o500)
+    said = refused("run", "study.yaml", "--jobs", 0, cwd=copy)
+    assert said.startswith(f"{leftover.relative_to(copy)}: cannot be used: Permission denied; ")
+    said = refused("clean", "--yes", cwd=copy)
+    assert said.startswith(f"{leftover.relative_to(copy)}: cannot be removed: Permission denied; ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["toy", "store"])
+def test_what_cannot_be_looked_into_is_neither_used_nor_cleaned(
+    copy: Path, locked: Callable[[Path, int], None], name: str
+) -> None:
+    """A study's folder that is closed still has its trials, though nothing else knows of them."""
+    (copy / "results/store/studies/toy.json").unlink()
+    kept = records(copy)
+    locked(copy / "results" / name, 0)
+    for command in (("run", "study.yaml", "--jobs", 0), ("clean", "--yes")):
+        said = refused(*command, cwd=copy)
+        assert said.startswith(f"results/{name}")
+        assert "Permission denied" in said or "cannot be read" in said
+    if name == "toy":
+        assert refused("report", "study.yaml", cwd=copy).startswith("results/toy")
+    locked(copy / "results" / name, 0o700)
+    assert records(copy) == kept
