@@ -77,11 +77,12 @@ def evaluate(
         _check(each, experiment, workload, {cell.variant for cell in cells})
     store = Store(results / "store", lambda message: _say(console, f"warning: {message}", "yellow"))
     folder = results / experiment.study.name
-    evidence = Evidence.load(folder)
     with (
         exclusive(store.root, experiment.study.name, lambda message: _say(console, message)),
         interruptible(),
     ):
+        # Not before: another run of the study may just have written it.
+        evidence = Evidence.load(folder)
         kept = _kept(cells, store, experiment, path, console)
         new = _evaluated(kept, slices, store, workload)
         everything = {cell.trial.id for cell in experiment.cells()}
@@ -169,6 +170,7 @@ def _kept(
     by_kind = {kind: [(c, r) for c, r in outcomes if store.has_weights(r, kind)] for kind in kinds}
     kept = max(by_kind.values(), key=len)
     flag = "" if asked != "none" else " --set checkpoint=final"
+    flag += "" if store.root.parent == Path("results") else f" --results {store.root.parent}"
     how = f"`ablate run {path}{flag}` trains what is missing and keeps them"
     if asked == "none":
         how += "; or write `checkpoint: final` into the study and run it"

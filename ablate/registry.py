@@ -100,6 +100,8 @@ class Catalogue:
                 base = getattr(part, "Config", PartConfig)
                 config = type("Config", (base,), {"__module__": part.__module__, "__doc__": part.__doc__})
                 part.Config = config  # type: ignore[attr-defined]
+            elif not (isinstance(config, type) and issubclass(config, PartConfig)):
+                raise AblateError(f"{slot} {name!r}: its Config must be a class of its own, from PartConfig")
             config.part = part
             part.slot, part.name = slot, name  # type: ignore[attr-defined]
             self._parts[slot][name] = part

@@ -5,6 +5,9 @@ Shapes: B batch, H heads, T positions, D = d_model; q and k (B, H, T, d_k) after
 
 from __future__ import annotations
 
+from itertools import accumulate
+
+import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -26,7 +29,7 @@ class LinearAttention(Mixer):
 
     Encoder and decoder (sums over j ≤ i); padding anywhere, which adds nothing to the sums; any length. There
     are no weights that a position, a score or a mask for each query could act on. A sequence of padding alone
-    gives zeros.
+    gives zeros, before the output's bias.
     """
 
     reads_order = False
@@ -95,7 +98,8 @@ def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     length = q.shape[2]
     size = min(CHUNK, length)
     q, k, v = (F.pad(x, (0, 0, 0, -length % size)).unflatten(2, (-1, size)) for x in (q, k, v))
-    sums = (k.transpose(-2, -1) @ v).cumsum(2)
-    before = F.pad(sums[:, :, :-1], (0, 0, 0, 0, 1, 0))
+    sums = k.transpose(-2, -1) @ v
+    # Not `cumsum`, which has no repeatable kernel on CUDA.
+    before = torch.stack(list(accumulate(sums.unbind(2)[:-1], initial=torch.zeros_like(sums[:, :, 0]))), 2)
     within = (q @ k.transpose(-2, -1)).tril() @ v
     return (within + q @ before).flatten(2, 3)[:, :, :length]

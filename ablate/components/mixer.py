@@ -70,7 +70,7 @@ class Mixer(nn.Module):
         if not self.padding:
             rule = self._with_reason(f"mixer {self._name} cannot leave out padding", "padding")
             raise ValueError(f"{rule}; given a mask; allowed: {_able('padding')}")
-        if mask.shape[-2] > 1:
+        if mask.ndim > 1 and mask.shape[-2] > 1:
             raise ValueError(
                 f"mixer {self._name} has no queries, each of which could have a mask of its own; given a mask "
                 f"{tuple(mask.shape)}; give (B, 1, 1, T), or use a mixer that attends: {_able('attends')}"

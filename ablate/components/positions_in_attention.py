@@ -139,13 +139,13 @@ class Relative(Position):
             raise Invalid("max_distance", rule, config.max_distance, f"1 to {longest}")
         self.lowest = 0 if sizes.causal else -self.max_distance
         self.std = sizes.d_model**-0.5
-        self.weight = nn.Parameter(torch.empty(sizes.num_heads, self.max_distance - self.lowest + 1))
+        self.bias_by_distance = nn.Parameter(torch.empty(sizes.num_heads, self.max_distance - self.lowest + 1))
 
     def initialise(self, draw: Draw) -> None:
         """N(0, 1/D), as in the code of Raffel et al."""
-        self.weight.normal_(std=self.std, generator=draw("weight"))
+        self.bias_by_distance.normal_(std=self.std, generator=draw("bias_by_distance"))
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
         """(H, T_q, T_k)."""
         column = distances(t_q, t_k, device).clamp(self.lowest, self.max_distance) - self.lowest
-        return self.weight.index_select(1, column.flatten()).unflatten(1, (t_q, t_k))
+        return self.bias_by_distance.index_select(1, column.flatten()).unflatten(1, (t_q, t_k))

@@ -10,7 +10,7 @@ import math
 from typing import Annotated, Any, ClassVar
 
 import torch
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -21,6 +21,7 @@ from ablate.registry import OnOff, PartConfig, register
 HIDDEN_NUMBERS = 2**20
 "How many numbers of the additive score's hidden layer exist at once, or those of one query if they are more."
 SMALLEST_TEMPERATURE = 0.01
+SMALLEST_SIGMA = 0.001
 
 
 class Score(nn.Module):
@@ -109,8 +110,9 @@ class Gaussian(Score):
     class Config(PartConfig):
         """Parameters of the Gaussian score."""
 
-        sigma: PositiveFloat | None = None
-        "σ, the kernel's width; when not given d_k^¼, with which q and k meet as in `scaled_dot`: σ² = √d_k."
+        sigma: Annotated[float, Field(ge=SMALLEST_SIGMA)] | None = None
+        """σ, the kernel's width, at least 0.001; when not given d_k^¼, with which q and k meet as in `scaled_dot`:
+        σ² = √d_k."""
         learned: OnOff = False
         "Whether each head learns a σ of its own, which begins as `sigma`."
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from ablate.components.initial import Draw
 from ablate.components.projection import projection
 from ablate.components.sizes import Sizes
 from ablate.errors import Invalid
@@ -62,6 +63,10 @@ class LowRank(Value):
             raise Invalid("rank", rule, config.rank, f"1 to {sizes.d_model}")
         self.down = nn.Linear(sizes.d_model, config.rank, bias=False)
         self.up = nn.Linear(config.rank, sizes.num_heads * sizes.d_v, bias=False)
+
+    def initialise(self, draw: Draw) -> None:
+        """W_up is √3 times what a linear map begins with, so that values begin at the scale of `full`."""
+        self.up.weight.mul_(3**0.5)
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D) → (B, T, H·d_v)."""

@@ -66,7 +66,8 @@ class Attention(Mixer):
         """Heads are split after the projections, each of which reads all of x; or before them, so that a head reads
         only its D / H features of x, and a head of keys or values only those of the queries that share it."""
         qk_norm: OnOff = False
-        "Whether queries and keys pass through an RMS norm over the head's width (Dehghani et al. 2023)."
+        """Whether queries and keys pass through an RMS norm over the head's width, in place of the layer norm of
+        Dehghani et al. 2023."""
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)

@@ -39,12 +39,13 @@ def parameters_by_part(model: nn.Module) -> dict[str, int]:
 
 
 def decay_groups(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Parameters that weight decay acts on, and those exempt from it: of norms, and biases."""
+    """Parameters that weight decay acts on, and those exempt from it: of norms, biases, logarithms of scales."""
     exempt_ids = set()
     for module in model.modules():
         norm = getattr(module, "slot", None) == "norm" or isinstance(module, TORCH_NORMS)
         for name, parameter in module.named_parameters(recurse=norm):
-            if norm or "bias" in name.rpartition(".")[2]:
+            own = name.rpartition(".")[2]
+            if norm or "bias" in own or own.startswith("log_"):
                 exempt_ids.add(id(parameter))
     parameters = list(model.parameters())
     decayed = [p for p in parameters if id(p) not in exempt_ids]

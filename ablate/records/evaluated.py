@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,11 +52,17 @@ class Evaluated:
         )
 
     def updated(self, new: Evaluated) -> Evaluated:
-        """The same, with what `new` has found of the same trials and slices in its place."""
+        """The same, with what `new` has found of the same trials and slices in its place.
+
+        A trial has kept other weights since where its numbers on `TEST` have changed: nothing of it is left.
+        """
         known = {(row["id"], row["slice"]) for row in new.rows}
         again = {row["id"] for row in new.rows}
+        numbers = _own_slice(new.rows)
+        other = {i for i, values in _own_slice(self.rows).items() if numbers.get(i, values) != values}
+        left = [row for row in self.rows if (row["id"], row["slice"]) not in known and row["id"] not in other]
         return Evaluated(
-            [*(row for row in self.rows if (row["id"], row["slice"]) not in known), *new.rows],
+            [*left, *new.rows],
             [*(found for found in self.maps if found.id not in again), *new.maps],
         )
 
@@ -94,3 +100,12 @@ class Evaluated:
             hint = f"remove it, and evaluate again with `ablate eval {folder.name}.yaml`"
             raise AblateError(f"{path}: cannot be read ({error}); {hint}") from error
         return cls(rows, maps)
+
+
+def _own_slice(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """The numbers on `TEST` by trial and metric, as text: not a number is equal to itself."""
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        if row["slice"] == TEST:
+            found.setdefault(row["id"], {})[row["metric"]] = repr(float(row["value"]))
+    return found

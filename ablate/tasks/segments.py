@@ -37,8 +37,8 @@ class Segments(Classification):
     """The last token stood once before: in the first segment (target 1), or earlier in the second (target 0).
 
     Both answers are equally likely whatever the tokens are: without the segments, no model is right more often
-    than half of the time. From the segments alone about two thirds can be guessed: a long first one makes 1 likely.
-    The training examples are fresh, never repeated.
+    than half of the time. From the segments alone about two thirds can be guessed, since a long first one makes 1
+    likely; more below T = 6, and all at T = 3. The training examples are fresh, never repeated.
     """
 
     class Config(PartConfig):

@@ -44,11 +44,11 @@ class Batch:
     targets: Tensor
     "(B), or (B, T) where every position is read out; int64."
     mask: Tensor | None = None
-    "Boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; None: everywhere."
+    "Boolean, (B, 1, T, T) or, for every query alike, (B, 1, 1, T), True where a query may attend; None: everywhere."
     source: Tensor | None = None
     "The sequence that a decoder reads: tokens (B, S) or vectors (B, S, F); None without one."
     source_mask: Tensor | None = None
-    "As `mask`, of the source: broadcastable to (B, 1, S, S)."
+    "As `mask`, of the source: (B, 1, S, S) or (B, 1, 1, S)."
     segments: Tensor | None = None
     "Which segment each position belongs to, (B, T), int64; None where the task has none."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 
 from ablate.errors import Gather, Invalid
 from ablate.models.build import build_model
-from ablate.models.flops import flops_of
+from ablate.models.flops import Flops, flops_of
 from ablate.records.record import Record
 from ablate.registry import CATALOGUE, register
 from ablate.signature import Signature
@@ -58,16 +59,19 @@ class SequenceWorkload:
                     trial.training.optimizer.build(list(model.parameters()))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        """Metrics of the task, parameters by part, FLOPs of one example."""
+        """Metrics of the task, parameters by part, FLOPs of one example; None where they cannot be counted."""
         trial = parse(config)
         task: Task = trial.task.build()
         model = build_model(trial.model, task.signature, device="meta")
-        flops = flops_of(model, task.signature)
+        flops: Flops | None = None
+        # A plugin may look at values, which the meta device has not: no reason to refuse what trains.
+        with suppress(Exception):
+            flops = flops_of(model, task.signature)
         return Description(
             task.metrics,
             model.parameters_by_part(),
-            flops.forward,
-            training_flops=flops.training,
+            flops and flops.forward,
+            training_flops=flops and flops.training,
             data_fixed=task.data_fixed,
         )
 

@@ -99,6 +99,15 @@ def test_a_mask_for_each_query_needs_queries(name):
 
 
 @pytest.mark.parametrize("name", WITHOUT_QUERIES)
+def test_a_mask_may_leave_out_its_leading_dimensions(name):
+    mixer, x = built(name, **({"num_heads": 2} if name == "linear_attention" else {})), random(B, T, D)
+    real_t = torch.arange(T) < T - 2
+    torch.testing.assert_close(
+        mixer(x, NO_POSITION, real_t), mixer(x, NO_POSITION, real_t.expand(B, 1, 1, T))
+    )
+
+
+@pytest.mark.parametrize("name", WITHOUT_QUERIES)
 @settings(max_examples=25)
 @given(real=st.lists(st.lists(st.booleans(), min_size=T, max_size=T), min_size=B, max_size=B))
 def test_what_stands_at_padding_never_matters_wherever_it_is(name, real):

@@ -140,7 +140,7 @@ def test_alibi_falls_with_distance_on_both_sides(t_q, t_k):
 
 
 def relative_by_hand(position: Relative, h: int, distance: int, lowest: int) -> Tensor:
-    return position.weight[h, max(lowest, min(position.max_distance, distance)) - lowest]
+    return position.bias_by_distance[h, max(lowest, min(position.max_distance, distance)) - lowest]
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -149,7 +149,7 @@ def relative_by_hand(position: Relative, h: int, distance: int, lowest: int) -> 
 def test_relative_has_a_bias_for_each_distance_up_to_the_longest(t_q, t_k, max_distance, causal):
     position = built(Relative, causal=causal, max_distance=max_distance)
     longest = max_distance or 7
-    assert position.weight.shape == (3, longest + 1 if causal else 2 * longest + 1)
+    assert position.bias_by_distance.shape == (3, longest + 1 if causal else 2 * longest + 1)
     bias, lowest = position.bias(t_q, t_k, CPU), 0 if causal else -longest
     assert bias.shape == (3, t_q, t_k)
     for h in range(3):
@@ -163,7 +163,7 @@ def test_every_relative_bias_gets_a_gradient_at_the_trained_length(causal):
     position = built(Relative, causal=causal)
     bias = position.bias(8, 8, CPU)
     (bias.tril() if causal else bias).sum().backward()
-    assert (position.weight.grad > 0).all()
+    assert (position.bias_by_distance.grad > 0).all()
 
 
 @pytest.mark.parametrize("topology", ["encoder", "decoder"])

@@ -210,7 +210,7 @@ class TestGaussian:
         initialise(score, seed=0)
         torch.testing.assert_close(score.log_sigma.exp(), torch.full((H, 1, 1), 0.7))
 
-    @pytest.mark.parametrize("sigma", [0, -1.0, math.inf])
+    @pytest.mark.parametrize("sigma", [0, -1.0, math.inf, 1e-200])
     def test_widths_out_of_range(self, sigma):
         with pytest.raises(ValidationError, match="sigma"):
             Gaussian.Config(sigma=sigma)

@@ -52,3 +52,14 @@ def test_shared_kv_hands_over_the_keys_and_owns_nothing(x):
     assert not LowRank.reads_keys
     assert torch.equal(value(x), x)
     assert not list(value.parameters())
+
+
+def test_low_rank_values_begin_at_the_scale_of_full_ones():
+    sizes = Sizes(d_model=256, max_len=4, num_heads=4, d_k=64, d_v=64)
+    x_btd = torch.randn(64, 4, 256, generator=torch.Generator().manual_seed(0))
+    spreads = []
+    for config in (Full.Config(), LowRank.Config(rank=32)):
+        value = config.build(sizes)
+        initialise(value, seed=0)
+        spreads.append(value(x_btd).std().item())
+    assert spreads[1] == pytest.approx(spreads[0], rel=0.1)

@@ -299,3 +299,11 @@ def test_tied_parameters_stay_one(tokens, registering):
     feedforward = model.stack.blocks[0].feedforward
     assert feedforward.up.weight is feedforward.down.weight
     assert model.parameters_by_part()["feedforward"] == 16 * 16 + 2 * 16
+
+
+def test_decay_leaves_out_biases_by_distance_and_logarithms_of_scales():
+    settings = section(position="relative", mixer={"score": "cosine"})
+    model = build_model(settings, TOKENS, device="meta")
+    exempt = {id(p) for p in decay_groups(model)[1]}
+    found = {name.rpartition(".")[2] for name, p in model.named_parameters() if id(p) in exempt}
+    assert {"bias_by_distance", "log_temperature"} <= found
