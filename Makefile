@@ -33,8 +33,9 @@ lint: $(READY) ## ruff and mypy
 studies: $(READY) ## run every study under studies/
 	for study in studies/*.yaml; do $(BIN)/ablate run "$$study" || exit; done
 
-bench: $(READY) ## what the harness costs beside the training, on an idle machine; writes results/bench
+bench: $(READY) ## what the harness and what the scores cost, on an idle machine; writes results/bench
 	$(BIN)/python tests/bench/cost.py --out results/bench
+	$(BIN)/python tests/bench/scores.py --out results/bench
 
 ui: $(READY) ## open MLflow on the results, on loopback
 	$(BIN)/ablate ui

@@ -1,7 +1,9 @@
 """`ablate eval`: from kept weights to numbers, maps and the report."""
 
 import io
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from rich.console import Console
 
 from ablate.errors import AblateError, StudyError
 from ablate.evaluation import evaluate
+from ablate.execution.exclusive import exclusive
 from ablate.overview import print_plan
 from ablate.publish import rebuild
 from ablate.records.evaluated import Evaluated
@@ -146,6 +149,7 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     run_in(tmp_path, bare)
     with pytest.raises(AblateError, match="has no kept weights of tiny") as caught:
         evaluated(tmp_path)
+    assert f"--set checkpoint=final --results {tmp_path / 'results'}`" in str(caught.value)
     assert "checkpoint: final" in str(caught.value)
     outcome, printed = run_in(tmp_path, bare + "checkpoint: best\n")
     assert outcome.trained == 4
@@ -160,6 +164,41 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
     assert "1 trials to train" in console.file.getvalue()  # type: ignore[attr-defined]
     assert "1 trials have no kept weights and are left out" in evaluated(tmp_path)
+
+
+def test_other_weights_of_the_same_trial_leave_no_number_of_the_first() -> None:
+    def rows(value: float, *slices: str) -> Evaluated:
+        place = {"id": "a", "variant": "baseline", "task": "recall", "seed": 0, "metric": "accuracy"}
+        return Evaluated([{**place, "slice": each, "value": value} for each in slices])
+
+    assert len(rows(0.5, "test", "task.seq_len=9").updated(rows(0.5, "test")).rows) == 2
+    assert rows(0.5, "test", "task.seq_len=9").updated(rows(0.6, "test")).rows == rows(0.6, "test").rows
+    never = rows(float("nan"), "test", "task.seq_len=9").updated(rows(float("nan"), "test"))
+    assert len(never.rows) == 2
+
+
+def test_evaluation_waits_for_a_run_and_reports_what_that_has_written(tmp_path: Path) -> None:
+    run_in(tmp_path)
+    results = tmp_path / "results"
+    (results / "tiny/trials.parquet").rename(tmp_path / "trials.parquet")
+    waiting = threading.Event()
+    printed: list[str] = []
+
+    class Listening(io.StringIO):
+        def write(self, text: str) -> int:
+            printed.append(text)
+            if "waiting for it to end" in text:
+                waiting.set()
+            return len(text)
+
+    with ThreadPoolExecutor(1) as pool:
+        with exclusive(results / "store", "tiny", printed.append):
+            done = pool.submit(
+                evaluate, tmp_path / "study.yaml", results, Console(file=Listening(), width=200)
+            )
+            assert waiting.wait(60), printed
+            (tmp_path / "trials.parquet").rename(results / "tiny/trials.parquet")
+        assert done.result(60) == results / "tiny"
 
 
 def test_what_is_kept_is_no_part_of_a_trials_id(write: Callable[..., Path]) -> None:

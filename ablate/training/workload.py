@@ -70,8 +70,8 @@ class SequenceWorkload:
         return Description(
             task.metrics,
             model.parameters_by_part(),
-            flops and flops.forward,
-            training_flops=flops and flops.training,
+            flops.forward if flops else None,
+            training_flops=flops.training if flops else None,
             data_fixed=task.data_fixed,
         )
 

@@ -250,6 +250,13 @@ def test_a_plugin_that_takes_the_name_of_a_part_or_exits(write: Callable[..., Pa
     assert "plugins[1]: fails when it is loaded: line 2: SystemExit" in found[1]
 
 
+def test_a_plugin_whose_config_is_no_config(write: Callable[..., Path]) -> None:
+    part = "@register('norm', 'bare')\nclass N:\n    class Config:\n        scale: float = 1.0\n"
+    write(f"from ablate.registry import register\n\n{part}", "bare.py")
+    found = problems(write("name: x\nplugins: [bare.py]\ntask: recall\n"))
+    assert "norm 'bare': its Config must be a class of its own, from PartConfig" in found[0]
+
+
 def test_a_file_that_contains_itself(write: Callable[..., Path]) -> None:
     assert any(
         "must not contain itself" in p

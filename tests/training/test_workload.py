@@ -137,6 +137,14 @@ def test_a_description_is_known_without_training(resolved):
     assert description.parameters == sum(by_part.values())
 
 
+def test_a_part_that_looks_at_values_has_no_flops_and_is_described(resolved, monkeypatch):
+    relu = CATALOGUE.get("activation", "relu")
+    monkeypatch.setattr(relu, "forward", lambda self, x: x.relu() * x.max().item())
+    found = SequenceWorkload().describe(resolved(task="recall"))
+    assert (found.flops, found.training_flops) == (None, None)
+    assert found.parameters > 0
+
+
 def test_all_problems_of_a_config_are_found_at_once(resolved):
     config = resolved(
         model={"d_model": 9},
