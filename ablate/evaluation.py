@@ -1,6 +1,6 @@
 """`ablate eval`: what kept weights do, without training again.
 
-    results/<study>/evaluation.csv   id, variant, task, seed, slice, metric, value: one row a number
+    results/<study>/evaluation.csv   id, variant, task, seed, weights (final or best), slice, metric, value
     results/<study>/attention.npz    attention weights of one seed, a few examples, with an index of what they are of
 
 The slice `test` is the test split of the study's own task; another is named by what it changes. Each call adds
@@ -9,14 +9,14 @@ its slice to those that are there, of the trials that the study still has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from ablate.errors import AblateError, Invalid, Problem, StudyError, listed
+from ablate.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
 from ablate.execution.exclusive import exclusive, interruptible
 from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.evidence import BASELINE, Evidence
@@ -24,7 +24,7 @@ from ablate.records.store import Store
 from ablate.selection import chosen
 from ablate.study.experiment import Experiment, prepare
 from ablate.study.load import parse_value, translated
-from ablate.study.patch import apply_patches
+from ablate.study.patch import apply_patches, has_path
 from ablate.study.schema import config_model
 from ablate.workload import Checkpoint, KeepsWeights
 
@@ -37,12 +37,25 @@ if TYPE_CHECKING:
 Config = Mapping[str, Any]
 
 
+class NotEvaluated(StudyError):
+    """Everything that keeps a study from being evaluated, at once."""
+
+    def __str__(self) -> str:
+        head = f"{_count(len(self.problems), 'problem')}; nothing was evaluated:"
+        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+
+
 @dataclass(frozen=True)
 class Slice:
-    """What is evaluated: the study's own task, or one that differs by `changes`."""
+    """What is evaluated: the study's own task, or one that differs by `changes`, dotted paths with values."""
 
     name: str
     changes: Mapping[str, Any]
+
+    def of(self, config: Config) -> Slice | None:
+        """The slice with those changes that the task of a config has a setting for; None when it has none."""
+        mine = {path: value for path, value in self.changes.items() if has_path(config, path)}
+        return Slice(_slice_name(mine), mine) if mine or not self.changes else None
 
     def task(self, config: Config) -> Config:
         """The task of a config, changed; the study has been checked with it."""
@@ -57,24 +70,21 @@ def evaluate(
     """Evaluates the kept weights of a study, writes what is found, and its report again; the study's folder.
 
     `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `sets`
-    are `task.PATH=VALUE`; `only` names the variants to evaluate. Raises `StudyError` for a slice that a
-    model cannot be evaluated on, and `AblateError` where no weights have been kept.
+    are `task.PATH=VALUE`, which apply to the tasks that have the setting; `only` names the variants to evaluate.
+    Raises `NotEvaluated` for a slice that a model cannot be evaluated on, and `AblateError` where no weights have
+    been kept.
     """
     from ablate.publish import print_results, publish
     from ablate.run import Options, remember, unchanged
 
     options = Options(results=results)
-    path = _study_file(path, results)
-    up_to_date = unchanged(path, options) is not None
-    experiment = prepare(path)
-    workload = experiment.workload
-    if not isinstance(workload, KeepsWeights):
-        rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
-        raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(path))])
-    cells = [cell for cell in chosen(experiment.cells(), only) if not only or cell.variant in only]
-    slices = [Slice(TEST, {}), *_slices(sets)]
-    for each in slices[1:]:
-        _check(each, experiment, workload, {cell.variant for cell in cells})
+    try:
+        path = _study_file(path, results)
+        up_to_date = unchanged(path, options) is not None
+        experiment = prepare(path)
+        workload, cells, slices = _planned(experiment, path, sets, only)
+    except StudyError as error:
+        raise NotEvaluated(error.problems) from None
     store = Store(results / "store", lambda message: _say(console, f"warning: {message}", "yellow"))
     folder = results / experiment.study.name
     with (
@@ -83,14 +93,16 @@ def evaluate(
     ):
         # Not before: another run of the study may just have written it.
         evidence = Evidence.load(folder)
-        kept = _kept(cells, store, experiment, path, console)
-        new = _evaluated(kept, slices, store, workload)
+        others = set(evidence.trials["id"]) - {cell.trial.id for cell in experiment.cells()}
+        kind, kept = _kept(cells, store, experiment, path, others, console)
+        new = _evaluated(kept, kind, slices, store, workload)
         everything = {cell.trial.id for cell in experiment.cells()}
-        Evaluated.load(folder).of(everything).updated(new).save(folder)
+        Evaluated.load(folder).of(everything).made_by(kind).updated(new).save(folder)
         publish(evidence, folder)
         if up_to_date:
             remember(path, options, store, folder, list(everything))
-    _say(console, f"Evaluated {len(kept)} trials on {' and on '.join(s.name for s in slices)}: {folder}")
+    on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
+    _say(console, f"Evaluated {_count(len(kept), 'trial')} on {on}: {folder}")
     print_results(folder, console)
     return folder
 
@@ -100,7 +112,28 @@ def _study_file(path: Path, results: Path) -> Path:
     for resolved in (path / "study.yaml", results / path.name / "study.yaml"):
         if not path.is_file() and resolved.is_file():
             return resolved
+    if not path.exists():
+        rule = f"is neither a study file nor the name of a study under {results}"
+        names = sorted(file.parent.name for file in results.glob("*/study.yaml"))
+        files = sorted(str(file) for file in path.parent.glob("*.yaml"))
+        hint = nearest(path, [*names, *files])
+        raise StudyError([Problem(rule, allowed=listed(names), hint=hint, source=str(path))])
     return path
+
+
+def _planned(
+    experiment: Experiment, path: Path, sets: Sequence[str], only: Sequence[str]
+) -> tuple[KeepsWeights, list[Cell], list[Slice]]:
+    """What shall be evaluated, on what; raises `StudyError`."""
+    workload = experiment.workload
+    if not isinstance(workload, KeepsWeights):
+        rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
+        raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(path))])
+    cells = [cell for cell in chosen(experiment.cells(), only) if not only or cell.variant in only]
+    slices = [Slice(TEST, {}), *_slices(sets)]
+    for each in slices[1:]:
+        _check(each, experiment, workload, {cell.variant for cell in cells})
+    return workload, cells, slices
 
 
 def _slices(sets: Sequence[str]) -> list[Slice]:
@@ -120,18 +153,25 @@ def _slices(sets: Sequence[str]) -> list[Slice]:
             problems.append(Problem(f"has a value that is not YAML: {error}", source=source))
     if problems:
         raise StudyError(problems)
-    name = ", ".join(f"{path}={value}" for path, value in changes.items())
-    return [Slice(name, changes)] if changes else []
+    return [Slice(_slice_name(changes), changes)] if changes else []
+
+
+def _slice_name(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{path}={value}" for path, value in changes.items()) or TEST
 
 
 def _check(each: Slice, experiment: Experiment, workload: KeepsWeights, names: set[str]) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
     found: list[tuple[Problem, list[str]]] = []
     model = config_model(experiment.workload)
+    _check_paths(each, experiment, names)
     for variant in experiment.variants:
         for config in variant.configs if variant.name in names else ():
+            mine = each.of(config)
+            if mine is None:
+                continue
             try:
-                changed = apply_patches(config, each.changes)
+                changed = apply_patches(config, mine.changes)
                 workload.check_evaluation(config, model.model_validate(changed).model_dump()["task"])
             except ValidationError as error:
                 problems = list(translated(error, model, changed))
@@ -159,37 +199,76 @@ def _check(each: Slice, experiment: Experiment, workload: KeepsWeights, names: s
         )
 
 
+def _check_paths(each: Slice, experiment: Experiment, names: set[str]) -> None:
+    """Raises `StudyError` for settings that no task has, with those that they have."""
+    configs = [c for variant in experiment.variants if variant.name in names for c in variant.configs]
+    tasks = {config["task"]["name"]: config for config in configs}
+    settings = "; ".join(
+        f"{name} has {listed(sorted(set(config['task']) - {'name'}), 20)}" for name, config in tasks.items()
+    )
+    problems = [
+        Problem(
+            f"no task of the study has {path.removeprefix('task.')!r}",
+            allowed=settings,
+            hint=nearest(path.removeprefix("task."), {key for config in configs for key in config["task"]}),
+            source=f"--set {path}={value}",
+        )
+        for path, value in each.changes.items()
+        if not any(has_path(config, path) for config in configs)
+    ]
+    if problems:
+        raise StudyError(problems)
+
+
 def _kept(
-    cells: Sequence[Cell], store: Store, experiment: Experiment, path: Path, console: Console
-) -> list[tuple[Cell, Record]]:
-    """The trials whose weights are there, all of one kind; raises `AblateError` when there are none."""
+    cells: Sequence[Cell],
+    store: Store,
+    experiment: Experiment,
+    path: Path,
+    others: Collection[str],
+    console: Console,
+) -> tuple[Checkpoint, list[tuple[Cell, Record]]]:
+    """Which weights are evaluated, and the trials that have them; raises `AblateError` when there are none.
+
+    `others` are trials that the study had when it was run and that `path` does not have.
+    """
     records = {cell.trial.id: store.load(cell.trial.id) for cell in cells}
     outcomes = [(cell, r) for cell in cells if (r := records[cell.trial.id]) and r.status == "completed"]
     asked = experiment.study.checkpoint
     kinds: list[Checkpoint] = ["final", "best"] if asked == "none" else [asked]
     by_kind = {kind: [(c, r) for c, r in outcomes if store.has_weights(r, kind)] for kind in kinds}
-    kept = max(by_kind.values(), key=len)
-    flag = "" if asked != "none" else " --set checkpoint=final"
-    flag += "" if store.root.parent == Path("results") else f" --results {store.root.parent}"
+    kind = max(by_kind, key=lambda kind: len(by_kind[kind]))
+    kept = by_kind[kind]
+    where = "" if store.root.parent == Path("results") else f" --results {store.root.parent}"
+    flag = ("" if asked != "none" else " --set checkpoint=final") + where
     how = f"`ablate run {path}{flag}` trains what is missing and keeps them"
     if asked == "none":
         how += "; or write `checkpoint: final` into the study and run it"
+    if not kept and any((record := store.load(i)) and store.weights(record) for i in others):
+        name = experiment.study.name
+        rule = f"has no kept weights of {name} as {path} has it, but of {name} as it was run with its options"
+        raise AblateError(f"{store.trials}: {rule}; `ablate eval {name}{where}` evaluates it as it was run")
     if not kept:
         raise AblateError(f"{store.trials}: has no kept weights of {experiment.study.name}; {how}")
     without = [cell.name for cell, record in outcomes if record.id not in {r.id for _, r in kept}]
     missing = [cell.name for cell in cells if not records[cell.trial.id]]
     if without or missing:
+        left_out = _count(number := len(without) + len(missing), "trial")
+        left_out += " has no kept weights and is" if number == 1 else " have no kept weights and are"
         _say(
             console,
-            f"warning: {len(without) + len(missing)} trials have no kept weights and are left out "
-            f"({listed(without + missing, 3)}); {how}",
+            f"warning: {left_out} left out ({listed(without + missing, 3)}); {how}",
             "yellow",
         )
-    return kept
+    return kind, kept
 
 
 def _evaluated(
-    kept: Sequence[tuple[Cell, Record]], slices: Sequence[Slice], store: Store, workload: KeepsWeights
+    kept: Sequence[tuple[Cell, Record]],
+    kind: Checkpoint,
+    slices: Sequence[Slice],
+    store: Store,
+    workload: KeepsWeights,
 ) -> Evaluated:
     rows: list[dict[str, Any]] = []
     maps: list[AttentionMap] = []
@@ -205,16 +284,24 @@ def _evaluated(
             "task": cell.task,
             "seed": cell.seed,
         }
-        for each in slices:
+        for each in (mine for asked in slices if (mine := asked.of(cell.trial.config))):
             found = workload.evaluate(cell.trial, weights, each.task(cell.trial.config))
-            rows += [place | {"slice": each.name, "metric": m, "value": v} for m, v in found.metrics.items()]
+            of = place | {"weights": kind, "slice": each.name}
+            rows += [of | {"metric": metric, "value": value} for metric, value in found.metrics.items()]
             if each.name != TEST or cell.seed != seed:
                 continue
             # The baseline comes first: a variant with its attention has nothing else to show.
             if cell.variant == BASELINE or made_by.get(cell.task) != found.attention:
                 made_by.setdefault(cell.task, found.attention)
-                maps += [AttentionMap(**place, path=path, weights=w) for path, w in found.maps.items()]
+                maps += [
+                    AttentionMap(**place, path=path, weights=w, kept=kind) for path, w in found.maps.items()
+                ]
     return Evaluated(rows, maps)
+
+
+def _count(number: int, what: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _say(console: Console, message: str, style: str | None = None) -> None:

@@ -65,10 +65,20 @@ def publish(evidence: Evidence, folder: Path) -> None:
         for name, frame in (("comparisons.csv", comparisons), ("claims.csv", claims)):
             with replacing(folder / name) as path:
                 frame.to_csv(path, index=False)
-        evaluated = Evaluated.load(folder).of(set(evidence.trials["id"]))
-        write_report(
-            evidence, comparisons, claims, headline(evidence, comparisons, claims), folder, evaluated
-        )
+        evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
+        sentences = headline(evidence, comparisons, claims)
+        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out)
+
+
+def _checkpoint(folder: Path) -> str:
+    """Which weights the study keeps, by its resolved file; `none` where that cannot be told."""
+    from ablate.errors import StudyError
+    from ablate.study.document import read_document
+
+    try:
+        return str(read_document(folder / "study.yaml").data.get("checkpoint", "none"))
+    except StudyError:
+        return "none"
 
 
 def print_results(folder: Path, console: Console, tracking_uri: str | None = None) -> None:

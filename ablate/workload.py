@@ -94,7 +94,7 @@ class Evaluation:
 
     metrics: Mapping[str, float]
     maps: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    "Attention weights (examples, H, T_q, T_k) of the first examples, by the part that has them."
+    "Attention weights (examples, H, T_q, T_k) of the first examples, by the part that has them; NaN at padding."
     attention: str = ""
     "Equal for two configs exactly when their attention is made of the same parts."
 

@@ -34,6 +34,9 @@ factors:
   model.position: [learned]
 seeds: 2
 """
+TASKS = """tasks:
+- {name: recall, num_eval: 64}
+- {name: segments, num_eval: 64}"""
 ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
 
 
@@ -63,7 +66,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder: Path) -> None:
     table = pd.read_csv(folder / "results/tiny/evaluation.csv")
-    assert list(table.columns) == ["id", "variant", "task", "seed", "slice", "metric", "value"]
+    assert list(table.columns) == ["id", "variant", "task", "seed", "weights", "slice", "metric", "value"]
+    assert set(table.weights) == {"final"}
     assert not table.duplicated(["id", "slice", "metric"]).any()
     assert set(table.slice) == {"test", "task.seq_len=9"}
     assert set(table[table.slice == "task.seq_len=9"].variant) == set(ABLE)
@@ -94,7 +98,7 @@ def test_the_report_shows_them_also_from_its_folder_alone(folder: Path, tmp_path
     page = (source / "report.html").read_text()
     assert "From kept weights" in page
     assert page.count("Heat maps of the attention weights of") == 2 * 3
-    assert "task.seq_len=9" in (source / "report.md").read_text()
+    assert "| seq_len=9 |" in (source / "report.md").read_text()
     assert (source / "figures/attention-3.png").is_file()
     alone = tmp_path / "tiny"
     alone.mkdir()
@@ -131,14 +135,14 @@ def test_a_slice_that_a_part_cannot_do_is_refused_before_anything_is_evaluated(f
     [
         ("model.d_model=16", "must be task.PATH=VALUE"),
         ("task.seq_len", "must be task.PATH=VALUE"),
-        ("task.seq_length=9", "has no 'seq_length'"),
+        ("task.seq_length=9", "no task of the study has 'seq_length'"),
         ("task.seq_len=1", "must hold num_pairs"),
         ("task.vocab_size=32", "must leave the num_outputs"),
         ("task.seq_len=many", "must be a whole number"),
     ],
 )
 def test_other_mistakes_name_the_option(folder: Path, text: str, words: str) -> None:
-    with pytest.raises(StudyError, match="problem") as caught:
+    with pytest.raises(StudyError, match="1 problem; nothing was evaluated:") as caught:
         evaluated(folder, sets=[text])
     assert words in str(caught.value)
     assert f"--set {text}" in str(caught.value)
@@ -163,12 +167,13 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     console = Console(file=io.StringIO(), width=200)
     print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
     assert "1 trials to train" in console.file.getvalue()  # type: ignore[attr-defined]
-    assert "1 trials have no kept weights and are left out" in evaluated(tmp_path)
+    assert "1 trial has no kept weights and is left out" in evaluated(tmp_path)
 
 
 def test_other_weights_of_the_same_trial_leave_no_number_of_the_first() -> None:
     def rows(value: float, *slices: str) -> Evaluated:
         place = {"id": "a", "variant": "baseline", "task": "recall", "seed": 0, "metric": "accuracy"}
+        place["weights"] = "final"
         return Evaluated([{**place, "slice": each, "value": value} for each in slices])
 
     assert len(rows(0.5, "test", "task.seq_len=9").updated(rows(0.5, "test")).rows) == 2
@@ -222,6 +227,55 @@ def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=200)
     written = evaluate(Path("tiny"), tmp_path / "results", console)
     assert len({row["id"] for row in Evaluated.load(written).rows}) == 2
+
+
+def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Path) -> None:
+    run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
+    with pytest.raises(AblateError, match="as it was run with its options") as caught:
+        evaluated(tmp_path)
+    where = tmp_path / "results"
+    assert f"`ablate eval tiny --results {where}` evaluates it as it was run" in str(caught.value)
+
+
+def test_a_change_applies_to_the_tasks_that_have_the_setting(tmp_path: Path) -> None:
+    two = STUDY.replace("task: {name: recall, num_eval: 64}", TASKS).replace("seeds: 2", "seeds: 1")
+    run_in(tmp_path, two, only=["model.norm=rms"])
+    evaluated(tmp_path, sets=["task.num_pairs=1", "task.num_eval=32"], only=["model.norm=rms"])
+    rows = Evaluated.load(tmp_path / "results/tiny").rows
+    assert {(row["task"], row["slice"]) for row in rows} == {
+        ("recall", "test"), ("recall", "task.num_pairs=1, task.num_eval=32"),
+        ("segments", "test"), ("segments", "task.num_eval=32"),
+    }  # fmt: skip
+    evaluated(tmp_path, sets=["task.num_pairs=1"], only=["model.norm=rms"])
+    after = Evaluated.load(tmp_path / "results/tiny").rows
+    assert {row["task"] for row in after if row["slice"] == "task.num_pairs=1"} == {"recall"}
+    with pytest.raises(StudyError, match="no task of the study has 'num_pair'") as caught:
+        evaluated(tmp_path, sets=["task.num_pair=1"])
+    assert "recall has num_eval, num_pairs, seq_len, vocab_size; segments has num_eval" in str(caught.value)
+    assert "Did you mean 'num_pairs'?" in str(caught.value)
+
+
+def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_report(tmp_path: Path) -> None:
+    run_in(tmp_path, STUDY.replace("seeds: 2", "seeds: 1"), only=["model.norm=rms"])
+    evaluated(tmp_path, only=["model.norm=rms"])
+    report = tmp_path / "results/tiny/report.md"
+    assert "Left out" not in report.read_text()
+    best = STUDY.replace("seeds: 2", "seeds: 1").replace("checkpoint: final", "checkpoint: best")
+    run_in(tmp_path, best, only=["model.norm=rms"])
+    text = report.read_text()
+    assert "Left out: the final weights of 1 trial; the study keeps the best ones." in text
+    assert "attention-1" not in text
+    assert "Left out: the final weights" in report.with_suffix(".html").read_text()
+    evaluated(tmp_path)
+    assert "Left out" not in report.read_text()
+    assert {row["weights"] for row in Evaluated.load(report.parent).rows} == {"best"}
+
+
+def test_what_is_no_study_says_what_is_expected(folder: Path) -> None:
+    with pytest.raises(StudyError, match="nothing was evaluated") as caught:
+        evaluate(Path("tinny"), folder / "results", Console(file=io.StringIO()))
+    assert f"is neither a study file nor the name of a study under {folder / 'results'}" in str(caught.value)
+    assert "Did you mean 'tiny'?" in str(caught.value)
 
 
 def test_the_command_line(toy_study: Path) -> None:

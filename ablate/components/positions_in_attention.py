@@ -139,7 +139,9 @@ class Relative(Position):
             raise Invalid("max_distance", rule, config.max_distance, f"1 to {longest}")
         self.lowest = 0 if sizes.causal else -self.max_distance
         self.std = sizes.d_model**-0.5
-        self.bias_by_distance = nn.Parameter(torch.empty(sizes.num_heads, self.max_distance - self.lowest + 1))
+        self.bias_by_distance = nn.Parameter(
+            torch.empty(sizes.num_heads, self.max_distance - self.lowest + 1)
+        )
 
     def initialise(self, draw: Draw) -> None:
         """N(0, 1/D), as in the code of Raffel et al."""

@@ -26,6 +26,7 @@ class Inputs(Protocol):
     """A batch of a task."""
 
     mask: Tensor | None
+    source_mask: Tensor | None
 
     def model_inputs(self) -> Mapping[str, Tensor | None]:
         """The arguments of a model's forward pass."""
@@ -37,15 +38,26 @@ class _Seen:
     "(B, H, T_q, T_k)."
     real_bq: Tensor
     "(B, T_q), True for queries that are no padding and may attend to something."
+    real_bk: Tensor
+    "(B, T_k), True for keys that are no padding."
 
 
-def attention_maps(model: nn.Module, batch: Inputs) -> dict[str, Tensor]:
+def attention_maps(model: nn.Module, batch: Inputs, *, padding: float | None = None) -> dict[str, Tensor]:
     """Path of a module → its attention weights (B, H, T_q, T_k), in the order in which the model uses them.
 
     One forward pass in evaluation mode, without gradients; the model's mode is restored. Self-attention and
-    cross-attention alike; empty for a model without attention.
+    cross-attention alike; empty for a model without attention. `padding` is what stands in the rows and columns
+    of padding; None leaves there what the model computes.
     """
-    return {path: seen.weights for path, seen in _look(model, batch).items()}
+    found = _look(model, batch)
+    if padding is None:
+        return {path: seen.weights for path, seen in found.items()}
+    return {
+        path: seen.weights.masked_fill(
+            ~(seen.real_bq[:, None, :, None] & seen.real_bk[:, None, None, :]), padding
+        )
+        for path, seen in found.items()
+    }
 
 
 def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, float]:
@@ -110,7 +122,16 @@ def _look(model: nn.Module, batch: Inputs) -> dict[str, _Seen]:
         mask = given.arguments.get("mask", batch.mask)
         real_bq = weights.sum(-1).amax(1) > 0
         real = real_positions(mask, weights.shape[2])
-        found[path] = _Seen(weights, real_bq if real is None else real_bq & real)
+        # Where the queries are not the keys, these are the positions of the source.
+        key_mask = given.arguments.get("mask", batch.source_mask)
+        real_keys = real_positions(key_mask, weights.shape[3])
+        found[path] = _Seen(
+            weights,
+            real_bq if real is None else real_bq & real,
+            torch.ones_like(weights[:, 0, 0], dtype=torch.bool)
+            if real_keys is None
+            else real_keys.expand(len(weights), -1),
+        )
 
     was_training = model.training
     model.eval()

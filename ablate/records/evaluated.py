@@ -19,7 +19,7 @@ from ablate.files import replacing, write_text
 
 TABLE = "evaluation.csv"
 MAPS = "attention.npz"
-COLUMNS = ("id", "variant", "task", "seed", "slice", "metric", "value")
+COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
 TEST = "test"
 """The slice that is the test split of the study's own task."""
 
@@ -35,7 +35,9 @@ class AttentionMap:
     path: str
     "Of the layer, in the model."
     weights: NDArray[np.float32]
-    "(examples, H, T_q, T_k)."
+    "(examples, H, T_q, T_k); NaN in the rows and columns of padding."
+    kept: str = ""
+    "Which weights of the trial made it: `final` or `best`; nothing where that is not known."
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,32 @@ class Evaluated:
         return Evaluated(
             [row for row in self.rows if row["id"] in ids], [found for found in self.maps if found.id in ids]
         )
+
+    def made_by(self, kind: str) -> Evaluated:
+        """What was found of the `final` or the `best` weights, and what does not say of which."""
+        return Evaluated(
+            [row for row in self.rows if row["weights"] in ("", kind)],
+            [found for found in self.maps if found.kept in ("", kind)],
+        )
+
+    def current(self, ids: Collection[str], kind: str) -> tuple[Evaluated, str]:
+        """What belongs to the trials of a study that keeps weights of a `kind`, and why the rest does not.
+
+        The kind `none` says nothing of weights that were kept before.
+        """
+        here = self.of(ids)
+        current = here if kind == "none" else here.made_by(kind)
+        reasons = []
+        if gone := _trials(self.rows) - _trials(here.rows):
+            trials = "trial that is" if len(gone) == 1 else "trials that are"
+            reasons.append(f"{len(gone)} {trials} no longer in the study")
+        if other := _trials(here.rows) - _trials(current.rows):
+            kinds = sorted({row["weights"] for row in here.rows} - {kind, ""})
+            trials = "trial" if len(other) == 1 else "trials"
+            reasons.append(
+                f"the {' and '.join(kinds)} weights of {len(other)} {trials}; the study keeps the {kind} ones"
+            )
+        return current, f"Left out: {'; '.join(reasons)}." if reasons else ""
 
     def updated(self, new: Evaluated) -> Evaluated:
         """The same, with what `new` has found of the same trials and slices in its place.
@@ -87,7 +115,7 @@ class Evaluated:
                 return cls()
             with path.open(encoding="utf-8", newline="") as file:
                 rows = [
-                    {**row, "seed": int(row["seed"]), "value": float(row["value"])}
+                    {"weights": "", **row, "seed": int(row["seed"]), "value": float(row["value"])}
                     for row in csv.DictReader(file)
                 ]
             path = folder / MAPS
@@ -100,6 +128,10 @@ class Evaluated:
             hint = f"remove it, and evaluate again with `ablate eval {folder.name}.yaml`"
             raise AblateError(f"{path}: cannot be read ({error}); {hint}") from error
         return cls(rows, maps)
+
+
+def _trials(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {row["id"] for row in rows}
 
 
 def _own_slice(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Attention weights as heat maps: a row of small panels a layer, a panel a head."""
+"""Attention weights as heat maps: a row of small panels a layer, a panel a head, without what is padding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ablate.records.evaluated import AttentionMap
-from ablate.records.evidence import BASELINE, Facts
+from ablate.records.evidence import Facts
 from ablate.report import layout, style
 from ablate.report.drawings import Drawing
 from ablate.report.style import colour
@@ -40,41 +40,49 @@ def drawings(maps: Sequence[AttentionMap], facts: Facts) -> list[Drawing]:
     for layer in sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.task)):
         found.setdefault((layer.variant, layer.task), []).append(layer)
     shown = list(found.items())[:MAX_FIGURES]
-    left_out = len(found) - len(shown)
+    top_weight = _top_weight([layer for _, layers in shown for layer in layers])
+    legend = _legend([layer for _, layers in shown for layer in layers], len(found) - len(shown))
     result = []
     for i, ((variant, task), layers) in enumerate(shown, 1):
         of = f" on {task}" if len(facts.tasks) > 1 else ""
-        more = f" {left_out} more variants are in attention.npz." if left_out and i == len(shown) else ""
-        caption = (
-            f"Attention weights of the first test example, seed {layers[0].seed}: each panel is a head, each of its "
-            "rows a query, each column a key. The colours of all panels have one scale; masked weights are zero."
-            f"{more}"
-        )
         alt = f"Heat maps of the attention weights of {variant}{of}: {_summary(layers)}."
-        name = "Attention" if variant == BASELINE else f"Attention of {variant}"
-        draw = functools.partial(figure, layers)
-        result.append(Drawing(f"attention-{i}", f"{name}{of}", caption, alt, draw))
+        draw = functools.partial(figure, layers, top_weight=top_weight, key=i == 1)
+        result.append(Drawing(f"attention-{i}", f"{variant}{of}", "", alt, draw, "Attention", legend))
     return result
 
 
-def figure(layers: Sequence[AttentionMap], width: float = style.WIDE, example: int = 0) -> Figure:
-    """The maps of one variant, `width` inches wide; of long sequences panels are as wide, cells smaller."""
+def figure(
+    layers: Sequence[AttentionMap],
+    width: float = style.WIDE,
+    example: int = 0,
+    *,
+    top_weight: float | None = None,
+    key: bool = True,
+) -> Figure:
+    """The maps of one variant, `width` inches wide; of long sequences panels are as wide, cells smaller.
+
+    `top_weight` is the weight of the last colour, by default the largest there is; `key` draws which colour is
+    which weight.
+    """
     across = 8 if width > (style.NARROW + style.WIDE) / 2 else 4
     rows = [(layer, heads) for layer in layers for heads in _chunks(range(layer.weights.shape[1]), across)]
     widest = max(len(heads) for _, heads in rows)
     size = min(MAX_SIZE, (width - MARGIN - 0.05) / widest - GAP)
-    heights = [size * _aspect(layer) for layer, _ in rows]
-    total = sum(heights) + len(rows) * LABEL + (len(rows) - 1) * GAP + BAR
+    heights = [size * _aspect(layer, example) for layer, _ in rows]
+    bar = BAR if key else LABEL
+    total = sum(heights) + len(rows) * LABEL + (len(rows) - 1) * GAP + bar
     fig = layout.figure(width, total)
-    top_weight = max(float(layer.weights[example].max()) for layer in layers) or 1.0
+    if top_weight is None:
+        top_weight = _top_weight(layers, example)
     top = total
     for (layer, heads), height in zip(rows, heights, strict=True):
         layout.write(fig, MARGIN, top - LABEL / 2, _row_label(layer, heads), size=SMALL)
         bottom = top - LABEL - height
+        weights = _real(layer, example)
         for column, head in enumerate(heads):
             _panel(
                 fig,
-                layer.weights[example, head],
+                weights[head],
                 (MARGIN + column * (size + GAP), bottom, size, height),
                 top_weight,
             )
@@ -89,8 +97,9 @@ def figure(layers: Sequence[AttentionMap], width: float = style.WIDE, example: i
             color=colour("soft"),
         )
         top = bottom - GAP
-    layout.write(fig, MARGIN, BAR / 2, "key →", size=SMALL, color=colour("soft"))
-    _key(fig, MARGIN + 0.7, BAR / 2 - 0.05, top_weight)
+    layout.write(fig, MARGIN, bar / 2, "key →", size=SMALL, color=colour("soft"))
+    if key:
+        _key(fig, MARGIN + 0.7, bar / 2 - 0.05, top_weight)
     return fig
 
 
@@ -127,8 +136,36 @@ def _row_label(layer: AttentionMap, heads: range) -> str:
     return f"{layer_name(layer.path)}: {few}"
 
 
-def _aspect(layer: AttentionMap) -> float:
-    queries, keys = layer.weights.shape[2:]
+def _real(layer: AttentionMap, example: int = 0) -> NDArray[np.float32]:
+    """The weights (H, T_q, T_k) of one example without its padding."""
+    weights = layer.weights[example]
+    padding = np.isnan(weights).all(0)
+    if padding.all():
+        return np.nan_to_num(weights)
+    return weights[:, ~padding.all(1)][:, :, ~padding.all(0)]
+
+
+def _top_weight(layers: Sequence[AttentionMap], example: int = 0) -> float:
+    return max((float(_real(layer, example).max()) for layer in layers), default=0.0) or 1.0
+
+
+def _legend(layers: Sequence[AttentionMap], left_out: int) -> str:
+    """What is said once of all figures."""
+    if not layers:
+        return ""
+    variants = "variant is" if left_out == 1 else "variants are"
+    padded = any(_real(layer).shape != layer.weights.shape[1:] for layer in layers)
+    return (
+        f"Attention weights of the first test example, seed {layers[0].seed}: each panel is a head, each of its "
+        "rows a query, each column a key. The colours of all panels have one scale, given below the first; masked "
+        "weights are zero."
+        + (" Queries and keys that are padding are cut away." if padded else "")
+        + (f" {left_out} more {variants} in attention.npz." if left_out else "")
+    )
+
+
+def _aspect(layer: AttentionMap, example: int) -> float:
+    queries, keys = _real(layer, example).shape[1:]
     return float(np.clip(queries / keys, 0.25, 2.5))
 
 
@@ -137,8 +174,11 @@ def _chunks(heads: range, size: int) -> list[range]:
 
 
 def _summary(layers: Sequence[AttentionMap]) -> str:
-    return "; ".join(
-        f"{layer_name(layer.path)}, {layer.weights.shape[1]} heads of {layer.weights.shape[2]} queries by "
-        f"{layer.weights.shape[3]} keys, largest weight {significant(float(layer.weights[0].max()))}"
-        for layer in layers
-    )
+    parts = []
+    for layer in layers:
+        heads, queries, keys = _real(layer).shape
+        parts.append(
+            f"{layer_name(layer.path)}, {heads} heads of {queries} queries by {keys} keys, "
+            f"largest weight {significant(_top_weight([layer]))}"
+        )
+    return "; ".join(parts)

@@ -31,6 +31,10 @@ class Drawing:
     caption: str
     alt: str
     draw: Callable[[float], Figure]
+    section: str = ""
+    "The heading that it shares with the drawings beside it, below which its title is a subheading."
+    legend: str = ""
+    "What is said once of all drawings of its section."
 
     @property
     def file(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,7 +29,7 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table |
     columns = [Column("variant", "Variant")]
     if len(facts.tasks) > 1:
         columns.append(Column("task", "Task"))
-    columns += [Column("slice", "Slice"), Column("n", "Seeds", True)]
+    columns += [Column("slice", "Slice", words=True), Column("n", "Seeds", True)]
     columns += [Column(metric, metric.replace("_", " ").capitalize(), True) for metric in metrics]
     # By variant, its own task first, then in the order of the slices.
     ordered = sorted(cells, key=lambda c: (order.get(c[0], len(order)), c[1], c[2] != TEST, c[2]))
@@ -38,7 +39,7 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table |
             {
                 "variant": variant,
                 "task": task,
-                "slice": of,
+                "slice": re.sub(r"(^|, )task\.", r"\1", of),
                 "n": str(max(map(len, cells[variant, task, of].values()))),
             }
             | {metric: _spread(cells[variant, task, of].get(metric, [])) for metric in metrics}

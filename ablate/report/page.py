@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,6 +51,29 @@ class Picture:
     narrow: Markup
 
 
+@dataclass(frozen=True)
+class Section:
+    """Pictures below one heading."""
+
+    title: str
+    pictures: list[Picture]
+
+    @property
+    def grouped(self) -> bool:
+        """Whether each of its pictures has a subheading."""
+        return bool(self.pictures[0].drawing.section)
+
+    @property
+    def name(self) -> str:
+        """Of the element that is its heading."""
+        return self.title.lower() if self.grouped else self.pictures[0].drawing.name
+
+    @property
+    def legend(self) -> str:
+        """What is said of all its pictures."""
+        return self.pictures[0].drawing.legend
+
+
 def render(drawing: Drawing, folder: Path, classes: dict[str, str]) -> Picture:
     """Saves the picture for a paper, on white at `style.DPI`, and returns those for the page.
 
@@ -93,25 +117,34 @@ def write_report(
     headline: list[str],
     folder: Path,
     evaluated: Evaluated = NOTHING,
+    left_out: str = "",
 ) -> None:
     """Writes `report.html`, `report.md` and `figures/` into `folder`, each file whole or not at all.
 
     `comparisons`, `claims` and `headline` are what `analysis` makes of `evidence`, `evaluated` is what was found
-    of kept weights. The same arguments give the
-    same bytes. Pictures of an earlier report that this one no longer has are removed.
+    of kept weights, and `left_out` says what else was. The same arguments give the same bytes. Pictures of an
+    earlier report that this one no longer has are removed.
     """
     drawings = plan_drawings(evidence, comparisons) + attention_maps.drawings(evaluated.maps, evidence.facts)
     classes: dict[str, str] = {}
     pictures = [render(drawing, folder, classes) for drawing in drawings]
     content = _content(evidence, comparisons, claims, headline)
     content["evaluated"] = evaluation_table(evaluated.rows, evidence.facts)
-    content |= {"pictures": pictures, "picture_css": Markup(svg.css(classes))}
+    content["left_out"] = left_out
+    content |= {"sections": _sections(pictures), "picture_css": Markup(svg.css(classes))}
     write_text(folder / "report.html", _environment(True).get_template("report.html.j2").render(content))
     write_text(folder / "report.md", _environment(False).get_template("report.md.j2").render(content))
     kept = {Path(drawing.file).name for drawing in drawings}
     for path in (folder / FIGURES).glob("*.png"):
         if path.name not in kept:
             path.unlink()
+
+
+def _sections(pictures: list[Picture]) -> list[Section]:
+    """The pictures in order; those beside each other that name the same section share one."""
+    groups = itertools.groupby(pictures, lambda picture: picture.drawing.section or picture.drawing.name)
+    found = [list(group) for _, group in groups]
+    return [Section(group[0].drawing.section or group[0].drawing.title, group) for group in found]
 
 
 def _content(

@@ -38,6 +38,8 @@ class Column:
     key: str
     heading: str
     numeric: bool = False
+    words: bool = False
+    "Its text may take several lines, which keep room for a few words each."
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -67,9 +68,10 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Eval
         metrics = evaluate(model, asked, split)
         longest = max(tensor.shape[1] for tensor in (split.inputs, split.source) if tensor is not None)
         metrics |= attention_metrics(model, split.chunks(max(1, CHUNK // longest**2)))
+        examples = next(iter(split.chunks(EXAMPLES)))
         maps = {
             path: found.cpu().numpy().astype(np.float32)
-            for path, found in attention_maps(model, next(iter(split.chunks(EXAMPLES)))).items()
+            for path, found in attention_maps(model, examples, padding=math.nan).items()
         }
     return Evaluation(metrics, _few(maps), _attention(config))
 

@@ -71,6 +71,26 @@ def test_masked_weights_are_exactly_zero_and_the_others_sum_to_one() -> None:
             assert (found.permute(0, 3, 1, 2)[padding] == 0).all()
 
 
+def test_rows_and_columns_of_padding_hold_what_is_asked_for_and_nothing_else_does() -> None:
+    model, batch = reverse()
+    assert batch.mask is not None
+    assert batch.source_mask is not None
+    real = {True: batch.source_mask[:, 0, 0], False: batch.mask[:, 0, 0]}
+    plain = attention_maps(model, batch)
+    for path, found in attention_maps(model, batch, padding=math.nan).items():
+        queries = real["encoder" in path]
+        keys = real["encoder" in path or path.endswith("cross")]
+        there = (queries[:, :, None] & keys[:, None, :])[:, None].expand_as(found)
+        assert not there.all()
+        assert torch.equal(~found.isnan(), there)
+        assert torch.equal(found[there], plain[path][there])
+    unpadded, task = made()
+    for found in attention_maps(
+        unpadded, next(task.split(0, "test", "cpu").chunks(4)), padding=math.nan
+    ).values():
+        assert not found.isnan().any()
+
+
 def test_looking_is_in_evaluation_mode_and_leaves_no_trace() -> None:
     model, task = made(dropout={"attention_weights": 0.5, "residual": 0.5})
     batch = next(task.split(0, "test", "cpu").chunks(8))
