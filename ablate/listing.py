@@ -91,10 +91,10 @@ def _methods(part: type) -> list[str]:
 def _abilities(slot: str, part: Any) -> list[tuple[str, str]]:
     """Where a mixer or a position can be used, by what its class says of itself."""
     if slot == "position":
-        mixers = [name for name in CATALOGUE.names("mixer") if _of("mixer", name).attends]
+        mixers = [name for name in CATALOGUE.names("mixer") if getattr(_of("mixer", name), "attends", False)]
         needed = [("mixers", listed(mixers, 40))] if part.inside_attention else []
         return [*needed, ("lengths", "any" if part.any_length else "up to max_len, the longest in training")]
-    if slot != "mixer":
+    if slot != "mixer" or not hasattr(part, "attends"):
         return []
     able = [name for name in CATALOGUE.names("topology") if part.causal or not _of("topology", name).causal]
     masks = "padding, and one for each query" if part.attends else "padding" if part.padding else "none"

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("ablate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ablate")
 os.environ.setdefault("MPLBACKEND", "agg")
+# One thread a worker: two that spin for work on two cores take four times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture

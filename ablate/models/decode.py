@@ -114,7 +114,7 @@ def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
             # The last token that is decoded is never read.
             room = signature.seq_len - prompt_bt.shape[1] + 1
             for slot, name in _ending(model) if length > room else []:
-                able = [n for n in CATALOGUE.names(slot) if _part(slot, n).any_length]
+                able = [n for n in CATALOGUE.names(slot) if getattr(_part(slot, n), "any_length", True)]
                 raise Invalid(
                     "",
                     f"goes beyond max_len = {signature.seq_len}, where {slot} {name} ends",
@@ -130,7 +130,7 @@ def _ending(model: Model) -> list[tuple[str, str]]:
     for path, module in model.stack.named_modules():
         if isinstance(module, Mixer) and not path.startswith("encoder."):
             parts.append(module)
-    return [(part.slot, part.name) for part in parts if not part.any_length]
+    return [(part.slot, part.name) for part in parts if not getattr(part, "any_length", True)]
 
 
 def _part(slot: str, name: str) -> Any:

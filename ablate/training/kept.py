@@ -101,7 +101,9 @@ def _check_signature(old: Signature, new: Signature) -> None:
 
 
 def _check_length(slot: str, part: PartConfig, longest: int, length: int) -> None:
-    if not part.part.any_length:  # type: ignore[attr-defined]
-        able = [name for name in CATALOGUE.names(slot) if CATALOGUE.get(slot, name).any_length]  # type: ignore[attr-defined]
+    if not getattr(part.part, "any_length", True):
+        able = [
+            name for name in CATALOGUE.names(slot) if getattr(CATALOGUE.get(slot, name), "any_length", True)
+        ]
         rule = f"ends at length {longest}, the longest of training, and cannot be evaluated at {length}"
         raise Invalid("", rule, part.name, ", ".join(able))

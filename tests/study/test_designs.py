@@ -96,14 +96,11 @@ def test_several_tasks_are_told_apart(write: Callable[..., Path]) -> None:
 
 def test_a_factorial_collapses_where_a_level_removes_a_path(write: Callable[..., Path]) -> None:
     plugin = """
-        from ablate.registry import PartConfig, register
-        from torch import nn
+        from ablate.components.mixer import Mixer
+        from ablate.registry import register
 
         @register("mixer", "identity_mixer")
-        class IdentityMixer(nn.Module):
-            def __init__(self, config, sizes):
-                super().__init__()
-
+        class IdentityMixer(Mixer):
             def forward(self, x, position=None, mask=None):
                 return x
     """
