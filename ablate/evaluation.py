@@ -93,10 +93,10 @@ def evaluate(
     ):
         # Not before: another run of the study may just have written it.
         evidence = Evidence.load(folder)
-        others = set(evidence.trials["id"]) - {cell.trial.id for cell in experiment.cells()}
+        everything = {cell.trial.id for cell in experiment.cells()}
+        others = set(evidence.trials["id"]) - everything
         kind, kept = _kept(cells, store, experiment, path, others, console)
         new = _evaluated(kept, kind, slices, store, workload)
-        everything = {cell.trial.id for cell in experiment.cells()}
         Evaluated.load(folder).of(everything).made_by(kind).updated(new).save(folder)
         publish(evidence, folder)
         if up_to_date:

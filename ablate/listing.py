@@ -91,7 +91,7 @@ def _methods(part: type) -> list[str]:
 def _abilities(slot: str, part: Any) -> list[tuple[str, str]]:
     """Where a mixer or a position can be used, by what its class says of itself."""
     if slot == "position":
-        mixers = [name for name in CATALOGUE.names("mixer") if getattr(_of("mixer", name), "attends", False)]
+        mixers = CATALOGUE.able("mixer", "attends")
         needed = [("mixers", listed(mixers, 40))] if part.inside_attention else []
         return [*needed, ("lengths", "any" if part.any_length else "up to max_len, the longest in training")]
     if slot != "mixer" or not hasattr(part, "attends"):

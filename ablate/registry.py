@@ -117,6 +117,10 @@ class Catalogue:
         """The names registered under `slot`."""
         return sorted(self._parts.get(slot, {}))
 
+    def able(self, slot: str, ability: str, *, silent: bool = False) -> list[str]:
+        """Names of the parts of `slot` whose class says `ability`; `silent` stands for what a class does not say."""
+        return [name for name in self.names(slot) if getattr(self._parts[slot][name], ability, silent)]
+
     def get(self, slot: str, name: object) -> type:
         """The part, or `UnknownPart` with the nearest name."""
         parts = self._parts.get(slot, {})

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from ablate.components.masks import zero_padding
 from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Sizes, divisors
 from ablate.errors import Invalid
 from ablate.registry import OnOff, PartConfig, register
 
@@ -51,8 +51,7 @@ class LinearAttention(Mixer):
         d_model, heads = sizes.d_model, config.num_heads
         if d_model % heads and (config.d_k is None or config.d_v is None):
             rule = f"must divide d_model = {d_model} unless d_k and d_v are both given"
-            divisors = ", ".join(str(n) for n in range(1, d_model + 1) if d_model % n == 0)
-            raise Invalid("num_heads", rule, heads, divisors)
+            raise Invalid("num_heads", rule, heads, divisors(d_model))
         self.num_heads = heads
         d_k, d_v = config.d_k or d_model // heads, config.d_v or d_model // heads
         self.query = nn.Linear(d_model, heads * d_k, bias=config.bias)

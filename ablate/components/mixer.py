@@ -97,5 +97,4 @@ class Mixer(nn.Module):
 
 def _able(ability: Ability) -> str:
     """The mixers that have `ability`."""
-    names = CATALOGUE.names("mixer")
-    return ", ".join(name for name in names if getattr(CATALOGUE.get("mixer", name), ability, False))
+    return ", ".join(CATALOGUE.able("mixer", ability))

@@ -21,8 +21,7 @@ from ablate.components.masks import zero_padding
 from ablate.components.mixer import Mixer
 from ablate.components.norms import LayerNorm
 from ablate.components.positions import Position
-from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
+from ablate.components.sizes import Sizes, check_even
 from ablate.registry import PartConfig, register
 
 
@@ -125,9 +124,7 @@ class GMLP(FixedLength):
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         hidden = config.hidden or 4 * sizes.d_model
-        if hidden % 2:
-            rule = "must be even, half for the gate"
-            raise Invalid("hidden", rule, hidden, f"{hidden - 1}, {hidden + 1}" if hidden > 1 else "2")
+        check_even("hidden", hidden, "must be even, half for the gate")
         self.up = nn.Linear(sizes.d_model, hidden)
         self.norm = LayerNorm(LayerNorm.Config(), replace(sizes, d_model=hidden // 2))
         self.gate = TokenLinear(sizes)

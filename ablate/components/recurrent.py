@@ -15,8 +15,7 @@ from torch.nn import functional as F
 from ablate.components.initial import Draw, fan_in_uniform
 from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
-from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
+from ablate.components.sizes import Sizes, check_even
 from ablate.registry import PartConfig, register
 
 State = tuple[Tensor, ...]
@@ -159,9 +158,10 @@ class Recurrent(Mixer):
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         hidden = config.hidden or sizes.d_model
-        if hidden % 2 and not sizes.causal:
-            rule = "must be even, half for each direction, unless the topology is causal"
-            raise Invalid("hidden", rule, hidden, f"{hidden - 1}, {hidden + 1}" if hidden > 1 else "2")
+        if not sizes.causal:
+            check_even(
+                "hidden", hidden, "must be even, half for each direction, unless the topology is causal"
+            )
         self.backwards: Cell | None = None
         if sizes.causal:
             self.forwards = self.cell(sizes.d_model, hidden)

@@ -6,6 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ablate.components.dropout import Dropout
+from ablate.errors import Invalid
+
+
+def divisors(number: int) -> str:
+    """The numbers that divide `number`, as an error lists them."""
+    return ", ".join(str(n) for n in range(1, number + 1) if number % n == 0)
+
+
+def check_even(field: str, value: int, rule: str) -> None:
+    """Raises `Invalid`, with the nearest even numbers, when `value` cannot be halved."""
+    if value % 2:
+        raise Invalid(field, rule, value, f"{value - 1}, {value + 1}" if value > 1 else "2")
 
 
 @dataclass(frozen=True)

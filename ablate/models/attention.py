@@ -19,7 +19,7 @@ from ablate.components.mixer import Mixer
 from ablate.components.norms import RMSNorm
 from ablate.components.positions import Position
 from ablate.components.projection import projection
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Sizes, divisors
 from ablate.errors import Gather, Invalid
 from ablate.registry import OnOff, PartConfig, Slot, register
 
@@ -253,11 +253,11 @@ def _check_heads(config: Attention.Config, d_model: int) -> None:
             if not divides and (config.split == "before" or config.d_k is None or config.d_v is None):
                 unless = "" if config.split == "before" else " unless d_k and d_v are both given"
                 raise Invalid(
-                    "num_heads", f"must divide d_model = {d_model}{unless}", heads, _divisors(d_model)
+                    "num_heads", f"must divide d_model = {d_model}{unless}", heads, divisors(d_model)
                 )
         with at():
             if heads % kv_heads:
-                raise Invalid("num_kv_heads", f"must divide num_heads = {heads}", kv_heads, _divisors(heads))
+                raise Invalid("num_kv_heads", f"must divide num_heads = {heads}", kv_heads, divisors(heads))
 
 
 def _check_switches(config: Attention.Config, sizes: Sizes) -> None:
@@ -291,7 +291,3 @@ def _check_switches(config: Attention.Config, sizes: Sizes) -> None:
         with at():
             if config.score.name != Attention.Config.model_fields["score"].default:
                 raise Invalid("score", unread, config.score.name, "leave it out")
-
-
-def _divisors(number: int) -> str:
-    return ", ".join(str(n) for n in range(1, number + 1) if number % n == 0)

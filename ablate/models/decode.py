@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -91,7 +90,7 @@ def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
     with Gather() as at:
         with at("model", "topology"):
             if not model.stack.causal:
-                able = [name for name in CATALOGUE.names("topology") if _part("topology", name).causal]
+                able = CATALOGUE.able("topology", "causal")
                 raise Invalid("", "must be causal to be decoded", model.stack.name, ", ".join(able))
         with at("model", "embedding"):
             if model.segment_embedding is not None:
@@ -114,7 +113,7 @@ def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
             # The last token that is decoded is never read.
             room = signature.seq_len - prompt_bt.shape[1] + 1
             for slot, name in _ending(model) if length > room else []:
-                able = [n for n in CATALOGUE.names(slot) if getattr(_part(slot, n), "any_length", True)]
+                able = CATALOGUE.able(slot, "any_length", silent=True)
                 raise Invalid(
                     "",
                     f"goes beyond max_len = {signature.seq_len}, where {slot} {name} ends",
@@ -131,7 +130,3 @@ def _ending(model: Model) -> list[tuple[str, str]]:
         if isinstance(module, Mixer) and not path.startswith("encoder."):
             parts.append(module)
     return [(part.slot, part.name) for part in parts if not getattr(part, "any_length", True)]
-
-
-def _part(slot: str, name: str) -> Any:
-    return CATALOGUE.get(slot, name)

@@ -83,13 +83,8 @@ class Store:
         path = self.trials / f"{record.id}.safetensors"
         if not record.kept:
             return None
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
-        if _digest(content) == record.weights_digest:
+        content = _read(path)
+        if content is None or _digest(content) == record.weights_digest:
             return content
         reason = CorruptRecordError("another digest")
         fate = "" if self.read_only else f"; set aside as {_set_aside(path, reason, [path]).name}"
@@ -99,12 +94,9 @@ class Store:
     def load_state(self, trial_id: str) -> bytes | None:
         """What a trial that was cut short goes on from, or None."""
         path = self.trials / f"{trial_id}.state"
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
+        content = _read(path)
+        if content is None:
             return None
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
         digest, state = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
         if hashlib.blake2b(state, digest_size=_DIGEST_SIZE).digest() == digest:
             return state
@@ -198,6 +190,16 @@ def _decode(text: bytes, arrays_path: Path) -> Record:
     }
     kept = {name.removeprefix("array/"): array for name, array in arrays.items() if name.startswith("array/")}
     return Record(**data, curves=curves, arrays=kept)
+
+
+def _read(path: Path) -> bytes | None:
+    """The file's content, None when there is none; raises `StoreError`."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
 
 
 def _digest(content: bytes) -> str:

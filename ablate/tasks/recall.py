@@ -11,8 +11,6 @@ as many or one more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -21,17 +19,15 @@ from pydantic import PositiveInt
 from ablate.errors import Gather, Invalid
 from ablate.registry import PartConfig, register
 from ablate.signature import Signature
-from ablate.streams import numpy_stream
 from ablate.tasks.classification import Classification
-from ablate.tasks.task import Batch, Split, digest, example_stream
+from ablate.tasks.generated import Generated, below
+from ablate.tasks.task import Batch
 
 FILLER = 0
-CHUNK = 4096
-"""Training examples that are drawn at a time."""
 
 
 @register("task", "recall")
-class Recall(Classification):
+class Recall(Generated, Classification):
     """Pairs of a key and a value, in a random order and place among fillers; then one of the keys again.
 
     The target is that key's value. Keys are distinct within a sequence, values are drawn independently; the
@@ -78,34 +74,14 @@ class Recall(Classification):
         self.topologies = ("encoder", "decoder")
         self.set_metrics(num_classes=self.num_values, num_test=config.num_eval, solved=0.95)
 
-    def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Fresh examples; the n-th example does not depend on the batch size."""
-        generator = numpy_stream(seed, "data", "train")
-        return example_stream(self._chunks(generator, device), batch_size)
-
-    def split(self, seed: int, name: Split, device: str) -> Batch:
-        """`num_eval` examples from a stream of their own."""
-        return self.examples(numpy_stream(seed, "data", name), self.config.num_eval, device)
-
-    def digests(self, seed: int) -> Mapping[str, str]:
-        """Of the validation and the test split; training data are endless."""
-        return {
-            "validation": digest(self.split(seed, "validation", "cpu")),
-            "test": digest(self.split(seed, "test", "cpu")),
-        }
-
     def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:
-        """The next `count` examples of a stream.
-
-        Each example takes the same number of draws, one after the other, so that examples do not depend on
-        how many are asked for at a time.
-        """
+        """See `Generated.examples`."""
         pairs, seq_len = self.config.num_pairs, self.config.seq_len
         num_slots = seq_len - 1 - pairs
         draws = generator.random((count, 3 * pairs + 1))
         keys = 1 + _distinct(draws[:, :pairs], self.num_keys)
-        values = 1 + self.num_keys + _below(draws[:, pairs : 2 * pairs], self.num_values)
-        query = _below(draws[:, 2 * pairs], pairs)
+        values = 1 + self.num_keys + below(draws[:, pairs : 2 * pairs], self.num_values)
+        query = below(draws[:, 2 * pairs], pairs)
         # Each pair fills one of the slots that remain when a pair counts as one token.
         places = np.sort(_distinct(draws[:, 2 * pairs + 1 :], num_slots), axis=1) + np.arange(pairs)
 
@@ -117,15 +93,6 @@ class Recall(Classification):
         targets = values[rows, query]
         return Batch(torch.from_numpy(tokens).to(device), torch.from_numpy(targets).to(device))
 
-    def _chunks(self, generator: np.random.Generator, device: str) -> Iterator[Batch]:
-        while True:
-            yield self.examples(generator, CHUNK, device)
-
-
-def _below(uniform: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """Integers 0 … limit − 1 from draws in [0, 1)."""
-    return (uniform * limit).astype(np.int64)
-
 
 def _distinct(uniform: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
     """Distinct integers 0 … limit − 1 in each row, every ordered choice equally likely, from (N, n) draws."""
@@ -133,7 +100,7 @@ def _distinct(uniform: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
     chosen = np.empty((count, width), dtype=np.int64)
     for i in range(width):
         # The r-th of the numbers not yet chosen: those chosen before it, in ascending order, move it up.
-        rank = _below(uniform[:, i], limit - i)
+        rank = below(uniform[:, i], limit - i)
         for taken in np.sort(chosen[:, :i], axis=1).T:
             rank += rank >= taken
         chosen[:, i] = rank

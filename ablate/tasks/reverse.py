@@ -14,7 +14,7 @@ The vocabulary of V tokens, which source and target share: 0 is padding (·), 1 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
@@ -26,18 +26,16 @@ from torch.nn import functional
 from ablate.errors import Invalid
 from ablate.registry import PartConfig, register
 from ablate.signature import Signature
-from ablate.streams import numpy_stream
-from ablate.tasks.task import Batch, Split, Task, digest, example_stream
+from ablate.tasks.generated import Generated
+from ablate.tasks.task import Batch
 from ablate.workload import Metric
 
 PADDING, START, END = 0, 1, 2
 FIRST_SYMBOL = 3
-CHUNK = 4096
-"""Training examples that are drawn at a time."""
 
 
 @register("task", "reverse")
-class Reverse(Task):
+class Reverse(Generated):
     """A source of random length and symbols; the decoder, given what should come before, writes it backwards.
 
     Lengths and symbols are uniform and independent; the training examples are fresh, never repeated. Accuracy
@@ -86,28 +84,8 @@ class Reverse(Task):
             "loss": Metric("min", floor=self.chance_loss, ceiling=0.0),
         }
 
-    def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Fresh examples; the n-th example does not depend on the batch size."""
-        generator = numpy_stream(seed, "data", "train")
-        return example_stream(self._chunks(generator, device), batch_size)
-
-    def split(self, seed: int, name: Split, device: str) -> Batch:
-        """`num_eval` examples from a stream of their own."""
-        return self.examples(numpy_stream(seed, "data", name), self.config.num_eval, device)
-
-    def digests(self, seed: int) -> Mapping[str, str]:
-        """Of the validation and the test split; training data are endless."""
-        return {
-            "validation": digest(self.split(seed, "validation", "cpu")),
-            "test": digest(self.split(seed, "test", "cpu")),
-        }
-
     def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:
-        """The next `count` examples of a stream.
-
-        Each example takes the same number of draws, one after the other, so that examples do not depend on
-        how many are asked for at a time.
-        """
+        """See `Generated.examples`."""
         longest = self.config.max_len
         draws = generator.random((count, 1 + longest))
         lengths = self.config.min_len + (draws[:, :1] * len(self.lengths)).astype(np.int64)
@@ -142,10 +120,6 @@ class Reverse(Task):
             "token_accuracy": right.sum(1) / real.sum(1),
             "loss": _losses(logits, batch.targets),
         }
-
-    def _chunks(self, generator: np.random.Generator, device: str) -> Iterator[Batch]:
-        while True:
-            yield self.examples(generator, CHUNK, device)
 
     def _chance_loss(self) -> float:
         """Of the true distribution given the tokens before: the L symbols, and which of the lengths it is."""

@@ -14,26 +14,21 @@ The vocabulary of V tokens is 0 … V − 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from ablate.registry import PartConfig, register
 from ablate.signature import Signature
-from ablate.streams import numpy_stream
 from ablate.tasks.classification import Classification
-from ablate.tasks.task import Batch, Split, digest, example_stream
-
-CHUNK = 4096
-"""Training examples that are drawn at a time."""
+from ablate.tasks.generated import Generated, below
+from ablate.tasks.task import Batch
 
 
 @register("task", "segments")
-class Segments(Classification):
+class Segments(Generated, Classification):
     """The last token stood once before: in the first segment (target 1), or earlier in the second (target 0).
 
     Both answers are equally likely whatever the tokens are: without the segments, no model is right more often
@@ -59,39 +54,19 @@ class Segments(Classification):
         self.topologies = ("encoder", "decoder")
         self.set_metrics(num_classes=2, num_test=config.num_eval, solved=0.95)
 
-    def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Fresh examples; the n-th example does not depend on the batch size."""
-        generator = numpy_stream(seed, "data", "train")
-        return example_stream(self._chunks(generator, device), batch_size)
-
-    def split(self, seed: int, name: Split, device: str) -> Batch:
-        """`num_eval` examples from a stream of their own."""
-        return self.examples(numpy_stream(seed, "data", name), self.config.num_eval, device)
-
-    def digests(self, seed: int) -> Mapping[str, str]:
-        """Of the validation and the test split; training data are endless."""
-        return {
-            "validation": digest(self.split(seed, "validation", "cpu")),
-            "test": digest(self.split(seed, "test", "cpu")),
-        }
-
     def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:
-        """The next `count` examples of a stream.
-
-        Each example takes the same number of draws, one after the other, so that examples do not depend on
-        how many are asked for at a time.
-        """
+        """See `Generated.examples`."""
         seq_len, vocab_size = self.config.seq_len, self.config.vocab_size
         draws = generator.random((count, seq_len + 3))
-        asked = _below(draws[:, 0], vocab_size)
+        asked = below(draws[:, 0], vocab_size)
         # First the place of the earlier one, then the answer, then a boundary that makes it so: the answer does
         # not depend on the tokens. The boundary is as far away whatever the answer, so that it tells little.
-        place = 1 + _below(draws[:, 1], seq_len - 2)
-        target = _below(draws[:, 2], 2)
-        distance = _below(draws[:, 3], np.minimum(place, seq_len - 1 - place))
+        place = 1 + below(draws[:, 1], seq_len - 2)
+        target = below(draws[:, 2], 2)
+        distance = below(draws[:, 3], np.minimum(place, seq_len - 1 - place))
         boundary = np.where(target == 1, place + 1 + distance, place - distance)
 
-        others = _below(draws[:, 4:], vocab_size - 1)
+        others = below(draws[:, 4:], vocab_size - 1)
         tokens = np.empty((count, seq_len), dtype=np.int64)
         tokens[:, :-1] = others + (others >= asked[:, None])
         tokens[np.arange(count), place] = asked
@@ -101,12 +76,3 @@ class Segments(Classification):
             torch.from_numpy(array).to(device) for array in (tokens, target, segments)
         )
         return Batch(inputs, targets, segments=segments_bt)
-
-    def _chunks(self, generator: np.random.Generator, device: str) -> Iterator[Batch]:
-        while True:
-            yield self.examples(generator, CHUNK, device)
-
-
-def _below(uniform: NDArray[np.float64], limit: int | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Integers 0 … limit − 1 from draws in [0, 1)."""
-    return (uniform * limit).astype(np.int64)

@@ -102,8 +102,6 @@ def _check_signature(old: Signature, new: Signature) -> None:
 
 def _check_length(slot: str, part: PartConfig, longest: int, length: int) -> None:
     if not getattr(part.part, "any_length", True):
-        able = [
-            name for name in CATALOGUE.names(slot) if getattr(CATALOGUE.get(slot, name), "any_length", True)
-        ]
+        able = CATALOGUE.able(slot, "any_length", silent=True)
         rule = f"ends at length {longest}, the longest of training, and cannot be evaluated at {length}"
         raise Invalid("", rule, part.name, ", ".join(able))
