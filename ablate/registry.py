@@ -29,7 +29,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from ablate.errors import AblateError, listed, nearest
 
-PACKAGES = ("components", "models", "tasks", "training")
+PACKAGES = ("components", "models", "tasks", "training", "search")
 """Where the built-in parts are found, by package scan."""
 
 Class = TypeVar("Class", bound=type)
@@ -131,13 +131,15 @@ class Catalogue:
     def load_builtin(self) -> None:
         """Imports every module of the packages that hold parts, so that each registers itself."""
         for package in PACKAGES:
-            self._import_all(f"ablate.{package}")
+            self.load_package(package)
         for entry in importlib.metadata.entry_points(group="ablate.plugins"):
             if entry.value not in self._loaded:
                 entry.load()
                 self._loaded.add(entry.value)
 
-    def _import_all(self, package: str) -> None:
+    def load_package(self, name: str) -> None:
+        """Imports every module of one package of `ablate`."""
+        package = f"ablate.{name}"
         if package in self._loaded:
             return
         module = importlib.import_module(package)

@@ -6,7 +6,7 @@ The driver, the store and the verdicts know nothing of sequence models: they kno
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -48,6 +48,10 @@ class Description:
     "Floating-point operations of the matrix products of one forward pass on one example."
     training_flops: int | None = None
     "The same of a forward and a backward pass."
+    examples: int | None = None
+    "Training examples that a whole training run processes; None where that is not known."
+    reports: Sequence[int] | None = None
+    "Steps at which a trial reports metrics on validation data, the last included; None where that is not known."
     data_fixed: bool = False
     "The test data are the same for every seed, so that verdicts are conditional on them."
 
@@ -55,6 +59,13 @@ class Description:
     def parameters(self) -> int:
         """Number of trainable parameters."""
         return sum(self.parameters_by_part.values())
+
+    @property
+    def compute(self) -> int | None:
+        """FLOPs of the whole training, forward and backward; None where they are not known."""
+        if self.training_flops is None or self.examples is None:
+            return None
+        return self.training_flops * self.examples
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,8 @@ class Trial:
     "Seconds after which the driver ends it as failed."
     checkpoint: Checkpoint = "none"
     "The weights that its record shall hold."
+    prunable: bool = False
+    "It waits at each report for the word of the driver, which may end it."
     save_every: int | None = None
     "Steps between two states that it hands out; None: it hands out none."
     state: bytes | None = field(default=None, repr=False)

@@ -32,14 +32,15 @@ ALLOWED: dict[str, set[str]] = {
     "plugins": {"errors", "registry"},
     "workload": {"records.record"},
     "records": BASE | {"records"},
-    "study": BASE | {"study", "records.evidence"},
+    "study": BASE | {"study", "records.evidence", "records.searched"},
     "components": BASE | {"components"},
     "tasks": BASE | {"tasks"},
     "models": BASE | {"models", "components", "study.sections"},
     "training": BASE | {"training", "models", "components", "tasks", "study.sections"},
     "execution": BASE | {"execution", "records.store", "study.plan"},
-    "analysis": BASE | {"analysis", "records.evidence"},
-    "report": BASE | {"report", "analysis", "records.evidence", "records.evaluated"},
+    "search": BASE | {"search", "records", "study", "execution.events"},
+    "analysis": BASE | {"analysis", "records.evidence", "records.searched"},
+    "report": BASE | {"report", "analysis", "records.evidence", "records.evaluated", "records.searched"},
 }
 
 

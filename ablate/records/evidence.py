@@ -43,6 +43,37 @@ class TaskFacts:
 
 
 @dataclass(frozen=True)
+class MatchFacts:
+    """What the study holds equal."""
+
+    quantity: str
+    "parameters, flops (of a forward pass on one example), compute (of the whole training) or seconds."
+    by: str
+    "The path that is changed for it."
+    target: str
+    "`baseline`, or a number."
+    within: float
+    "The largest share by which a variant may miss."
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What a variant was given so that it has as much as it shall."""
+
+    value: float
+    "Of the path that is changed."
+    achieved: float
+    "The quantity with it."
+    target: float
+    "What the quantity shall be."
+
+    @property
+    def residual(self) -> float:
+        """By what share of the target it misses; positive: too much."""
+        return self.achieved / self.target - 1
+
+
+@dataclass(frozen=True)
 class VariantFacts:
     """One variant, the baseline included (always the first)."""
 
@@ -60,6 +91,10 @@ class VariantFacts:
     "Task → matrix-product FLOPs of a forward pass on one example."
     training_flops: dict[str, int | None] = field(default_factory=dict)
     "The same of a forward and a backward pass."
+    matched: dict[str, Matched] = field(default_factory=dict)
+    "Task → what was changed so that sizes match; empty where nothing is matched."
+    tuned: dict[str, dict[str, str]] = field(default_factory=dict)
+    "Task → path → label of the value that a search has chosen; empty where nothing is tuned."
 
 
 @dataclass(frozen=True)
@@ -106,6 +141,10 @@ class Facts:
     "Of the run that wrote the folder: command, commit, dirty, versions, device, machine."
     data_fixed: bool = False
     "The test split is the same for every seed, so that verdicts are conditional on it."
+    match: MatchFacts | None = None
+    "What is held equal; None: sizes are as they come."
+    searched: str = ""
+    "`sweep` or `tuning` when a search came before: its table is beside this one."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -119,7 +158,11 @@ class Facts:
             TaskFacts(t["name"], {name: MetricFacts(**m) for name, m in t["metrics"].items()})
             for t in data["tasks"]
         ]
-        fields["variants"] = [VariantFacts(**v) for v in data["variants"]]
+        fields["variants"] = [
+            VariantFacts(**{**v, "matched": {t: Matched(**m) for t, m in v.get("matched", {}).items()}})
+            for v in data["variants"]
+        ]
+        fields["match"] = MatchFacts(**data["match"]) if data.get("match") else None
         fields["claims"] = [ClaimFacts(**c) for c in data["claims"]]
         return cls(**fields)
 

@@ -70,7 +70,9 @@ class Experiment:
                 variant.name,
                 task,
                 seed,
-                Trial(ids(config, seed, stream), config, seed, stream, limit, checkpoint, save_every),
+                Trial(
+                    ids(config, seed, stream), config, seed, stream, limit, checkpoint, save_every=save_every
+                ),
                 f"{variant.name}{shown[task]} seed {seed}",
             )
             for seed in range(self.study.seeds)
@@ -126,7 +128,7 @@ class Experiment:
     def resolved(self) -> dict[str, Any]:
         """The study with every default filled in, as plain data."""
         data = self.study.model_dump()
-        for empty in ("task", "tasks"):
+        for empty in ("task", "tasks", "search", "tune", "match"):
             if empty in data and not data[empty]:
                 del data[empty]
         return data

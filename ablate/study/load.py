@@ -52,6 +52,8 @@ def load(
     if document.data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
+    if document.data.keys() & {"search", "tune"}:
+        CATALOGUE.load_package("search")
     _load_plugins(document, path.parent)
     workload = _workload(document)
     return document, _validated(document, study_model(workload)), workload
@@ -184,7 +186,7 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
         return Problem(rule, path, given, listed(context["names"], 40), nearest(given, context["names"]))
     if kind == "missing":
         return Problem(_RULES[kind], path)
-    if kind == "name":
+    if kind in ("name", "rule"):
         return Problem(details["msg"], path, given, context["allowed"])
     if kind == "string_pattern_mismatch":
         return Problem("must be a plain name", path, given, "letters, digits, '.', '_' and '-', no folder")
@@ -193,6 +195,11 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
         return Problem("is not a choice", path, given, allowed, nearest(given, allowed.split(", ")))
     if kind == "bool_type" or kind == "bool_parsing":
         return Problem(_RULES["bool_type"], path, given, "on, off, true, false")
+    if (
+        kind in ("too_short", "too_long")
+        and (length := context.get("max_length", context.get("min_length", 1))) != 1
+    ):
+        return Problem(f"must have {length} entries", path, given)
     rule = _RULES.get(kind) or details["msg"].replace("Input should", "must").replace("should", "must")
     return Problem(rule, path, given if path else NOT_GIVEN)
 

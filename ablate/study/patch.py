@@ -89,9 +89,11 @@ def merged(old: Any, new: Any) -> Any:
 
 
 def document_keys(path: str) -> tuple[str, ...]:
-    """The keys that a dotted path means in a study file, where paths of factors and variants are keys themselves."""
-    whole = {"factors": 1, "variants": 2}.get(path.partition(".")[0])
-    return tuple(path.split(".", whole) if whole else path.split("."))
+    """The keys that a dotted path means in a study file, where a path of a factor, variant or space is one key."""
+    for beginning, keys in (("factors.", 1), ("variants.", 2), ("search.over.", 2), ("tune.over.", 2)):
+        if path.startswith(beginning):
+            return tuple(path.split(".", keys))
+    return tuple(path.split("."))
 
 
 def set_in_document(data: dict[str, Any], keys: Sequence[str], value: Any) -> None:

@@ -9,10 +9,15 @@ from pydantic_core import PydanticCustomError
 
 from ablate.records.evidence import BASELINE
 from ablate.registry import OnOff, Section
+from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
 from ablate.workload import Checkpoint, Workload
 
 RESERVED = ("store",)
 PLACEBO = "placebo"
+WINNER = "winner"
+MAX_SEEDS = 10_000
+TUNING_SEEDS_FROM = MAX_SEEDS
+"""Seeds from here on tune; those below judge."""
 
 
 def _study_name(name: str) -> str:
@@ -76,8 +81,14 @@ class StudyBase(Section):
     "Variants named by hand: name → {path: value}."
     placebo: OnOff = False
     "Adds the baseline again with other initialisation and dropout streams: what no difference looks like."
-    seeds: Annotated[int, Field(ge=1, le=10_000)] = 5
+    seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 5
     "Number of paired seeds: 0, 1, …"
+    search: SearchSection | None = None
+    "What `ablate sweep` looks for, starting from the baseline."
+    tune: TuneSection | None = None
+    "What is tuned for every variant, with the same budget, before it is judged."
+    match: MatchSection | None = None
+    "What every variant has as much of as the baseline."
     time_limit: PositiveFloat | None = None
     "Seconds after which a trial is ended as failed."
     checkpoint: Checkpoint = "none"

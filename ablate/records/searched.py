@@ -1,0 +1,124 @@
+"""What searches have tried, as one table: the trials of a sweep, or those that tuned each variant.
+
+    results/<study>/sweep.parquet    `ablate sweep`: one row a trial of the search
+    results/<study>/tuning.parquet   `tune:`: the same, for every variant and task
+
+A trial of a search is one setting, trained on all tuning seeds. The columns are those of `COLUMNS`, then one for each
+searched path (numbers; labels of choices; missing where the path is not searched) and one for each objective. The
+facts travel in the attributes of the frame.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ablate.errors import AblateError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SWEEP = "sweep.parquet"
+TUNING = "tuning.parquet"
+COLUMNS = (
+    *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
+    *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
+)
+"""variant, task: whose setting it is. number: Optuna's, from 0 in each search. status: completed; diverged, on a seed
+or more; pruned; failed; invalid, a setting that cannot be built. chosen: the variant that it became in the comparison,
+or "". front: no other is as good in every objective and better in one. seeds: how many were trained. spread: standard
+deviation over them of the first objective. pruned_at: the step. ids: of the records, in order of the seeds. values: of
+the first objective, in the same order, NaN where a seed has none."""
+
+
+@dataclass(frozen=True)
+class ParameterFacts:
+    """One searched path."""
+
+    path: str
+    kind: str
+    "float, int or choice."
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    step: float | None = None
+    choices: list[str] = field(default_factory=list)
+    "Labels."
+    when: str = ""
+    "The condition under which it is searched; nothing: always."
+
+
+@dataclass(frozen=True)
+class ObjectiveFacts:
+    """One number that is searched for; also the name of a column."""
+
+    name: str
+    direction: str
+    "max or min."
+    source: str
+    "validation, own (a metric of a workload that measures none on validation data), cost or stability."
+    floor: float | None = None
+    "What a seed that diverged counts as, where the metric says what guessing is worth."
+
+
+@dataclass(frozen=True)
+class SearchFacts:
+    """What the table alone does not say; the same for every variant that is tuned."""
+
+    parameters: list[ParameterFacts]
+    objectives: list[ObjectiveFacts]
+    sampler: str
+    "Name and parameters, as a label."
+    pruner: str
+    trials: int
+    "Asked for, of each search."
+    seeds: list[int]
+    "The tuning seeds."
+    batch: int
+    storage: str = ""
+    "URL, without a password."
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SearchFacts:
+        """The inverse of `dataclasses.asdict`."""
+        fields = dict(data)
+        fields["parameters"] = [ParameterFacts(**item) for item in data["parameters"]]
+        fields["objectives"] = [ObjectiveFacts(**item) for item in data["objectives"]]
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Searched:
+    """One table of searches, with its facts."""
+
+    facts: SearchFacts
+    trials: pd.DataFrame
+
+    @property
+    def paths(self) -> list[str]:
+        """The searched paths."""
+        return [parameter.path for parameter in self.facts.parameters]
+
+    def save(self, path: Path) -> None:
+        """Writes the table, whole or not at all."""
+        from ablate.files import replacing
+
+        frame = self.trials.copy()
+        frame.attrs = {"ablate": dataclasses.asdict(self.facts)}
+        with replacing(path) as temporary:
+            frame.to_parquet(temporary, index=False)
+
+    @classmethod
+    def load(cls, path: Path) -> Searched | None:
+        """Reads what `save` wrote; None when there is none. Raises `AblateError` when it cannot be read."""
+        import pandas as pd
+
+        if not path.is_file():
+            return None
+        try:
+            frame = pd.read_parquet(path)
+            return cls(SearchFacts.from_dict(frame.attrs.pop("ablate")), frame)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise AblateError(f"{path}: cannot be read ({error}); run the study again") from error

@@ -1,0 +1,1 @@
+"""Searches with Optuna: sweeps, and tuning with equal budgets."""

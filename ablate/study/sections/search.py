@@ -1,0 +1,198 @@
+"""`search:`, `tune:` and `match:`: what a sweep looks for, what every variant is given, what is held equal."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, FiniteFloat, GetCoreSchemaHandler, PositiveFloat, PositiveInt, model_validator
+from pydantic_core import PydanticCustomError, core_schema
+
+from ablate.registry import OnOff, Section, Slot
+
+Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
+Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
+Conditions = str | list[str]
+KINDS = ("float", "int", "choice")
+QUANTITIES = ("parameters", "flops", "compute", "seconds")
+SEEDS = Annotated[int, Field(ge=1, le=1_000)]
+
+
+def refusal(rule: str, allowed: str) -> PydanticCustomError:
+    """An error that says what must hold and what is allowed."""
+    return PydanticCustomError("rule", rule, {"allowed": allowed})
+
+
+class _Range(Section):
+    """What a range of numbers of either kind has."""
+
+    log: OnOff = False
+    "Sampled on a log scale."
+    when: Conditions = []
+    "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
+
+    @model_validator(mode="after")
+    def _rises(self) -> _Range:
+        low, high = self.bounds
+        if low == high:
+            raise refusal("is empty: it holds one value", "[low, high] with low < high")
+        if low > high:
+            raise refusal("is inverted", "[low, high] with low < high")
+        if self.log and low <= 0:
+            raise refusal(f"has no logarithm at {low:g}", "with log: true, low > 0")
+        step = getattr(self, "step", None)
+        if step is not None and step > high - low:
+            raise refusal(f"holds no step of {step:g}", f"a step of at most {high - low:g}")
+        if step is not None and self.log:
+            raise refusal("cannot have both log and step", "one of them")
+        return self
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest value."""
+        low, high = getattr(self, "float", None) or getattr(self, "int")  # noqa: B009
+        return low, high
+
+
+class FloatRange(_Range):
+    """Any number from low to high."""
+
+    float: Floats
+    "[low, high]"
+    step: PositiveFloat | None = None
+    "Only low, low + step, …"
+
+
+class IntRange(_Range):
+    """Any whole number from low to high, both included."""
+
+    int: Integers
+    "[low, high]"
+    step: PositiveInt | None = None
+    "Only low, low + step, …"
+
+
+class Choice(Section):
+    """One of several values: parts, numbers or words."""
+
+    choice: Annotated[list[Any], Field(min_length=1)]
+    "What the path may be; a part by its name, or {name: …, parameters}."
+    when: Conditions = []
+    "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
+
+
+class _OneKind:
+    """Validates a mapping as the kind of space that its key names."""
+
+    models: ClassVar[dict[str, type[Section]]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def validate(value: Any, info: core_schema.ValidationInfo) -> Section:
+            if isinstance(value, Section):
+                return value
+            kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
+            if len(kinds) != 1:
+                raise refusal(
+                    "must be one kind of space",
+                    "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}",
+                )
+            return self.models[kinds[0]].model_validate(value, context=info.context)
+
+        def serialize(value: Any) -> Any:
+            return value.model_dump(exclude_defaults=True) if isinstance(value, Section) else value
+
+        # The union is what a JSON Schema shows.
+        union = handler.generate_schema(FloatRange | IntRange | Choice)
+        return core_schema.with_info_wrap_validator_function(
+            lambda value, _, info: validate(value, info),
+            union,
+            serialization=core_schema.plain_serializer_function_ser_schema(serialize),
+        )
+
+
+Space = Annotated[dict[str, Annotated[Any, _OneKind()]], Field(min_length=1)]
+"""Path → what it may be."""
+
+
+class SearchSection(Section):
+    """What `ablate sweep` looks for."""
+
+    over: Space
+    "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
+    objectives: list[str] = []
+    """Validation metrics, each in its own direction; or, less being better, parameters, flops, training_flops,
+    divergence_rate (share of the seeds) or seed_spread (standard deviation over them); not given: the study's
+    metric."""
+    trials: PositiveInt | None = None
+    "Settings that are tried; not given: 20, or with `sampler: grid` all."
+    sampler: Annotated[Any, Slot("sampler")] = "tpe"
+    "How the next setting is chosen."
+    pruner: Annotated[Any, Slot("pruner")] = "none"
+    "When a setting is given up early."
+    seeds: SEEDS = 3
+    "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
+    batch: PositiveInt = 4
+    """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
+    same settings are found whatever the number of workers."""
+    winners: PositiveInt = 1
+    """Settings that are trained again on the study's own seeds and compared with the baseline: the best and, with
+    several objectives, more of the Pareto front."""
+    storage: str | None = None
+    "Where Optuna keeps the search: any URL that it takes; not given: SQLite in the study's folder."
+
+
+class TuneSection(Section):
+    """What every variant is given before it is judged: the same budget, on seeds that judge nothing."""
+
+    over: Space
+    "As in `search`; the same for every variant."
+    trials: PositiveInt | None = None
+    "Settings that are tried for each variant; not given: 20, or with `sampler: grid` all."
+    sampler: Annotated[Any, Slot("sampler")] = "random"
+    "How the next setting is chosen; random tries the same settings for every variant."
+    pruner: Annotated[Any, Slot("pruner")] = "none"
+    "When a setting is given up early."
+    seeds: SEEDS = 2
+    "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
+    batch: PositiveInt = 4
+    "Settings of a variant that are chosen together."
+    storage: str | None = None
+    "Where Optuna keeps the searches: any URL that it takes; not given: SQLite in the study's folder."
+
+
+Target = Literal["baseline"] | Annotated[float, Field(gt=0)]
+
+
+class MatchSection(Section):
+    """One quantity that every variant has alike, and the setting that is changed for it."""
+
+    parameters: Target | None = None
+    "Trainable parameters: those of the baseline, or a number."
+    flops: Target | None = None
+    "FLOPs of a forward pass on one example."
+    compute: Target | None = None
+    "FLOPs of the whole training, forward and backward."
+    seconds: Target | None = None
+    "Seconds of training, at the rate that is measured before it."
+    by: str
+    "The path that is changed: one number."
+    within: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    "The largest share by which a variant may miss."
+
+    @model_validator(mode="after")
+    def _one_quantity(self) -> MatchSection:
+        if sum(getattr(self, name) is not None for name in QUANTITIES) != 1:
+            raise refusal("must match one quantity", " or ".join(f"{name}: baseline" for name in QUANTITIES))
+        return self
+
+    @property
+    def quantity(self) -> str:
+        """Which of `QUANTITIES` is matched."""
+        return next(name for name in QUANTITIES if getattr(self, name) is not None)
+
+    @property
+    def target(self) -> Literal["baseline"] | float:
+        """What it shall be."""
+        found: Literal["baseline"] | float = getattr(self, self.quantity)
+        return found
