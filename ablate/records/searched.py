@@ -26,7 +26,7 @@ COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
 )
-"""variant, task: whose setting it is. number: Optuna's, from 0 in each search. status: completed; diverged, on a seed
+"""variant, task: whose setting it is. number: its place in the budget of its search, from 0. status: completed; diverged, on a seed
 or more; pruned; failed; invalid, a setting that cannot be built. chosen: the variant that it became in the comparison,
 or "". front: no other is as good in every objective and better in one. seeds: how many were trained. spread: standard
 deviation over them of the first objective. pruned_at: the step. ids: of the records, in order of the seeds. values: of

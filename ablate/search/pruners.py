@@ -6,6 +6,7 @@ decides alike whatever the number of workers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ablate.registry import PartConfig, register
@@ -23,6 +24,9 @@ class Pruner:
 
     def __init__(self, config: PartConfig) -> None:
         self.config = config
+
+    def check(self, *, objectives: int, reports: Sequence[int] | None, seeds: int, trials: int) -> None:
+        """Raises `Invalid` when it could never prune."""
 
     def build(self, last_step: int) -> BasePruner:
         """Optuna's pruner, for trials that report for the last time at `last_step`."""

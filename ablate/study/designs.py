@@ -34,6 +34,8 @@ class Variant:
     at: PathKey = ()
     "Where the study file asks for it."
     placebo: bool = False
+    tuned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    "Task → path → label of the value that a search has chosen."
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +24,15 @@ from ablate.records.evidence import (
 )
 from ablate.registry import CATALOGUE, Section
 from ablate.study.claims import Claim, parse_claim
-from ablate.study.designs import Config, Design, Variant, expand, report_at, task_labels
+from ablate.study.designs import Config, Design, Resolve, Variant, expand, report_at, task_labels
 from ablate.study.document import Document, PathKey
 from ablate.study.load import load, parts_of, refuse_if_faulty, translated
+from ablate.study.patch import apply_patches
 from ablate.study.plan import Cell, trial_id
-from ablate.study.schema import PLACEBO, StudyBase, config_model
+from ablate.study.schema import PLACEBO, WINNER, StudyBase, config_model
+from ablate.study.searches import SearchSpec, read_search
 from ablate.study.sources import source_digest
-from ablate.workload import Description, KeepsWeights, Resumes, Trial, Workload
+from ablate.workload import Description, KeepsWeights, Metric, Resumes, Trial, Workload
 
 MAX_CHECKED = 500
 """Variants of a factorial that are all built before the first is trained; of more, a sample is."""
@@ -46,7 +50,17 @@ class Experiment:
     tasks: list[str]
     "Labels of the tasks; one empty label when the workload has none."
     claims: list[Claim]
+    resolve: Resolve
+    search: SearchSpec | None = None
+    "Of `search:`, when it was asked for."
+    tune: SearchSpec | None = None
+    searched: str = ""
+    "The search that its variants come from: `sweep`, `tuning`, or none."
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _ids(self) -> _Ids:
+        return _Ids(self.workload)
 
     @property
     def variants(self) -> list[Variant]:
@@ -61,25 +75,46 @@ class Experiment:
 
     def cells(self) -> list[Cell]:
         """All trials; seed by seed, so that the first blocks are complete early."""
-        ids = _Ids(self.workload)
-        # How a trial is kept changes nothing of its result, so that none of it is in the id.
-        limit, checkpoint, save_every = self.study.time_limit, self.study.checkpoint, self.study.save_every
-        shown = {task: f" on {task}" if len(self.tasks) > 1 else "" for task in self.tasks}
         return [
             Cell(
                 variant.name,
                 task,
                 seed,
-                Trial(
-                    ids(config, seed, stream), config, seed, stream, limit, checkpoint, save_every=save_every
-                ),
-                f"{variant.name}{shown[task]} seed {seed}",
+                self.trial(config, seed, PLACEBO if variant.placebo else ""),
+                f"{variant.name}{self.on(task)} seed {seed}",
             )
             for seed in range(self.study.seeds)
             for variant in self.variants
             for task, config in zip(self.tasks, variant.configs, strict=True)
-            for stream in [PLACEBO if variant.placebo else ""]
         ]
+
+    def on(self, task: str) -> str:
+        """` on TASK`, where the study has several."""
+        return f" on {task}" if len(self.tasks) > 1 else ""
+
+    def trial(self, config: Config, seed: int, stream: str = "") -> Trial:
+        """The trial that trains a resolved config under one seed."""
+        # How a trial is kept changes nothing of its result, so that none of it is in the id.
+        limit, checkpoint, save_every = self.study.time_limit, self.study.checkpoint, self.study.save_every
+        trial_id = self._ids(config, seed, stream)
+        return Trial(trial_id, config, seed, stream, limit, checkpoint, save_every=save_every)
+
+    def setting(self, base: Config, patches: Mapping[str, Any]) -> Config:
+        """A resolved config with `patches`, as a search tries it; raises `Invalid` when it cannot be built."""
+        config = self.resolve(apply_patches(base, patches))
+        if problems := attempt(self.workload.check, config)[1]:
+            raise Invalid.many(problems)
+        return config
+
+    def of(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
+        """The same study with the variants that a search has found, the baseline first, which differ on `paths`; with
+        the claims that these can settle.
+        """
+        names = {variant.name for variant in variants}
+        claims = [claim for claim in self.claims if {*claim.a, *claim.b} <= names]
+        factors = [f for f in self.design.factors if f.path in paths]
+        design = Design(list(variants), factors, list(paths), self.design.factorial)
+        return dataclasses.replace(self, design=design, claims=claims, searched=searched, _described={})
 
     def facts(self, claims: Sequence[ClaimFacts], environment: Mapping[str, Any]) -> Facts:
         """What tables and figures must know of the study."""
@@ -112,6 +147,7 @@ class Experiment:
                         t: dict(d.parameters_by_part)
                         for t, d in zip(self.tasks, described[v.name], strict=True)
                     },
+                    tuned={task: dict(labels) for task, labels in v.tuned.items()},
                     flops={t: d.flops for t, d in zip(self.tasks, described[v.name], strict=True)},
                     training_flops={
                         t: d.training_flops for t, d in zip(self.tasks, described[v.name], strict=True)
@@ -123,6 +159,7 @@ class Experiment:
             claims=list(claims),
             environment=dict(environment),
             data_fixed=any(d.data_fixed for d in described[BASELINE]),
+            searched=self.searched,
         )
 
     def resolved(self) -> dict[str, Any]:
@@ -140,14 +177,15 @@ class _Ids:
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
         self.model = config_model(workload)
-        self.known: dict[int, tuple[Mapping[str, str], str]] = {}
+        self.known: dict[str, tuple[Mapping[str, str], str]] = {}
 
     def __call__(self, config: Config, seed: int, stream: str) -> str:
-        if id(config) not in self.known:
+        key = json.dumps(config, sort_keys=True)
+        if key not in self.known:
             parsed = self.model.model_validate(config)
             roots = [*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed))]
-            self.known[id(config)] = (self.workload.identity(config), source_digest(roots))
-        identity, sources = self.known[id(config)]
+            self.known[key] = (self.workload.identity(config), source_digest(roots))
+        identity, sources = self.known[key]
         irrelevant = self.workload.irrelevant()
         return trial_id(
             config, seed=seed, stream=stream, irrelevant=irrelevant, identity=identity, sources=sources
@@ -179,10 +217,42 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
         document.report(Problem("names the same task twice", ("tasks",), task))
     metrics = _check_metric(workload, baseline, study, resolver, document)
     claims = _claims(study, design, metrics, document)
+    specs: dict[str, Any] = {}
     if sound:
         _check_live(workload, design, document)
+        specs = _searches(workload, study, design, metrics, resolver, document)
     refuse_if_faulty(document)
-    return Experiment(path, study, workload, sections, design, tasks, claims)
+    return Experiment(path, study, workload, sections, design, tasks, claims, resolver, **specs)
+
+
+def _searches(
+    workload: Workload,
+    study: StudyBase,
+    design: Design,
+    metrics: Mapping[str, Metric],
+    resolve: Resolve,
+    document: Document,
+) -> dict[str, Any]:
+    """What `search:` and `tune:` ask for."""
+
+    def build(config: Config) -> list[Problem]:
+        return attempt(workload.check, config)[1]
+
+    found: dict[str, Any] = {}
+    description = attempt(workload.describe, design.variants[0].configs[0])[0]
+    for kind, variants in (("search", design.variants[:1]), ("tune", design.variants)):
+        if getattr(study, kind) is not None:
+            bases = [(v.name, config) for v in variants for config in v.configs]
+            found[kind] = read_search(study, kind, bases, description, metrics, resolve, build, document)
+    if study.search is not None and len(design.variants[0].configs) > 1:
+        rule = "looks at one task, and the study has several"
+        document.report(Problem(rule, ("search",), hint="Give `task`, one study for each"))
+    return found
+
+
+def winner_names(count: int) -> list[str]:
+    """`winner`, `winner-2`, …"""
+    return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
 
 
 def _check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
@@ -222,7 +292,7 @@ def _check_baseline(workload: Workload, baseline: list[Config], document: Docume
     """Builds the baseline; what is wrong with it."""
     found: list[Problem] = []
     for index, config in enumerate(baseline):
-        problems = _attempt(workload.check, config)[1] or _attempt(workload.describe, config)[1]
+        problems = attempt(workload.check, config)[1] or attempt(workload.describe, config)[1]
         found += problems
         for problem in problems:
             path = problem.path
@@ -233,7 +303,7 @@ def _check_baseline(workload: Workload, baseline: list[Config], document: Docume
     return found
 
 
-def _attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[Problem]]:
+def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[Problem]]:
     """What a method of the workload says of a config, or what is wrong with it: also when a part of the
     user's raises an error of its own.
     """
@@ -265,13 +335,13 @@ def _check_variants(workload: Workload, design: Design, known: list[Problem], do
 
 def _check_variant(workload: Workload, variant: Variant, known: list[Problem], document: Document) -> None:
     for config in variant.configs:
-        new = [problem for problem in _attempt(workload.check, config)[1] if problem not in known]
+        new = [problem for problem in attempt(workload.check, config)[1] if problem not in known]
         report_at(new, variant.patches, variant.at, document)
 
 
 def _check_metric(
     workload: Workload, baseline: list[Config], study: StudyBase, resolver: _Resolver, document: Document
-) -> Mapping[str, object]:
+) -> Mapping[str, Metric]:
     """The metrics that all tasks have; the study's must be one of them."""
     described = [_metrics(workload, config, resolver) for config in baseline]
     shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
@@ -282,21 +352,27 @@ def _check_metric(
     return shared
 
 
-def _metrics(workload: Workload, config: Config, resolver: _Resolver) -> Mapping[str, object]:
+def _metrics(workload: Workload, config: Config, resolver: _Resolver) -> Mapping[str, Metric]:
     """The metrics of a config; where it cannot be built, those of its task with everything else at its default."""
     task = config.get("task")
     simpler: list[Config] = [{"task": task}, {"task": {"name": task["name"]}}] if task else [{}]
-    for attempt in (config, *simpler):
-        description, problems = _attempt(lambda given: workload.describe(resolver(given)), attempt)
+    for candidate in (config, *simpler):
+        description, problems = attempt(lambda given: workload.describe(resolver(given)), candidate)
         if not problems:
-            return description.metrics
+            found: Mapping[str, Metric] = description.metrics
+            return found
     return {}
 
 
 def _claims(
-    study: StudyBase, design: Design, metrics: Mapping[str, object], document: Document
+    study: StudyBase, design: Design, metrics: Mapping[str, Metric], document: Document
 ) -> list[Claim]:
     claims: list[Claim] = []
+    if study.search is not None:
+        # Nobody knows them yet, but what is expected of them can be said.
+        names = winner_names(study.search.winners)
+        winners = [Variant(name, design.variants[0].configs) for name in names]
+        design = dataclasses.replace(design, variants=[*design.variants, *winners])
     for index, text in enumerate(study.claims):
         at = ("claims", index)
         # A side cannot be judged when the factor that it names is at fault itself.
@@ -344,13 +420,13 @@ def _check_live(workload: Workload, design: Design, document: Document) -> None:
     ]
     if not models:
         return
-    reference = [_attempt(workload.fingerprint, config) for config in baseline.configs]
+    reference = [attempt(workload.fingerprint, config) for config in baseline.configs]
     for problem in (problem for _, problems in reference for problem in problems):
         document.report(problem)
     for at, patches, configs in models:
         if document.is_faulty(at):
             continue
-        found = [_attempt(workload.fingerprint, config) for config in configs]
+        found = [attempt(workload.fingerprint, config) for config in configs]
         problems = [problem for _, faults in found for problem in faults]
         if not problems and found == reference:
             rule = "changes nothing: under one seed, parameters and output are bitwise the baseline's"

@@ -1,0 +1,109 @@
+"""What a setting is worth: the numbers of its tuning seeds as values of the objectives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablate.records.record import Record
+from ablate.records.searched import ObjectiveFacts
+from ablate.workload import Description
+
+NAN = math.nan
+
+
+def worst(objective: ObjectiveFacts) -> float:
+    """The value than which none is worse."""
+    return -math.inf if objective.direction == "max" else math.inf
+
+
+def measured(record: Record, metric: str, at: str) -> tuple[float, str]:
+    """A metric of one finished trial on validation data, and where it is from: `validation`, or `own` where the
+    workload measures none on validation data. NaN where it has no value.
+
+    `at` is `last`, or `best_validation`: the step that validation favoured.
+    """
+    name = f"validation_{metric}"
+    curve = record.curves.get(name)
+    if at == "best_validation" and curve is not None:
+        step = record.metrics.get("best_validation_step")
+        found = curve.values[curve.steps == step] if step is not None else []
+        if len(found):
+            return float(found[0]), "validation"
+    if record.metrics.get(name) is not None or name in record.metrics:
+        return _number(record.metrics[name]), "validation"
+    own = f"{metric}_at_{at}" if at != "last" and f"{metric}_at_{at}" in record.metrics else metric
+    return _number(record.metrics.get(own)), "own"
+
+
+def _number(value: float | None) -> float:
+    return NAN if value is None else float(value)
+
+
+def reported(metrics: Mapping[str, float], metric: str) -> float:
+    """The same of one report of a trial that is under way."""
+    return _number(metrics.get(f"validation_{metric}", metrics.get(metric)))
+
+
+def intermediate(record: Record, metric: str) -> dict[int, float]:
+    """Step → value on validation data, as the trial reported it."""
+    curve = record.curves.get(f"validation_{metric}", record.curves.get(metric))
+    if curve is None:
+        return {}
+    return {int(step): float(value) for step, value in zip(curve.steps, curve.values, strict=True)}
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a setting is worth on all of its seeds."""
+
+    values: tuple[float, ...]
+    "One for each objective."
+    by_seed: tuple[float, ...]
+    "Of the first objective; NaN where a seed has no value."
+    spread: float
+    "Standard deviation over the seeds of the first objective."
+    diverged: int
+    own: bool
+    "Whether some metric was not measured on validation data."
+
+
+def worth(
+    records: Sequence[Record], objectives: Sequence[ObjectiveFacts], description: Description, at: str
+) -> Worth:
+    """The value of each objective: a metric's mean over the seeds.
+
+    A seed that diverged counts as guessing where the metric says what that is worth; where it does not, or where a
+    completed seed has no value, the setting has the worst value there is.
+    """
+    diverged = sum(record.status == "diverged" for record in records)
+    values, own = [], False
+    by_seed: list[list[float]] = []
+    for objective in objectives:
+        if objective.source not in ("validation", "own"):
+            by_seed.append([NAN] * len(records))
+            continue
+        found = [measured(record, objective.name, at) for record in records]
+        own |= any(source == "own" for _, source in found)
+        floor = worst(objective) if objective.floor is None else objective.floor
+        by_seed.append(
+            [floor if r.status == "diverged" else value for r, (value, _) in zip(records, found, strict=True)]
+        )
+    metric = next((column for column in by_seed if not np.isnan(column).all()), [NAN])
+    finite = [value for value in metric if math.isfinite(value)]
+    spread = float(np.std(finite, ddof=1)) if len(finite) > 1 else NAN
+    for objective, column in zip(objectives, by_seed, strict=True):
+        if objective.source == "cost":
+            number = getattr(description, objective.name)
+            values.append(worst(objective) if number is None else float(number))
+        elif objective.name == "divergence_rate":
+            values.append(diverged / len(records))
+        elif objective.name == "seed_spread":
+            values.append(spread if math.isfinite(spread) else worst(objective))
+        else:
+            mean = float(np.mean(column))
+            values.append(worst(objective) if math.isnan(mean) else mean)
+    return Worth(tuple(values), tuple(by_seed[0]), spread, diverged, own)

@@ -1,0 +1,292 @@
+"""One search: draws settings batch by batch, says which trials they need, and tells Optuna what they are worth.
+
+Settings of a batch are chosen before any of them is trained, and told in order when all are. What is found depends
+therefore on the search alone: not on the number of workers, nor on how often it was interrupted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ablate.errors import Invalid
+from ablate.records.record import Record
+from ablate.search.objectives import intermediate, measured, reported, worth
+from ablate.search.pruning import Judge
+from ablate.search.storage import quiet
+from ablate.search.tickets import Ticket, Tickets
+from ablate.streams import stream_seed
+from ablate.study.searches import SearchSpec
+from ablate.study.space import Parameter, Point
+from ablate.workload import Description, Trial
+
+if TYPE_CHECKING:
+    import optuna
+
+Prepared = tuple[list[Trial], Description]
+"""The trials of a setting, one a tuning seed, and what is known of it without training."""
+
+
+@dataclass
+class Setting:
+    """One trial of the search, while it is under way."""
+
+    ticket: Ticket
+    point: Point
+    trials: list[Trial] = field(default_factory=list)
+    description: Description | None = None
+    invalid: str = ""
+    "Why it cannot be built."
+    steps: dict[int, float] = field(default_factory=dict)
+    "What the pruner has seen."
+    attributes: dict[str, Any] = field(default_factory=dict)
+    "What the pruner keeps of it."
+    judged: bool = False
+    "Whether the pruner has seen all that it reads."
+    pruned_at: int | None = None
+
+
+class Search:
+    """One search: for a sweep, or for one variant on one task.
+
+    `prepare` makes the trials of a point and raises `Invalid` when it cannot be built; `find` gives the record of a
+    trial that is already there, pruned ones included. Two searches of the same `stream` draw the same random settings.
+    """
+
+    def __init__(
+        self,
+        spec: SearchSpec,
+        tickets: Tickets,
+        stream: str,
+        prepare: Callable[[Point], Prepared],
+        find: Callable[[str], Record | None],
+        variant: str,
+        task: str = "",
+    ) -> None:
+        self.spec = spec
+        self.tickets = tickets
+        self.stream = stream
+        self.prepare = prepare
+        self.find = find
+        self.variant = variant
+        self.task = task
+        self.open: list[Setting] = []
+        self.elsewhere = 0
+        "Trials that other drivers are at, when there is nothing left for this one."
+        self.done = False
+        self._by_id: dict[str, Setting] = {}
+        self._judge: Judge | None = None
+        self._grid: list[Point] = []
+        self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
+        self._metric = spec.objectives[0].name
+
+    def next(self, records: Mapping[str, Record]) -> list[Trial]:
+        """The trials that are needed now; none when the search is done or only others have something to do."""
+        while not self.done:
+            if not self.open and not self._begin():
+                return []
+            needed = [trial for setting in self.open for trial in self._needed(setting, records)]
+            if needed:
+                return needed
+            self._tell(records)
+        return []
+
+    @property
+    def remaining(self) -> int:
+        """Trainings that are still to come, at most, those that were asked for last included."""
+        from optuna.trial import TrialState
+
+        if self.done:
+            return 0
+        waiting = sum(trial.state == TrialState.WAITING for trial in self.tickets.trials())
+        return waiting * len(self.spec.seeds) + sum(len(s.trials) for s in self.open if s.pruned_at is None)
+
+    def _begin(self) -> bool:
+        """Chooses the settings of the next batch; False when there is none."""
+        drawn = self.tickets.draw(self.spec.batch)
+        if not drawn:
+            self.elsewhere = self.tickets.elsewhere()
+            self.done = not self.elsewhere
+            return False
+        self.elsewhere = 0
+        if self._reads != "nothing":
+            self._judge = self._judging()
+        self.open = [self._setting(ticket) for ticket in drawn]
+        self._by_id = {s.trials[0].id: s for s in self.open if s.trials}
+        return True
+
+    def _judging(self) -> Judge:
+        """The pruner, before what earlier batches have shown."""
+        from optuna.trial import TrialState
+
+        told = [t for t in self.tickets.trials() if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
+        last = max((step for trial in told for step in trial.intermediate_values), default=0)
+        pruner = self.spec.pruner.build().build(last)
+        return Judge(pruner, self.spec.objectives[0].direction, told, self.tickets.name)
+
+    def _setting(self, ticket: Ticket) -> Setting:
+        with quiet():
+            point = self._choose(ticket)
+        self.tickets.note(ticket, point)
+        setting = Setting(ticket, point)
+        try:
+            setting.trials, setting.description = self.prepare(point)
+        except Invalid as error:
+            setting.invalid = str(error).partition("\n")[0]
+        return setting
+
+    def _choose(self, ticket: Ticket) -> Point:
+        """The point that the sampler, the grid or an earlier attempt gives."""
+        import optuna
+
+        study = self.tickets.study
+        fixed: Mapping[str, Any] | None = ticket.point
+        if self.spec.sampler.part.exhaustive and fixed is None:  # type: ignore[attr-defined]
+            self._grid = self._grid or list(self.spec.space.grid())
+            fixed = self._grid[ticket.rank]
+        seed = stream_seed(0, "search", self.stream, ticket.rank) % 2**32
+        if fixed is None:
+            study.sampler = self.spec.sampler.build().build(seed, self.spec.trials)
+        else:
+            random = optuna.samplers.RandomSampler(seed)
+            study.sampler = optuna.samplers.PartialFixedSampler(dict(fixed), random)
+        trial = optuna.Trial(study, ticket.trial_id)
+        point: Point = {}
+        for parameter in self.spec.space.parameters:
+            if self.spec.space.active(parameter, point):
+                point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
+        return point
+
+    def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Trial]:
+        """The trials of a setting that must be trained next."""
+        if setting.invalid or setting.pruned_at is not None:
+            return []
+        if self._reads == "seeds":
+            return self._needed_by_seed(setting, records)
+        if self._reads == "steps" and not setting.judged:
+            first = setting.trials[0]
+            record = self._record(first, records)
+            if record is None or not self._accepted(setting, record, first.id in records):
+                setting.steps, setting.attributes = {}, {}
+                return [replace(first, prunable=True)]
+            setting.judged = True
+            if setting.pruned_at is not None:
+                return []
+        return [trial for trial in setting.trials if self._unfinished(trial, records)]
+
+    def _unfinished(self, trial: Trial, records: Mapping[str, Record]) -> bool:
+        record = self._record(trial, records)
+        # What was stopped in another search says too little here.
+        return record is None or (record.status == "pruned" and trial.id not in records)
+
+    def _accepted(self, setting: Setting, record: Record, heard: bool) -> bool:
+        """Whether a record tells what the pruner decides; one from the store is shown to it step by step."""
+        if heard or record.status not in ("completed", "pruned"):
+            return True
+        setting.steps, setting.attributes = {}, {}
+        for step, value in intermediate(record, self._metric).items():
+            if self._prune(setting, step, value):
+                return True
+        return record.status == "completed"
+
+    def _needed_by_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Trial]:
+        for index, trial in enumerate(setting.trials):
+            if self._unfinished(trial, records):
+                return [trial]
+            record = self._record(trial, records)
+            assert record is not None
+            if record.status == "failed":
+                return []
+            if index in setting.steps:
+                continue
+            value, _ = measured(record, self._metric, self.spec.at)
+            floor = self.spec.objectives[0].floor
+            if record.status == "diverged" and floor is not None:
+                value = floor
+            last = index == len(setting.trials) - 1
+            if self._prune(setting, index, value) and not last:
+                return []
+            setting.pruned_at = None
+        return []
+
+    def _prune(self, setting: Setting, step: int, value: float) -> bool:
+        """Shows the pruner one more value."""
+        assert self._judge is not None
+        setting.steps[step] = value
+        if self._judge.should_prune(setting.ticket.number, setting.steps, setting.attributes):
+            setting.pruned_at = step
+            return True
+        return False
+
+    def hear(self, trial_id: str, step: int, metrics: Mapping[str, float]) -> bool:
+        """Takes a report of a trial that waits; whether it shall stop."""
+        setting = self._by_id.get(trial_id)
+        if setting is None or self._reads != "steps" or setting.judged:
+            return False
+        return self._prune(setting, step, reported(metrics, self._metric))
+
+    def _record(self, trial: Trial, records: Mapping[str, Record]) -> Record | None:
+        return records.get(trial.id) or self.find(trial.id)
+
+    def _tell(self, records: Mapping[str, Record]) -> None:
+        """Tells Optuna, in order, what the settings of the batch are worth."""
+        for setting in sorted(self.open, key=lambda s: s.ticket.rank):
+            found = [self._record(trial, records) for trial in setting.trials]
+            state, values, result = self._outcome(setting, [r for r in found if r is not None])
+            several = len(self.spec.objectives) > 1
+            steps = {} if several or state == "FAIL" else self._steps(setting, found)
+            self.tickets.tell(setting.ticket, state, values, result, steps, setting.attributes)
+        self.open, self._by_id = [], {}
+
+    def _steps(self, setting: Setting, records: Sequence[Record | None]) -> dict[int, float]:
+        """What Optuna's own plots and pruners see: of the first seed, or seed by seed."""
+        first = records[0] if records else None
+        found = setting.steps or (intermediate(first, self._metric) if first is not None else {})
+        return {step: value for step, value in found.items() if not math.isnan(value)}
+
+    def _outcome(
+        self, setting: Setting, records: Sequence[Record]
+    ) -> tuple[str, Sequence[float] | None, dict[str, Any]]:
+        """State, values and result of a setting."""
+        result: dict[str, Any] = {
+            "point": setting.point,
+            "ids": [record.id for record in records],
+            "train_seconds": sum(r.metrics.get("train_seconds") or 0.0 for r in records),
+        }
+        if setting.description is not None:
+            result |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
+        if setting.invalid:
+            # Pruned without a value: a sampler that reads this state learns to keep away.
+            return "PRUNED", None, result | {"status": "invalid", "reason": setting.invalid}
+        if failed := [record for record in records if record.status == "failed"]:
+            return "FAIL", None, result | {"status": "failed", "reason": failed[0].reason}
+        assert setting.description is not None
+        found = worth(records, self.spec.objectives, setting.description, self.spec.at)
+        values = dict(zip((o.name for o in self.spec.objectives), found.values, strict=True))
+        result |= {"by_seed": found.by_seed, "spread": found.spread, "diverged": found.diverged}
+        result["own"] = found.own
+        if setting.pruned_at is not None:
+            values[self._metric] = setting.steps[setting.pruned_at]
+            unit = "seed" if self._reads == "seeds" else "step"
+            at = setting.pruned_at + (self._reads == "seeds")
+            result |= {"status": "pruned", "reason": f"pruned after {unit} {at}", "pruned_at": at}
+            return "PRUNED", None, result | {"values": values}
+        diverged = [record for record in records if record.status == "diverged"]
+        result |= {
+            "status": "diverged" if diverged else "completed",
+            "reason": f"{len(diverged)} of {len(records)} seeds {diverged[0].reason}" if diverged else "",
+        }
+        return "COMPLETE", found.values, result | {"values": values}
+
+
+def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
+    if parameter.choices is not None:
+        return trial.suggest_categorical(parameter.path, list(parameter.choices))
+    if parameter.kind == "int":
+        low, high, step = int(parameter.low), int(parameter.high), int(parameter.step or 1)
+        return trial.suggest_int(parameter.path, low, high, log=parameter.log, step=step)
+    return trial.suggest_float(
+        parameter.path, parameter.low, parameter.high, log=parameter.log, step=parameter.step
+    )

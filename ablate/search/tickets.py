@@ -1,0 +1,264 @@
+"""The budget of a search as tickets in Optuna's storage.
+
+A search of N trials puts N waiting trials, its tickets, into the storage, and whoever takes part draws one after the
+other. Drawing is atomic in every storage of Optuna's, so that several drivers finish exactly N together. A ticket
+that a driver drew and did not finish is its own again when it comes back; one whose driver gives no sign of life is
+drawn again by others, as is one whose training failed, in a later run: by a new ticket that names the old one.
+
+A ticket's rank is its place among the tickets that replace no other. Ranks from N on, which two drivers that begin at
+the same moment may make, are never drawn unless N is raised.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from ablate.search.storage import HEARTBEAT, quiet
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.storages import BaseStorage
+    from optuna.trial import FrozenTrial
+
+DRIVER = "driver"
+REPLACES = "replaces"
+POINT = "point"
+RESULT = "result"
+"""Attributes of a trial in the storage: who drew it, the number of the ticket that it replaces with its point, and all
+that a table says of it."""
+_CREATOR_MAY_TAKE = 5.0
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """One trial of the search that this driver has drawn."""
+
+    number: int
+    trial_id: int
+    "Of the storage."
+    rank: int
+    point: Mapping[str, Any] | None
+    "What it must try again, if it replaces another."
+
+
+class Tickets:
+    """The tickets of one search, of which this driver draws."""
+
+    def __init__(
+        self, storage: BaseStorage, name: str, directions: Sequence[str], asked: int, driver: str
+    ) -> None:
+        self.storage = storage
+        self.name = name
+        self.asked = asked
+        self.driver = driver
+        self.mine: set[int] = set()
+        "Numbers of the trials that this process has drawn and not finished."
+        self._closed = threading.Event()
+        self._heart: threading.Thread | None = None
+        with quiet():
+            self.study = self._open(directions)
+
+    def _open(self, directions: Sequence[str]) -> Study:
+        import optuna
+
+        direction = optuna.study.StudyDirection
+        wanted = [direction.MAXIMIZE if name == "max" else direction.MINIMIZE for name in directions]
+        pruner = optuna.pruners.NopPruner()
+        try:
+            study = optuna.create_study(
+                storage=self.storage, study_name=self.name, directions=wanted, pruner=pruner
+            )
+        except optuna.exceptions.DuplicatedStudyError:
+            study = optuna.load_study(study_name=self.name, storage=self.storage, pruner=pruner)
+            # Its creator may be about to fill it.
+            waited = 0.0
+            while not study.get_trials(deepcopy=False) and waited < _CREATOR_MAY_TAKE:
+                self._closed.wait(0.1)
+                waited += 0.1
+        self._fill(study)
+        return study
+
+    def _fill(self, study: Study) -> None:
+        import optuna
+
+        while (there := len(_originals(study.get_trials(deepcopy=False)))) < self.asked:
+            for _ in range(self.asked - there):
+                study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.WAITING))
+
+    def trials(self) -> list[FrozenTrial]:
+        """The trials that count, one for each ticket, in order of rank: the last of those that replace one another."""
+        everything = self.study.get_trials(deepcopy=False)
+        latest = {trial.number: trial for trial in _originals(everything)[: self.asked]}
+        origin = {number: number for number in latest}
+        for trial in sorted(everything, key=lambda trial: trial.number):
+            replaced = trial.user_attrs.get(REPLACES)
+            # Of two that replace the same, the first counts.
+            if replaced in origin and latest[origin[replaced]].number == replaced:
+                origin[trial.number] = origin[replaced]
+                latest[origin[replaced]] = trial
+        return list(latest.values())
+
+    def again(self) -> None:
+        """Gives out again what failed, and what drivers that are gone have left; for the beginning of a run."""
+        from optuna.trial import TrialState
+
+        with quiet():
+            self._give_up_stale()
+            for trial in self.trials():
+                if trial.state == TrialState.FAIL:
+                    self._replace(trial)
+
+    def _replace(self, trial: FrozenTrial) -> None:
+        import optuna
+
+        attributes = {REPLACES: trial.number, POINT: trial.user_attrs.get(POINT)}
+        self.study.add_trial(
+            optuna.create_trial(state=optuna.trial.TrialState.WAITING, user_attrs=attributes)
+        )
+
+    def _give_up_stale(self) -> list[int]:
+        """Marks as failed the trials of drivers that are gone; their numbers."""
+        from optuna.exceptions import UpdateFinishedTrialError
+        from optuna.storages import RDBStorage
+        from optuna.trial import TrialState
+
+        if not isinstance(self.storage, RDBStorage):
+            return []
+        silent = set(self.storage._get_stale_trial_ids(self.study._study_id))
+        gone = []
+        for trial in self.trials():
+            if trial.state != TrialState.RUNNING or trial.user_attrs.get(DRIVER) == self.driver:
+                continue
+            never = DRIVER not in trial.user_attrs and _age(trial) > timedelta(seconds=2 * HEARTBEAT)
+            if trial._trial_id in silent or never:
+                with suppress(UpdateFinishedTrialError):
+                    self.storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+                    gone.append(trial.number)
+        return gone
+
+    def draw(self, batch: int) -> list[Ticket]:
+        """The tickets of the next batch: those that this driver drew before, and what is left beside them."""
+        from optuna.trial import TrialState
+
+        with quiet():
+            trials = self.trials()
+            ranks = {trial.number: rank for rank, trial in enumerate(trials)}
+            own = [
+                t for t in trials if t.state == TrialState.RUNNING and t.user_attrs.get(DRIVER) == self.driver
+            ]
+            free = [t for t in trials if t.state == TrialState.WAITING]
+            # Trials that replace others come first, by themselves: a batch is a block of ranks, whoever drew it.
+            again = [t for t in [*own, *free] if REPLACES in t.user_attrs]
+            pool = again or [*own, *free]
+            if not pool:
+                return []
+            block = min(ranks[t.number] for t in pool) // batch
+            drawn: list[Ticket] = []
+            for trial in sorted(pool, key=lambda t: ranks[t.number]):
+                inside = len(drawn) < batch if again else ranks[trial.number] // batch == block
+                if inside and (trial in own or self._take(trial)):
+                    point = trial.user_attrs.get(POINT)
+                    drawn.append(Ticket(trial.number, trial._trial_id, ranks[trial.number], point))
+                    self.mine.add(trial._trial_id)
+        self._live()
+        return drawn if drawn else self.draw(batch)
+
+    def _take(self, trial: FrozenTrial) -> bool:
+        from optuna.exceptions import UpdateFinishedTrialError
+        from optuna.trial import TrialState
+
+        try:
+            if not self.storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
+                return False
+        except UpdateFinishedTrialError:
+            return False
+        self.storage.set_trial_user_attr(trial._trial_id, DRIVER, self.driver)
+        return True
+
+    def tell(
+        self,
+        ticket: Ticket,
+        state: str,
+        values: Sequence[float] | None,
+        result: Mapping[str, Any],
+        steps: Mapping[int, float] = {},
+        attributes: Mapping[str, Any] = {},
+    ) -> bool:
+        """Finishes a trial as `COMPLETE`, `PRUNED` or `FAIL`; False when another driver has taken it over."""
+        from optuna.exceptions import UpdateFinishedTrialError
+        from optuna.trial import TrialState
+
+        self.mine.discard(ticket.trial_id)
+        try:
+            with quiet():
+                self.storage.set_trial_user_attr(ticket.trial_id, RESULT, dict(result))
+                for name in ("status", "reason"):
+                    if result.get(name):
+                        self.storage.set_trial_user_attr(ticket.trial_id, name, result[name])
+                for step, value in steps.items():
+                    self.storage.set_trial_intermediate_value(ticket.trial_id, step, value)
+                for key, value in attributes.items():
+                    self.storage.set_trial_system_attr(ticket.trial_id, key, value)
+                self.storage.set_trial_state_values(
+                    ticket.trial_id, TrialState[state], list(values) if values is not None else None
+                )
+        except UpdateFinishedTrialError:
+            return False
+        return True
+
+    def note(self, ticket: Ticket, point: Mapping[str, Any]) -> None:
+        """Keeps the point of a trial where a ticket that replaces it will find it."""
+        self.storage.set_trial_user_attr(ticket.trial_id, POINT, dict(point))
+
+    def elsewhere(self) -> int:
+        """How many trials other drivers are at; what one that is gone has left is given out again."""
+        from optuna.trial import TrialState
+
+        with quiet():
+            gone = self._give_up_stale()
+            trials = self.trials()
+            for trial in trials:
+                if trial.number in gone:
+                    self._replace(trial)
+        return sum(trial.state == TrialState.RUNNING for trial in trials)
+
+    def _live(self) -> None:
+        """A thread gives signs of life of what this driver is at."""
+        if self._heart is None:
+            self._beat()
+            self._heart = threading.Thread(target=self._beats, daemon=True, name="heartbeat")
+            self._heart.start()
+        else:
+            self._beat()
+
+    def _beats(self) -> None:
+        while not self._closed.wait(HEARTBEAT):
+            self._beat()
+
+    def _beat(self) -> None:
+        from optuna.storages import RDBStorage
+
+        if isinstance(self.storage, RDBStorage):
+            # A storage that is away for a moment is no reason to stop training.
+            with suppress(Exception), quiet():
+                for trial_id in list(self.mine):
+                    self.storage.record_heartbeat(trial_id)
+
+    def close(self) -> None:
+        """No more signs of life."""
+        self._closed.set()
+
+
+def _originals(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Those that replace no other, by number: the ranks."""
+    found = [trial for trial in trials if REPLACES not in trial.user_attrs]
+    return sorted(found, key=lambda trial: trial.number)
+
+
+def _age(trial: FrozenTrial) -> timedelta:
+    return datetime.now() - trial.datetime_start if trial.datetime_start else timedelta.max

@@ -1,0 +1,357 @@
+"""The space of a search: paths of a study, what each may be, and under which conditions it is searched.
+
+A point is a mapping from paths to numbers and, for choices, labels; a path whose condition does not hold is not in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ablate.errors import Invalid, Problem, listed, nearest
+from ablate.records.searched import ParameterFacts
+from ablate.study.designs import Config, Resolve, level_labels
+from ablate.study.document import Document, PathKey
+from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.sections.search import Choice, FloatRange, IntRange
+
+Point = dict[str, Any]
+MAX_POINTS = 100_000
+"""Points of a grid."""
+DIGITS = 4
+"""Significant digits to which a float is used: what is reported is what was trained."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One searched path."""
+
+    path: str
+    kind: Literal["float", "int", "choice"]
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    step: float | None = None
+    choices: Mapping[str, Any] | None = None
+    "Label → value."
+    conditions: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    "Path of another parameter, and its values of which one must hold; all conditions must."
+    when: str = ""
+    "The conditions as they were written."
+
+    def used(self, value: Any) -> Any:
+        """The value of a point as it goes into a config."""
+        if self.kind == "choice":
+            assert self.choices is not None
+            return self.choices[value]
+        return int(value) if self.kind == "int" else float(value)
+
+    def rounded(self, value: Any) -> Any:
+        """A float to `DIGITS` significant digits, inside the range; anything else as it is."""
+        if self.kind != "float":
+            return value
+        if self.step is not None:
+            return round(float(value), 12)
+        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+
+    def values(self) -> list[Any]:
+        """All values, in order; a float needs a step."""
+        if self.choices is not None:
+            return list(self.choices)
+        step = self.step or 1
+        count = math.floor((self.high - self.low) / step + 1e-9) + 1
+        found = [self.rounded(self.low + i * step) for i in range(count)]
+        return [int(value) for value in found] if self.kind == "int" else found
+
+    def ends(self) -> list[Any]:
+        """Every choice, or the lowest and the highest value."""
+        if self.choices is not None:
+            return list(self.choices)
+        return [int(self.low), int(self.high)] if self.kind == "int" else [self.low, self.high]
+
+    def facts(self) -> ParameterFacts:
+        """What a report says of it."""
+        numbers = self.choices is None
+        return ParameterFacts(
+            path=self.path,
+            kind=self.kind,
+            low=self.low if numbers else None,
+            high=self.high if numbers else None,
+            log=self.log,
+            step=self.step,
+            choices=list(self.choices or ()),
+            when=self.when,
+        )
+
+
+@dataclass(frozen=True)
+class Space:
+    """Parameters, each after those that its conditions name."""
+
+    parameters: tuple[Parameter, ...]
+
+    def active(self, parameter: Parameter, point: Mapping[str, Any]) -> bool:
+        """Whether the conditions of a parameter hold at a point, as far as that is known."""
+        return all(path in point and point[path] in values for path, values in parameter.conditions)
+
+    def patches(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Path → value, as a variant changes them."""
+        return {p.path: p.used(point[p.path]) for p in self.parameters if p.path in point}
+
+    def labels(self, point: Mapping[str, Any]) -> dict[str, str]:
+        """Path → its value in words."""
+        return {
+            p.path: point[p.path] if p.kind == "choice" else f"{point[p.path]:.{DIGITS + 2}g}"
+            for p in self.parameters
+            if p.path in point
+        }
+
+    def grid(self) -> Iterator[Point]:
+        """Every point, once."""
+        yield from self._points({}, self.parameters)
+
+    def _points(self, point: Point, rest: Sequence[Parameter]) -> Iterator[Point]:
+        if not rest:
+            yield dict(point)
+            return
+        first, *others = rest
+        for value in first.values() if self.active(first, point) else [None]:
+            inner = point if value is None else {**point, first.path: value}
+            yield from self._points(inner, others)
+
+    def satisfying(self, parameter: Parameter) -> Point:
+        """Values, the first that will do, of the other parameters under which this one is searched."""
+        point: Point = {}
+        by_path = {p.path: p for p in self.parameters}
+        for path, values in parameter.conditions:
+            point = self.satisfying(by_path[path]) | point | {path: values[0]}
+        return point
+
+
+Build = Callable[[Config], list[Problem]]
+"""What keeps a config from being built, if anything."""
+
+
+def read_space(
+    over: Mapping[str, Any],
+    at: PathKey,
+    bases: Sequence[tuple[str, Config]],
+    resolve: Resolve,
+    build: Build,
+    document: Document,
+) -> tuple[Space, list[str]] | None:
+    """The space of a section, checked on each of the `bases`, named configs that it will change.
+
+    What is wrong is reported to the document, and then there is none. Beside it, remarks on values that cannot be
+    built alone: together with others they may, so that they are no mistake.
+    """
+    before = len(document.problems)
+    parameters = [_parameter(path, spec, bases[0][1], resolve) for path, spec in over.items()]
+    parameters = [_conditioned(p, over[p.path], parameters, (*at, p.path), document) for p in parameters]
+    ordered = _ordered(parameters, at, document)
+    space = Space(tuple(ordered))
+    remarks: list[str] = []
+    for parameter in ordered:
+        for name, base in [] if document.is_faulty((*at, parameter.path)) else bases:
+            remarks += _check(space, parameter, name, base, (*at, parameter.path), resolve, build, document)
+            if document.is_faulty((*at, parameter.path)):
+                break
+    return None if len(document.problems) > before else (space, list(dict.fromkeys(remarks)))
+
+
+def _parameter(path: str, spec: Any, base: Config, resolve: Resolve) -> Parameter:
+    if isinstance(spec, (FloatRange, IntRange)):
+        kind: Literal["float", "int"] = "float" if isinstance(spec, FloatRange) else "int"
+        low, high = spec.bounds
+        return Parameter(path, kind, low, high, spec.log, spec.step)
+    assert isinstance(spec, Choice)
+    return Parameter(path, "choice", choices=_labelled(path, spec.choice, base, resolve))
+
+
+def _labelled(path: str, values: Sequence[Any], base: Config, resolve: Resolve) -> dict[str, Any]:
+    """Label → value; what a value is called is decided by what it becomes when it is resolved."""
+    resolved = []
+    for value in values:
+        try:
+            resolved.append(value_at(resolve(apply_patches(base, {path: value})), path))
+        except Invalid:
+            resolved.append(value)
+    labels = level_labels(resolved)
+    return {labels[_key(found)]: value for found, value in zip(resolved, values, strict=True)}
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _conditioned(
+    parameter: Parameter, spec: Any, parameters: Sequence[Parameter], at: PathKey, document: Document
+) -> Parameter:
+    """The parameter with the conditions of its `when`."""
+    texts = [spec.when] if isinstance(spec.when, str) else list(spec.when)
+    by_path = {p.path: p for p in parameters if p.path != parameter.path}
+    conditions = []
+    for text in texts:
+        path, equals, level = (part.strip() for part in text.partition("="))
+        if not equals or path not in by_path:
+            rule = "must be PATH=LEVEL, of another path that is searched"
+            hint = nearest(path, by_path)
+            document.report(Problem(rule, (*at, "when"), text, listed(by_path) or "none", hint))
+            continue
+        values = tuple(v for v in by_path[path].ends() if level in _names(v))
+        if by_path[path].kind == "int":
+            values = tuple(v for v in by_path[path].values() if str(v) == level)
+        if not values:
+            allowed = listed(by_path[path].values()) if by_path[path].kind != "float" else "no float"
+            rule = f"names a level that {path} does not take"
+            document.report(Problem(rule, (*at, "when"), text, allowed, nearest(level, map(str, values))))
+            continue
+        conditions.append((path, values))
+    return Parameter(
+        **{**vars(parameter), "conditions": tuple(conditions), "when": " and ".join(texts)},
+    )
+
+
+def _names(label: Any) -> tuple[str, ...]:
+    """What a choice answers to: its label, and the name of its part alone."""
+    return (str(label), str(label).partition("(")[0])
+
+
+def _ordered(parameters: list[Parameter], at: PathKey, document: Document) -> list[Parameter]:
+    """Each after those that its conditions name, outer paths first."""
+    rest = sorted(parameters, key=lambda p: p.path.count("."))
+    ordered: list[Parameter] = []
+    while rest:
+        known = {p.path for p in ordered}
+        ready = [p for p in rest if all(path in known for path, _ in p.conditions)]
+        if not ready:
+            names = listed(p.path for p in rest)
+            document.report(Problem("wait for one another's conditions", (*at, rest[0].path), names))
+            return ordered + rest
+        ordered.append(ready[0])
+        rest.remove(ready[0])
+    return ordered
+
+
+def _check(
+    space: Space,
+    parameter: Parameter,
+    name: str,
+    base: Config,
+    at: PathKey,
+    resolve: Resolve,
+    build: Build,
+    document: Document,
+) -> list[str]:
+    """Reports what is wrong with a parameter on one base; remarks on values that cannot be built alone."""
+    path = parameter.path
+    where = "" if name == "baseline" else f" in {name}"
+    try:
+        context = resolve(apply_patches(base, space.patches(space.satisfying(parameter))))
+    except Invalid:
+        return []  # What its conditions ask for is at fault, and is named there.
+    try:
+        value_at(context, path)
+    except Invalid as error:
+        for problem in error.problems:
+            document.report(Problem(f"{problem.rule}{where}", at, allowed=problem.allowed, hint=problem.hint))
+        return []
+    for outer in space.parameters:
+        removing = _removing(space, parameter, outer, base, resolve)
+        if removing is not None:
+            keeping = [v for v in outer.ends() if v != removing]
+            hint = f"Say when it is searched, for instance `when: {outer.path}={_names(keeping[0])[1]}`"
+            rule = f"does not exist with {outer.path}={removing}"
+            document.report(Problem(rule, at, hint=hint if keeping else "Take one of them out"))
+            return []
+    return _check_values(parameter, context, at, resolve, build, document)
+
+
+def _removing(
+    space: Space, parameter: Parameter, outer: Parameter, base: Config, resolve: Resolve
+) -> Any | None:
+    """A value of another parameter, higher up, with which the path does not exist although it would be searched."""
+    if outer is parameter or not parameter.path.startswith(f"{outer.path}.") or outer.choices is None:
+        return None
+    for value in outer.choices:
+        point = space.satisfying(outer) | {outer.path: value}
+        conditions = dict(parameter.conditions)
+        if outer.path in conditions and value not in conditions[outer.path]:
+            continue
+        try:
+            if not has_path(resolve(apply_patches(base, space.patches(point))), parameter.path):
+                return value
+        except Invalid:
+            continue
+    return None
+
+
+def _check_values(
+    parameter: Parameter, context: Config, at: PathKey, resolve: Resolve, build: Build, document: Document
+) -> list[str]:
+    """Every choice, or both ends of a range, must be a value that the path can have."""
+    found: dict[str, Any] = {}
+    unbuildable: list[tuple[Any, Problem]] = []
+    ends = parameter.ends()
+    for index, value in enumerate(ends):
+        inside: PathKey = (*at, parameter.kind, index)
+        try:
+            config = resolve(apply_patches(context, {parameter.path: parameter.used(value)}))
+        except Invalid as error:
+            for problem in error.problems:
+                given = (
+                    parameter.used(value)
+                    if problem.path == tuple(parameter.path.split("."))
+                    else problem.given
+                )
+                document.report(Problem(problem.rule, inside, given, problem.allowed, problem.hint))
+            continue
+        if (other := found.setdefault(_key(config), value)) is not value:
+            document.report(Problem(f"is the same as {other}", inside, value, hint="Take one of them out"))
+        if problems := build(config):
+            unbuildable.append((value, problems[0]))
+    if document.is_faulty(at):
+        return []
+    if parameter.kind == "int" and parameter.high - parameter.low <= 64:
+        ends = parameter.values()
+        configs = [(v, resolve(apply_patches(context, {parameter.path: v}))) for v in ends]
+        unbuildable = [(v, problems[0]) for v, config in configs if (problems := build(config))]
+    if len(unbuildable) == len(ends):
+        first = unbuildable[0][1]
+        document.report(
+            Problem(f"{first.rule}, whatever its value", at, unbuildable[0][0], first.allowed, first.hint)
+        )
+        return []
+    if not unbuildable:
+        return []
+    names = listed([value for value, _ in unbuildable], 6)
+    return [
+        f"{parameter.path} = {names} cannot be built with everything else as it is ({unbuildable[0][1].rule}); "
+        "a setting that cannot be built costs one of the trials and is listed as invalid"
+    ]
+
+
+def num_points(parameters: Sequence[Parameter]) -> int:
+    """An upper bound of the points of a grid."""
+    return math.prod(len(p.values()) for p in parameters)
+
+
+def check_grid(space: Space, at: PathKey, document: Document) -> int:
+    """The number of points of a grid; what keeps it from being one is reported, and the number is then 0."""
+    endless = [p.path for p in space.parameters if p.kind == "float" and p.step is None]
+    for path in endless:
+        rule = "has no end of values, which a grid cannot visit"
+        hint = "Give it a step, or write {choice: […]}"
+        document.report(Problem(rule, (*at, path), hint=hint))
+    if endless:
+        return 0
+    count = sum(1 for _ in itertools.islice(space.grid(), MAX_POINTS + 1))
+    if count > MAX_POINTS:
+        rule = f"makes more than {MAX_POINTS:,} points"
+        document.report(Problem(rule, at, hint="Use coarser steps, or another sampler"))
+        return 0
+    return count
