@@ -41,7 +41,7 @@ def finished(
     """The records of the trials that need no training, and how many do only because their weights are not there.
 
     Weights are needed of those that are `wanted`; with `fresh` these are all trained. A failed trial is no
-    outcome: it is tried again, and until then its record stands.
+    outcome, nor is one that a search gave up: it is trained, and until then its record stands.
     """
     done: dict[str, Record] = {}
     asked = {cell.trial.id for cell in wanted}

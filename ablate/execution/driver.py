@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ablate.execution.events import Event, Finished, Saved
+from ablate.execution.events import Decide, Event, Finished, Saved, go_on
 from ablate.execution.pool import Engine
 from ablate.records.record import Record
 from ablate.records.store import Store
@@ -21,6 +21,7 @@ def drive(
     environment: Mapping[str, Any],
     *,
     listen: Callable[[Event], None] = lambda event: None,
+    decide: Decide = go_on,
     fail_fast: bool = False,
     fresh: bool = False,
 ) -> None:
@@ -28,15 +29,17 @@ def drive(
 
     The engine is made when there is something to train, and closed at the end whatever happens. A record is in
     the store before anything else hears of it. A trial that was cut short goes on from the state that it has
-    saved, unless all is to be trained `fresh`. With `fail_fast` the first failed trial ends the run.
+    saved, unless all is to be trained `fresh`, or the trial is prunable: what it had reported by then must be
+    decided on too. `decide` says when a prunable trial ends early. With `fail_fast` the first failed trial ends
+    the run.
     """
     running: Engine | None = None
     try:
         while trials := plan.ask(records):
             running = running or engine()
             if not fresh:
-                trials = [replace(trial, state=store.load_state(trial.id)) for trial in trials]
-            for event in running.run(trials):
+                trials = [t if t.prunable else replace(t, state=store.load_state(t.id)) for t in trials]
+            for event in running.run(trials, decide):
                 if isinstance(event, Saved):
                     store.save_state(event.trial_id, event.state)
                 elif isinstance(event, Finished):

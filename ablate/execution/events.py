@@ -1,8 +1,8 @@
-"""What workers tell the driver. Trials go one way, events the other; workers write no files."""
+"""What workers tell the driver, and what it answers. Workers write no files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ablate.records.record import Record
@@ -17,7 +17,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Progress:
-    """A trial has come to `step`; the driver may answer `Stop`."""
+    """A trial has come to `step`; one that is prunable waits for the `Answer`."""
 
     trial_id: str
     step: int
@@ -41,10 +41,20 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Stop:
-    """The driver's wish that a trial end early."""
+class Answer:
+    """The driver's word on one `Progress` of a prunable trial."""
 
     trial_id: str
+    stop: bool
+    "Whether the trial shall end here."
 
 
 Event = Started | Progress | Saved | Finished
+
+Decide = Callable[[Progress], bool]
+"""Whether a prunable trial shall end at this report; asked once for each, in the order of the trial's steps."""
+
+
+def go_on(report: Progress) -> bool:
+    """Ends no trial."""
+    return False

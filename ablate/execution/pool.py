@@ -9,13 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Protocol
 
-from ablate.execution.events import Event, Finished, Saved, Started, Stop
+from ablate.execution.events import Answer, Decide, Event, Finished, Progress, Saved, Started, go_on
 from ablate.execution.trial import WorkloadRef, failed, run_trial
 from ablate.execution.worker import read_output
 from ablate.workload import Emit, Trial, Workload
@@ -32,11 +32,11 @@ _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPEN
 class Engine(Protocol):
     """Runs trials; the driver's only way to have work done."""
 
-    def run(self, trials: Sequence[Trial]) -> Iterator[Event]:
-        """The events of all `trials`, each of which ends in one `Finished`."""
+    def run(self, trials: Sequence[Trial], decide: Decide = go_on) -> Iterator[Event]:
+        """The events of all `trials`, each of which ends in one `Finished`.
 
-    def stop(self, trial_id: str) -> None:
-        """Asks a running trial to end early."""
+        A prunable trial waits at each report until `decide` has said whether it shall end there.
+        """
 
     def close(self) -> None:
         """Ends all work at once."""
@@ -53,28 +53,38 @@ class InProcess:
     ) -> None:
         self.workload = workload
         self.save = save
-        self._stopped: set[str] = set()
 
-    def run(self, trials: Sequence[Trial]) -> Iterator[Event]:
-        """One trial after the other; progress is not told while a trial runs."""
+    def run(self, trials: Sequence[Trial], decide: Decide = go_on) -> Iterator[Event]:
+        """One trial after the other; only `decide` is told of progress while a trial runs."""
         for trial in trials:
             yield Started(trial.id)
-            yield Finished(run_trial(self.workload, trial, self._emit(trial.id)))
+            try:
+                record = run_trial(self.workload, trial, self._emit(trial, decide))
+            except _DriverFault as fault:
+                raise fault.error from None
+            yield Finished(record)
 
-    def _emit(self, trial_id: str) -> Emit:
+    def _emit(self, trial: Trial, decide: Decide) -> Emit:
         def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
-            if state is not None:
-                self.save(trial_id, state)
-            return trial_id in self._stopped
+            try:
+                if state is not None:
+                    self.save(trial.id, state)
+                reports = bool(metrics) or state is None
+                return reports and trial.prunable and decide(Progress(trial.id, step, dict(metrics)))
+            except Exception as error:
+                raise _DriverFault(error) from error
 
         return emit
 
-    def stop(self, trial_id: str) -> None:
-        """Heard by a trial when it next reports progress."""
-        self._stopped.add(trial_id)
-
     def close(self) -> None:
         """Nothing runs between two events."""
+
+
+class _DriverFault(BaseException):
+    """An error of the driver on its way through a trial that runs in its process, and that has not failed."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 class _Worker:
@@ -160,6 +170,7 @@ class LocalPool:
         self.devices = devices
         self._workers: list[_Worker] = []
         self._attempts: dict[str, int] = {}
+        self._answers: dict[str, dict[Hashable, bool]] = {}
         for index in range(jobs):
             self._workers.append((standby and standby.take()) or _Worker())
             self._assign(index)
@@ -168,7 +179,7 @@ class LocalPool:
         device = index % self.devices if self.devices else None
         self._workers[index].assign(self.reference, device)
 
-    def run(self, trials: Sequence[Trial]) -> Iterator[Event]:
+    def run(self, trials: Sequence[Trial], decide: Decide = go_on) -> Iterator[Event]:
         """Hands out trials in order, as workers come free."""
         waiting = list(reversed(trials))
         while waiting or any(worker.trial for worker in self._workers):
@@ -177,7 +188,7 @@ class LocalPool:
                     yield from self._begin(worker, waiting.pop(), waiting)
             busy = {worker.connection: worker for worker in self._workers if worker.trial}
             for connection in wait(list(busy), timeout=0.2):
-                yield from self._receive(busy[connection], waiting)  # type: ignore[index]
+                yield from self._receive(busy[connection], waiting, decide)  # type: ignore[index]
             for worker in [worker for worker in self._workers if worker.overdue()]:
                 yield from self._overdue(worker)
 
@@ -188,7 +199,7 @@ class LocalPool:
         except OSError:
             yield from self._lost(worker, waiting)
 
-    def _receive(self, worker: _Worker, waiting: list[Trial]) -> Iterator[Event]:
+    def _receive(self, worker: _Worker, waiting: list[Trial], decide: Decide) -> Iterator[Event]:
         try:
             event: Event = worker.connection.recv()
         except (EOFError, OSError):
@@ -196,13 +207,28 @@ class LocalPool:
             return
         if isinstance(event, Started):
             worker.began = time.monotonic()
-        if isinstance(event, Saved) and worker.trial is not None:
-            # Should the process be lost, the next one goes on from here.
+        if isinstance(event, Saved) and worker.trial is not None and not self._stopped(event.trial_id):
+            # Should the process be lost, the next one goes on from here: never behind the step of a stop.
             worker.trial = replace(worker.trial, state=event.state)
+        if isinstance(event, Progress) and worker.trial is not None and worker.trial.prunable:
+            self._answer(worker, event, decide)
         if isinstance(event, Finished):
-            event.record.attempts = self._attempts[event.record.id]
+            event.record.attempts = self._ended(event.record.id)
             worker.trial = None
         yield event
+
+    def _answer(self, worker: _Worker, report: Progress, decide: Decide) -> None:
+        """Says whether the trial goes on; to one that is begun once more, what was said the first time."""
+        said = self._answers.setdefault(report.trial_id, {})
+        key = (report.step, *report.metrics)
+        if key not in said:
+            said[key] = decide(report)
+        # A worker that is gone by now is noticed when it is next listened to.
+        with suppress(OSError):
+            worker.connection.send(Answer(report.trial_id, said[key]))
+
+    def _stopped(self, trial_id: str) -> bool:
+        return any(self._answers.get(trial_id, {}).values())
 
     def _lost(self, worker: _Worker, waiting: list[Trial]) -> Iterator[Event]:
         """The process of a running trial is gone: the trial is begun once more, then it has failed."""
@@ -215,16 +241,19 @@ class LocalPool:
             waiting.append(trial)
             return
         reason = f"{fate}, {attempts} times"
-        yield Finished(failed(trial, reason, output or reason, output=output, attempts=attempts))
+        yield Finished(failed(trial, reason, output or reason, output=output, attempts=self._ended(trial.id)))
 
     def _overdue(self, worker: _Worker) -> Iterator[Event]:
         trial = worker.trial
         assert trial is not None
         reason = f"time limit of {trial.time_limit:g} s exceeded"
         output = self._replace(worker)
-        yield Finished(
-            failed(trial, reason, output or reason, output=output, attempts=self._attempts[trial.id])
-        )
+        yield Finished(failed(trial, reason, output or reason, output=output, attempts=self._ended(trial.id)))
+
+    def _ended(self, trial_id: str) -> int:
+        """Forgets a trial; how often it was begun."""
+        self._answers.pop(trial_id, None)
+        return self._attempts.pop(trial_id)
 
     def _replace(self, worker: _Worker) -> str:
         """A new worker for a lost one; what the lost one printed."""
@@ -233,13 +262,6 @@ class LocalPool:
         self._workers[index] = _Worker()
         self._assign(index)
         return output
-
-    def stop(self, trial_id: str) -> None:
-        """Asks the worker of the trial, which hears it when it next reports progress."""
-        for worker in self._workers:
-            if worker.trial and worker.trial.id == trial_id:
-                with suppress(OSError):
-                    worker.connection.send(Stop(trial_id))
 
     def close(self) -> None:
         """Ends all workers, whatever they do."""

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import NoReturn
 
 from ablate.collector import uncollected
-from ablate.execution.events import Event, Finished, Progress, Saved, Started, Stop
+from ablate.execution.events import Answer, Event, Finished, Progress, Saved, Started
 from ablate.execution.trial import WorkloadRef, run_trial
 from ablate.registry import CATALOGUE
 from ablate.workload import Trial
@@ -30,7 +30,7 @@ class _Worker:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.trials: SimpleQueue[Trial] = SimpleQueue()
-        self.stopped: set[str] = set()
+        self.answers: SimpleQueue[Answer] = SimpleQueue()
 
     def listen(self) -> NoReturn:
         """Takes messages; a closed pipe means that the driver is gone, and nothing is worth finishing."""
@@ -39,8 +39,8 @@ class _Worker:
                 message = self.connection.recv()
             except (EOFError, OSError):
                 os._exit(0)
-            if isinstance(message, Stop):
-                self.stopped.add(message.trial_id)
+            if isinstance(message, Answer):
+                self.answers.put(message)
             else:
                 self.trials.put(message)
 
@@ -61,11 +61,12 @@ class _Worker:
             def emit(
                 step: int, metrics: Mapping[str, float], state: bytes | None = None, *, trial: Trial = trial
             ) -> bool:
-                if metrics or state is None:
+                reports = bool(metrics) or state is None
+                if reports:
                     self.send(Progress(trial.id, step, dict(metrics)))
                 if state is not None:
                     self.send(Saved(trial.id, step, state))
-                return trial.id in self.stopped
+                return reports and trial.prunable and self.answers.get().stop
 
             self.send(Finished(run_trial(workload, trial, emit, _printed)))
 

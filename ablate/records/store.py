@@ -65,12 +65,15 @@ class Store:
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
 
-    def is_finished(self, record: Record | None, checkpoint: Checkpoint = "none") -> bool:
+    def is_finished(
+        self, record: Record | None, checkpoint: Checkpoint = "none", *, pruned: bool = False
+    ) -> bool:
         """Whether nothing is left to train of a trial whose weights shall be kept so.
 
-        A failed trial is no outcome. One that diverged has no weights worth keeping.
+        A failed trial is no outcome. One that was pruned is one only where `pruned` says so: for a search that
+        would end it at the same step. One that diverged has no weights worth keeping.
         """
-        if record is None or record.status == "failed":
+        if record is None or record.status == "failed" or (record.status == "pruned" and not pruned):
             return False
         return checkpoint == "none" or record.status != "completed" or self.has_weights(record, checkpoint)
 
@@ -127,8 +130,8 @@ class Store:
         self._save_weights(record, path.with_suffix(".safetensors"))
         with replacing(path) as temporary:
             temporary.write_text(_encode(record, content), encoding="utf-8")
-        if record.status != "failed":
-            # What a failed trial has reached is where its next attempt begins.
+        if record.status not in ("failed", "pruned"):
+            # What such a trial has reached is where its next attempt begins.
             path.with_suffix(".state").unlink(missing_ok=True)
 
     def _save_weights(self, record: Record, path: Path) -> None:

@@ -167,20 +167,6 @@ def test_a_diverged_trial_is_an_outcome(run: Runner, jobs: int) -> None:
     assert statuses(records) == ["completed"] * 6 + ["diverged"] * 3
 
 
-def test_a_trial_that_is_asked_to_stop_ends_early(tmp_path: Path) -> None:
-    trials = Runner(tmp_path).trials("training.seconds=2", "training.steps=40")
-    pool = LocalPool(TOY_REF, 1)
-    try:
-        for event in pool.run(trials[:1]):
-            if isinstance(event, Progress):
-                pool.stop(event.trial_id)
-            if isinstance(event, Finished):
-                assert event.record.status == "pruned"
-                assert event.record.reason == "asked to stop"
-    finally:
-        pool.close()
-
-
 def test_fail_fast_ends_the_run_at_the_first_failure(run: Runner, jobs: int) -> None:
     records = run("training.fault=raise", jobs=jobs, fail_fast=True)
     assert "failed" in statuses(records)
