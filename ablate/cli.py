@@ -107,6 +107,38 @@ def run(study: Path, gate: bool, **options: Any) -> int:
     return 1 if outcome.failed or (gate and refuted) else 0
 
 
+@main.command(short_help="Search with Optuna; judge what is found.")
+@STUDY
+@click.option(
+    "--jobs", type=click.IntRange(0), help="Worker processes (default: one a core or GPU); 0: none."
+)
+@click.option("--trials", type=click.IntRange(1), help="Settings to try, instead of the study's.")
+@click.option(
+    "--storage", metavar="URL", help="Where Optuna keeps the search; several machines can share one."
+)
+@SEEDS
+@SETS
+@RESULTS
+@click.option("--tracking-uri", help="MLflow server or database (default: SQLite in the results folder).")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
+@guarded
+def sweep(study: Path, trials: int | None, storage: str | None, **options: Any) -> int:
+    """Search the space of STUDY, train the winner on fresh seeds beside the baseline, and report.
+
+    STUDY says under `search:` what is looked for. A search that was cut short goes on where it was; with more
+    --trials it goes on further. Ends with 0: done; 1: some trials failed; 2: the study or the call is wrong; 130:
+    interrupted.
+    """
+    from rich.console import Console
+
+    from ablate.run import Options, execute
+
+    given = {"search.trials": trials, "search.storage": storage}
+    more = [f"{path}={value}" for path, value in given.items() if value is not None]
+    options["sets"] = (*options["sets"], *more)
+    return 1 if execute(study, Options(**options, sweep=True), Console(soft_wrap=False)).failed else 0
+
+
 @main.command(short_help="Show variants, trials and what is cached.")
 @STUDY
 @SEEDS

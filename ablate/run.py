@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
-from importlib import import_module
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from ablate.collector import uncollected
-from ablate.errors import AblateError
-from ablate.publish import gather, print_results, publish
+from ablate.errors import Problem, StudyError
+from ablate.publish import print_results
 from ablate.records.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -23,10 +21,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.execution.pool import Standby
-    from ablate.records.mlflow_tracker import TrackedRun, Tracker
-    from ablate.records.record import Record
     from ablate.records.store import Store
-    from ablate.study.claims import Claim
+    from ablate.session import Course, Outcome, Session
     from ablate.study.experiment import Experiment
     from ablate.study.plan import Cell
 
@@ -52,18 +48,8 @@ class Options:
     "Train again what is in the store."
     fail_fast: bool = False
     "Stop at the first failed trial."
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended."""
-
-    folder: Path
-    failed: list[str] = field(default_factory=list)
-    "Names of the trials that failed, with the reason."
-    trained: int = 0
-    missing: int = 0
-    "Planned trials that were not asked for, with `only` or `seed`."
+    sweep: bool = False
+    "Search first, and judge what was found."
 
 
 @dataclass(frozen=True)
@@ -92,12 +78,6 @@ class Results:
         return figures_of(self.evidence, self.comparisons)
 
 
-class InterruptedRunError(AblateError):
-    """Ctrl-C or SIGTERM; says what is kept."""
-
-    exit_code = 130
-
-
 def run(study: str | Path, **options: Any) -> Results:
     """Runs a study and loads its results; the keywords are those of `Options`. Raises `AblateError`."""
     from rich.console import Console
@@ -122,6 +102,8 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Plans, trains what is missing, compares and reports; prints as it goes."""
     cached = unchanged(path, options)
     if cached is not None:
+        from ablate.session import Outcome
+
         console.print(
             f"Nothing to train: {cached} is up to date with the study, the sources and the records.",
             soft_wrap=True,
@@ -130,21 +112,41 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         return Outcome(cached)
     from ablate.execution.exclusive import exclusive, interruptible
     from ablate.records.store import Store
-    from ablate.selection import chosen
-
-    def say(message: str) -> None:
-        console.print(message, highlight=False, markup=False, soft_wrap=True)
+    from ablate.session import Session
 
     with closing(_standby(path, options)) as standby:
         with uncollected():
             from ablate.study.experiment import prepare
 
             experiment = prepare(path, options.sets, options.seeds)
-        cells = experiment.cells()
-        todo = chosen(cells, options.only, options.seed)
-        store = Store(options.results / "store", lambda message: _warn(console, message))
-        with exclusive(store.root, experiment.study.name, say), interruptible():
-            return _Run(experiment, cells, todo, store, options, console, standby).go()
+        asked = _asked(experiment, options)
+        store = Store(options.results / "store", lambda message: session.warn(message))
+        session = Session(experiment, store, options, console, standby)
+        with exclusive(store.root, experiment.study.name, session.say), interruptible():
+            return session.go(_course(session, asked))
+
+
+def _asked(experiment: Experiment, options: Options) -> list[Cell]:
+    """The trials that the options ask for; raises `StudyError` for what the study cannot do."""
+    from ablate.selection import chosen
+
+    if options.sweep and experiment.search is None:
+        rule = "is required: it says what a sweep looks for"
+        hint = "Add it, or use `ablate run`"
+        raise StudyError([Problem(rule, ("search",), hint=hint, source=str(experiment.path))])
+    return chosen(experiment.cells(), options.only, options.seed)
+
+
+def _course(session: Session, asked: list[Cell]) -> Course:
+    """What the run trains and judges."""
+    from ablate.courses import Given, Swept, Tuned
+
+    experiment = session.experiment
+    if session.options.sweep and experiment.search is not None:
+        return Swept(experiment, experiment.search, session)
+    if experiment.tune is not None:
+        return Tuned(experiment, experiment.tune, session)
+    return Given(experiment, experiment.cells(), asked)
 
 
 def _standby(path: Path, options: Options) -> Standby:
@@ -184,235 +186,4 @@ def remember(path: Path, options: Options, store: Store, folder: Path, trials: l
 
 def _inputs(path: Path, options: Options) -> list[Any]:
     """What a report depends on beside the records, the package and the plugins: the study and the options."""
-    return [hashlib.blake2b(path.read_bytes()).hexdigest(), list(options.sets), options.seeds]
-
-
-class _Run:
-    """One run of one study; holds what its stages share."""
-
-    def __init__(
-        self,
-        experiment: Experiment,
-        cells: list[Cell],
-        chosen: list[Cell],
-        store: Store,
-        options: Options,
-        console: Console,
-        standby: Standby,
-    ) -> None:
-        self.experiment = experiment
-        self.cells = cells
-        self.chosen = chosen
-        self.store = store
-        self.options = options
-        self.console = console
-        self.standby = standby
-        self.study = experiment.study
-        self.folder = options.results / self.study.name
-        self.records: dict[str, Record] = {}
-        self.by_id = {cell.trial.id: cell for cell in cells}
-        self.labels = {path: experiment.design.labels(path) for path in experiment.design.paths}
-
-    def go(self) -> Outcome:
-        from ablate.files import sweep
-        from ablate.records.environment import environment
-        from ablate.records.mlflow_tracker import Tracker
-        from ablate.selection import finished as finished_trials
-        from ablate.study.declared import declare
-
-        for folder in (self.store.trials, self.folder, self.folder / "figures"):
-            sweep(folder)
-        for trial_id in self.by_id:
-            record = self.store.load(trial_id)
-            if record is not None:
-                self.records[trial_id] = record
-        finished, without = finished_trials(
-            self.cells, self.records, self.store, self.chosen, self.options.fresh
-        )
-        if without:
-            self.console.print(
-                f"{self.study.name}: {without} trials are in the store without the weights that the study keeps "
-                f"(checkpoint: {self.study.checkpoint}); they are trained again.",
-                highlight=False,
-                soft_wrap=True,
-            )
-        plugins = [self.experiment.path.parent / name for name in self.study.plugins]
-        surroundings = environment(sys.argv, [self.experiment.path, *plugins])
-        claims = declare(self.folder / "claims.csv", self.experiment.claims, self._has_results)
-        self._write_resolved()
-        tracker = Tracker(
-            self.study.name,
-            self.store.root,
-            self.options.tracking_uri,
-            lambda message: _warn(self.console, message),
-        )
-        tracker.start()
-        try:
-            for record in finished.values():
-                tracker.add(self._tracked(record))
-            trained = self._train(finished, tracker, surroundings)
-            if trained:
-                self.console.print("Comparing, and writing the report …")
-            evidence = gather(self.experiment.facts(claims, surroundings), self.cells, self.records)
-            evidence.save(self.folder)
-            publish(evidence, self.folder)
-            up_to_date = self._finish(tracker, surroundings)
-        except KeyboardInterrupt:
-            # A second Ctrl-C does not wait for the tracker; the next run brings it up to date.
-            with suppress(KeyboardInterrupt):
-                tracker.abandon()
-            raise InterruptedRunError(self._kept()) from None
-        except BaseException:
-            tracker.abandon()
-            raise
-        return self._conclude(trained, up_to_date)
-
-    def _has_results(self, claim: Claim) -> bool:
-        """Whether a claim could have been read from results: the study has been reported, or both sides have run."""
-        ran = {cell.variant for cell in self.cells if cell.trial.id in self.records}
-        return (self.folder / "trials.parquet").is_file() or bool(ran & set(claim.a) and ran & set(claim.b))
-
-    def _conclude(self, trained: int, up_to_date: bool) -> Outcome:
-        """Says how the study stands."""
-        missing = [cell for cell in self.cells if cell.trial.id not in self.records]
-        failed = [
-            f"{cell.name}: {record.reason}"
-            for cell in self.cells
-            if (record := self.records.get(cell.trial.id)) and record.status == "failed"
-        ]
-        if up_to_date and not missing and not failed:
-            remember(self.experiment.path, self.options, self.store, self.folder, list(self.by_id))
-        print_results(self.folder, self.console, self.options.tracking_uri)
-        for line in failed:
-            _warn(self.console, f"failed: {line}")
-        if missing:
-            self.console.print(f"{len(missing)} of {len(self.cells)} trials have not been run.")
-        return Outcome(self.folder, failed, trained, len(missing))
-
-    def _train(self, finished: dict[str, Record], tracker: Tracker, surroundings: dict[str, Any]) -> int:
-        """Trains what is missing; how many trials that was."""
-        from ablate.execution.driver import drive
-        from ablate.execution.events import Event, Finished
-        from ablate.execution.pool import Engine, InProcess, LocalPool
-        from ablate.execution.progress import Display
-        from ablate.execution.trial import WorkloadRef
-        from ablate.plugins import load_plugin
-        from ablate.study.plan import FixedPlan
-
-        plan = FixedPlan([cell.trial for cell in self.chosen])
-        todo = [trial for trial in plan.trials if trial.id not in finished]
-        devices = self._devices()
-        jobs = self._jobs(devices, len(todo))
-        plugins = tuple(load_plugin(self.experiment.path.parent / name) for name in self.study.plugins)
-
-        def engine() -> Engine:
-            if jobs == 0:
-                return InProcess(self.experiment.workload, self.store.save_state)
-            return LocalPool(WorkloadRef(self.study.workload, plugins), jobs, devices, self.standby)
-
-        cached = len(plan.trials) - len(todo)
-        kept = f", {cached} already in the store" if cached else ""
-        where = f"{jobs} worker{'s' if jobs != 1 else ''}" if jobs else "this process"
-        if todo:
-            self.console.print(
-                f"{self.study.name}: {len(todo)} trials to train on {where}{kept}.", highlight=False
-            )
-        else:
-            self.console.print(f"{self.study.name}: all {cached} trials are in the store.", highlight=False)
-        names = {trial_id: cell.name for trial_id, cell in self.by_id.items()}
-        metric = self.study.metric.name or next(
-            iter(self.experiment.describe(self.experiment.variants[0])[0].metrics)
-        )
-        with Display(self.console, len(todo), names, jobs, metric) as display:
-
-            def listen(event: Event) -> None:
-                if isinstance(event, Finished):
-                    self.records[event.record.id] = event.record
-                    tracker.add(self._tracked(event.record))
-                display(event)
-
-            if todo:
-                # The driver waits for its workers: it imports meanwhile what the report needs.
-                Thread(target=_import_report, daemon=True).start()
-            drive(
-                plan,
-                finished,
-                engine,
-                self.store,
-                surroundings,
-                listen=listen,
-                fail_fast=self.options.fail_fast,
-                fresh=self.options.fresh,
-            )
-        return display.done
-
-    def _devices(self) -> int:
-        """How many GPUs there are to share out; 0 on CPU."""
-        config = self.experiment.variants[0].configs[0]
-        if self.experiment.workload.identity(config).get("device") != "cuda":
-            return 0
-        import torch
-
-        return torch.cuda.device_count()
-
-    def _jobs(self, devices: int, trials: int) -> int:
-        from ablate.execution.pool import default_jobs
-
-        if self.options.jobs is not None:
-            return min(self.options.jobs, max(1, trials))
-        return min(devices or default_jobs(), max(1, trials))
-
-    def _finish(self, tracker: Tracker, surroundings: dict[str, Any]) -> bool:
-        from ablate.records.mlflow_ui import ARTIFACTS
-        from ablate.report.tables import verdict_markdown
-
-        results = load(self.folder)
-        config = self.experiment.resolved()
-        family = results.comparisons[~results.comparisons.exploratory.astype(bool)]
-        verdicts = family.verdict.value_counts().to_dict()
-        return tracker.finish(
-            # A sentence first: MLflow's lists show the beginning as it is written.
-            description="\n\n".join(
-                [
-                    self.study.question or f"Verdicts of {self.study.name}",
-                    verdict_markdown(results.comparisons, results.claims),
-                ]
-            ),
-            params={key: config[key] for key in ("design", "seeds") if key in config},
-            tags={
-                "commit": str(surroundings["commit"]),
-                "dirty": str(surroundings["dirty"]),
-                "mlflow.source.name": str(surroundings["command"]),
-            },
-            metrics={f"comparisons_{verdict}": count for verdict, count in verdicts.items()},
-            artifacts=[self.folder / name for name in ARTIFACTS],
-            current=set(self.by_id),
-        )
-
-    def _tracked(self, record: Record) -> TrackedRun:
-        from ablate.records.mlflow_tracker import TrackedRun
-
-        cell = self.by_id[record.id]
-        labels = {path: of_variant[cell.variant] for path, of_variant in self.labels.items()}
-        return TrackedRun(cell.variant, cell.task, cell.seed, labels, record)
-
-    def _write_resolved(self) -> None:
-        from ablate.study.resolved import write_resolved
-
-        write_resolved(self.experiment, self.folder / "study.yaml")
-
-    def _kept(self) -> str:
-        # By the files: an interruption can come between a trial's record and what is told of it.
-        done = sum(self.store.has(cell.trial.id) for cell in self.cells)
-        return (
-            f"Interrupted. {done} of {len(self.cells)} trials are kept in {self.store.root}; "
-            "the same command goes on from there."
-        )
-
-
-def _import_report() -> None:
-    import_module("ablate.report.page")
-
-
-def _warn(console: Console, message: str) -> None:
-    console.print(f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    return [hashlib.blake2b(path.read_bytes()).hexdigest(), list(options.sets), options.seeds, options.sweep]

@@ -26,11 +26,18 @@ COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
 )
-"""variant, task: whose setting it is. number: its place in the budget of its search, from 0. status: completed; diverged, on a seed
-or more; pruned; failed; invalid, a setting that cannot be built. chosen: the variant that it became in the comparison,
-or "". front: no other is as good in every objective and better in one. seeds: how many were trained. spread: standard
-deviation over them of the first objective. pruned_at: the step. ids: of the records, in order of the seeds. values: of
-the first objective, in the same order, NaN where a seed has none."""
+"""
+variant, task  whose setting it is
+number         its place in the budget of its search, from 0
+status         completed; diverged, on a seed or more; pruned; failed; invalid, a setting that cannot be built
+chosen         the variant that it became in the comparison, or nothing
+front          no other is as good in every objective and better in one
+seeds          how many were trained
+spread         standard deviation over them of the first objective
+pruned_at      the step, or how many seeds were trained
+ids            of the records, in order of the seeds
+values         of the first objective, in the same order, NaN where a seed has none
+"""
 
 
 @dataclass(frozen=True)

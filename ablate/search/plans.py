@@ -64,6 +64,6 @@ class SearchPlan:
         return any(search.hear(event.trial_id, event.step, event.metrics) for search in self.searches)
 
     @property
-    def remaining(self) -> int:
-        """Trainings of the searches that are still to come, at most."""
-        return sum(search.remaining for search in self.searches)
+    def expected(self) -> int:
+        """Trainings that the searches will have asked for in the end, at most."""
+        return sum(search.expected for search in self.searches)

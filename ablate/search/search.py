@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ablate.errors import Invalid
 from ablate.records.record import Record
 from ablate.search.objectives import intermediate, measured, reported, worth
-from ablate.search.pruning import Judge
 from ablate.search.storage import quiet
 from ablate.search.tickets import Ticket, Tickets
 from ablate.streams import stream_seed
@@ -24,6 +23,8 @@ from ablate.workload import Description, Trial
 
 if TYPE_CHECKING:
     import optuna
+
+    from ablate.search.pruning import Judge
 
 Prepared = tuple[list[Trial], Description]
 """The trials of a setting, one a tuning seed, and what is known of it without training."""
@@ -76,6 +77,7 @@ class Search:
         self.elsewhere = 0
         "Trials that other drivers are at, when there is nothing left for this one."
         self.done = False
+        self._asked: set[str] = set()
         self._by_id: dict[str, Setting] = {}
         self._judge: Judge | None = None
         self._grid: list[Point] = []
@@ -89,19 +91,21 @@ class Search:
                 return []
             needed = [trial for setting in self.open for trial in self._needed(setting, records)]
             if needed:
+                self._asked |= {trial.id for trial in needed}
                 return needed
             self._tell(records)
         return []
 
     @property
-    def remaining(self) -> int:
-        """Trainings that are still to come, at most, those that were asked for last included."""
+    def expected(self) -> int:
+        """Trainings that this process will have asked for in the end, at most."""
         from optuna.trial import TrialState
 
         if self.done:
-            return 0
+            return len(self._asked)
         waiting = sum(trial.state == TrialState.WAITING for trial in self.tickets.trials())
-        return waiting * len(self.spec.seeds) + sum(len(s.trials) for s in self.open if s.pruned_at is None)
+        later = [t for s in self.open if self._reads != "nothing" and s.pruned_at is None for t in s.trials]
+        return len(self._asked | {t.id for t in later}) + waiting * len(self.spec.seeds)
 
     def _begin(self) -> bool:
         """Chooses the settings of the next batch; False when there is none."""
@@ -120,6 +124,8 @@ class Search:
     def _judging(self) -> Judge:
         """The pruner, before what earlier batches have shown."""
         from optuna.trial import TrialState
+
+        from ablate.search.pruning import Judge
 
         told = [t for t in self.tickets.trials() if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
         last = max((step for trial in told for step in trial.intermediate_values), default=0)

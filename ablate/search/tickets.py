@@ -103,6 +103,11 @@ class Tickets:
                 latest[origin[replaced]] = trial
         return list(latest.values())
 
+    @property
+    def over(self) -> bool:
+        """Whether every trial has ended."""
+        return all(trial.state.is_finished() for trial in self.trials())
+
     def again(self) -> None:
         """Gives out again what failed, and what drivers that are gone have left; for the beginning of a run."""
         from optuna.trial import TrialState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -107,14 +107,15 @@ class Experiment:
         return config
 
     def of(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
-        """The same study with the variants that a search has found, the baseline first, which differ on `paths`; with
-        the claims that these can settle.
-        """
-        names = {variant.name for variant in variants}
-        claims = [claim for claim in self.claims if {*claim.a, *claim.b} <= names]
+        """The same study with the variants that a search has found, the baseline first, which differ on `paths`."""
         factors = [f for f in self.design.factors if f.path in paths]
         design = Design(list(variants), factors, list(paths), self.design.factorial)
-        return dataclasses.replace(self, design=design, claims=claims, searched=searched, _described={})
+        return dataclasses.replace(self, design=design, searched=searched, _described={})
+
+    def settling(self, names: Collection[str]) -> Experiment:
+        """The same study with the claims that variants of these `names` can settle."""
+        claims = [claim for claim in self.claims if {*claim.a, *claim.b} <= set(names)]
+        return dataclasses.replace(self, claims=claims)
 
     def facts(self, claims: Sequence[ClaimFacts], environment: Mapping[str, Any]) -> Facts:
         """What tables and figures must know of the study."""

@@ -1,0 +1,372 @@
+"""What a run of a study trains and judges: its own variants; these, tuned; or what a sweep has found."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ablate.errors import Invalid
+from ablate.execution.events import Progress
+from ablate.files import write_text
+from ablate.records.evidence import BASELINE
+from ablate.records.searched import SWEEP, TUNING, Searched
+from ablate.search.plans import SearchPlan
+from ablate.search.search import Prepared, Search
+from ablate.search.storage import open_storage, shown, url_of
+from ablate.search.table import best, table
+from ablate.search.tickets import Tickets
+from ablate.selection import chosen, finished
+from ablate.session import Place, Session
+from ablate.streams import stream_seed
+from ablate.study.designs import Config, Variant
+from ablate.study.experiment import Experiment, winner_names
+from ablate.study.plan import Cell, FixedPlan, Plan
+from ablate.study.schema import PLACEBO
+from ablate.study.searches import SearchSpec
+from ablate.study.space import Point
+from ablate.workload import Trial
+
+if TYPE_CHECKING:
+    from ablate.records.record import Record
+
+UNTUNED = "untuned"
+"""Folder of the evidence of the variants as they were given, beside that of the tuned ones."""
+
+
+class Given:
+    """The study's own variants."""
+
+    complete = True
+
+    def __init__(self, experiment: Experiment, cells: Sequence[Cell], asked: Sequence[Cell]) -> None:
+        self.experiment = experiment.settling([variant.name for variant in experiment.variants])
+        self.cells = cells
+        self.asked = asked
+        self.plan: Plan = FixedPlan([cell.trial for cell in asked])
+        self._todo = 0
+
+    def prepare(self, session: Session) -> dict[str, Record]:
+        """See `Course`."""
+        session.place(self.cells, self.experiment)
+        done = known(session, self.cells, self.asked)
+        self._todo = len({cell.trial.id for cell in self.asked} - done.keys())
+        return done
+
+    def decide(self, event: Progress) -> bool:
+        """See `Course`."""
+        return False
+
+    @property
+    def expected(self) -> int:
+        """See `Course`."""
+        return self._todo
+
+    def extras(self, session: Session) -> None:
+        """Nothing more is written."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def known(session: Session, cells: Sequence[Cell], asked: Sequence[Cell]) -> dict[str, Record]:
+    """The records of `cells` that need no training; says so when only weights are missing."""
+    for cell in cells:
+        session.read(cell.trial.id)
+    fresh = session.options.fresh
+    done, without = finished(cells, session.records, session.store, asked, fresh)
+    if without:
+        session.say(
+            f"{session.study.name}: {without} trials are in the store without the weights that the study keeps "
+            f"(checkpoint: {session.study.checkpoint}); they are trained again."
+        )
+    return done
+
+
+class _Searched:
+    """What a sweep and a tuned study have in common: searches first, then cells that are judged."""
+
+    file: str
+
+    def __init__(self, experiment: Experiment, spec: SearchSpec, session: Session) -> None:
+        self.given = experiment
+        self.spec = spec
+        self.session = session
+        self.complete = False
+        self.cells: Sequence[Cell] = []
+        self.searched: Searched | None = None
+        self._known: dict[str, Record] = {}
+        self._judging = 0
+        self._found: Experiment | None = None
+        url = url_of(spec.storage, session.folder)
+        self.url = shown(url)
+        self.storage = open_storage(url)
+        self.driver = _driver(session)
+        self.searches = self._searches()
+        self.plan: Plan = SearchPlan(self.searches, self._judged, self._asked, session.say)
+
+    def variants(self) -> Sequence[Variant]:
+        """Whose settings are searched for."""
+        raise NotImplementedError
+
+    def _searches(self) -> list[Search]:
+        """Of the variants that are asked for, and of those whose search is over already."""
+        only = self.session.options.only
+        found = []
+        for variant in self.variants():
+            searches = [
+                self._search(variant, task, config)
+                for task, config in zip(self.given.tasks, variant.configs, strict=True)
+            ]
+            if not only or variant.name in (BASELINE, *only) or all(s.tickets.over for s in searches):
+                found += searches
+        return found
+
+    def found(self, searched: Searched) -> Experiment:
+        """The study with the variants that are judged; marks their settings as chosen."""
+        raise NotImplementedError
+
+    @property
+    def experiment(self) -> Experiment:
+        """See `Course`."""
+        return self._found or self.given
+
+    def _search(self, variant: Variant, task: str, config: Config) -> Search:
+        stream = PLACEBO if variant.placebo else ""
+        first = self.given.trial(config, self.spec.seeds[0], stream).id
+        name = " ".join(filter(None, [self.given.study.name, variant.name, task]))
+        directions = [objective.direction for objective in self.spec.objectives]
+        name = f"{name} {_digest(self.spec, first, self._sources(config))}"
+        tickets = Tickets(self.storage, name, directions, self.spec.trials, self.driver)
+        prepare = partial(self._prepare, config, stream)
+        return Search(
+            self.spec, tickets, self.given.study.name + stream, prepare, self._find, variant.name, task
+        )
+
+    def _sources(self, config: Config) -> list[str]:
+        """Trial ids that change when any part does that the space may name."""
+        found = []
+        for parameter in self.spec.space.parameters:
+            for value in parameter.choices or ():
+                point = self.spec.space.satisfying(parameter) | {parameter.path: value}
+                try:
+                    setting = self.given.setting(config, self.spec.space.patches(point))
+                except Invalid:
+                    continue  # What cannot be built alone has no id of its own.
+                found.append(self.given.trial(setting, self.spec.seeds[0]).id)
+        return found
+
+    def _prepare(self, config: Config, stream: str, point: Point) -> Prepared:
+        setting = self.given.setting(config, self.spec.space.patches(point))
+        trials = [self.given.trial(setting, seed, stream) for seed in self.spec.seeds]
+        # Nothing evaluates what was only tried.
+        trials = [dataclasses.replace(trial, checkpoint="none") for trial in trials]
+        return trials, self.given.workload.describe(setting)
+
+    def _find(self, trial_id: str) -> Record | None:
+        record = self.session.read(trial_id)
+        if record is None or not self.session.store.is_finished(record, pruned=True):
+            return None
+        self.session.track(record)
+        return record
+
+    def _asked(self, search: Search | None, trials: Sequence[Trial]) -> None:
+        """Gives trials their place, as they become known."""
+        for setting in search.open if search is not None else ():
+            levels = self.spec.space.labels(setting.point)
+            assert search is not None
+            of = "" if search.variant == BASELINE and self.file == SWEEP else f"{search.variant} · "
+            variant = f"{of}setting {setting.ticket.rank:03d}"
+            for trial in setting.trials:
+                on = self.given.on(search.task)
+                place = Place(variant, search.task, trial.seed, levels, f"{variant}{on} seed {trial.seed}")
+                self.session.put(trial.id, place)
+
+    def prepare(self, session: Session) -> dict[str, Record]:
+        """See `Course`."""
+        for search in self.searches:
+            search.tickets.again()
+        return self._known
+
+    def decide(self, event: Progress) -> bool:
+        """See `Course`."""
+        assert isinstance(self.plan, SearchPlan)
+        return self.plan.decide(event)
+
+    def _judged(self) -> Sequence[Trial]:
+        """What is to be trained when the searches are done."""
+        self.searched = table(self.searches, self.url)
+        self._found = self.found(self.searched)
+        self.cells = self._found.cells()
+        asked = chosen(list(self.cells), self.session.options.only, self.session.options.seed)
+        self.session.place(self.cells, self._found)
+        others = self.others()
+        done = known(self.session, [*self.cells, *others], [*asked, *others])
+        for record in done.values():
+            self.session.track(record)
+        self._known |= done
+        self.complete = True
+        todo = {cell.trial.id: cell.trial for cell in [*asked, *others] if cell.trial.id not in done}
+        self._judging = len(todo)
+        return list(todo.values())
+
+    def others(self) -> Sequence[Cell]:
+        """What else is trained, for comparison."""
+        return []
+
+    @property
+    def expected(self) -> int:
+        """See `Course`."""
+        assert isinstance(self.plan, SearchPlan)
+        if self.complete:
+            return self.plan.expected + self._judging
+        return self.plan.expected + self.given.study.seeds * len(self.given.tasks) * self.judged_variants()
+
+    def judged_variants(self) -> int:
+        """How many variants will be judged, at most."""
+        raise NotImplementedError
+
+    def extras(self, session: Session) -> None:
+        """Writes the table of the searches."""
+        searched = self.searched or table(self.searches, self.url)
+        searched.save(session.folder / self.file)
+
+    def close(self) -> None:
+        """See `Course`."""
+        for search in self.searches:
+            search.tickets.close()
+
+
+class Swept(_Searched):
+    """What a sweep finds, starting from the baseline, and the baseline itself."""
+
+    file = SWEEP
+
+    def __init__(self, experiment: Experiment, spec: SearchSpec, session: Session) -> None:
+        names = [v.name for v in experiment.variants if v.name == BASELINE or v.placebo]
+        super().__init__(experiment.settling([*names, *winner_names(spec.winners)]), spec, session)
+
+    def variants(self) -> Sequence[Variant]:
+        """The baseline alone."""
+        return self.given.variants[:1]
+
+    def judged_variants(self) -> int:
+        """Baseline, winners, placebo."""
+        return 1 + self.spec.winners + self.given.study.placebo
+
+    def found(self, searched: Searched) -> Experiment:
+        """Baseline, winners and placebo."""
+        baseline = self.given.variants[0]
+        variants = [baseline]
+        space = self.spec.space
+        places = best(searched, BASELINE, self.given.tasks[0], self.spec.winners)
+        for name, place in zip(winner_names(self.spec.winners), places, strict=False):
+            point = point_of(searched, space.parameters, place)
+            config = self.given.setting(baseline.configs[0], space.patches(point))
+            searched.trials.loc[place, "chosen"] = name
+            if any(config == variant.configs[0] for variant in variants):
+                self.session.say(f"The {name} is the baseline itself; nothing is left to compare.")
+                continue
+            tuned = {self.given.tasks[0]: space.labels(point)}
+            variants.append(Variant(name, [config], space.patches(point), ("search",), tuned=tuned))
+        if not places:
+            self.session.warn("no setting of the search has a value; there is no winner")
+        variants += [variant for variant in self.given.variants if variant.placebo]
+        paths = [p.path for p in space.parameters if any(p.path in v.patches for v in variants)]
+        return self.given.of(variants, paths, "sweep")
+
+    def extras(self, session: Session) -> None:
+        """Writes the table, and what each parameter mattered."""
+        super().extras(session)
+        if self.searched is not None:
+            from ablate.files import replacing
+            from ablate.search.importances import importances
+
+            with replacing(session.folder / "importances.csv") as path:
+                importances(self.searched).to_csv(path, index=False)
+
+
+class Tuned(_Searched):
+    """The study's own variants, each with the setting that was best for it; beside them as they were given."""
+
+    file = TUNING
+
+    def variants(self) -> Sequence[Variant]:
+        """All of them."""
+        return self.given.variants
+
+    def judged_variants(self) -> int:
+        """Each twice: tuned, and as it was given."""
+        return 2 * len({search.variant for search in self.searches})
+
+    def found(self, searched: Searched) -> Experiment:
+        """Every variant with the best of its settings; one without any keeps what it was given, with a warning."""
+        variants = []
+        searched_for = {search.variant for search in self.searches}
+        for variant in self.given.variants:
+            if variant.name not in searched_for:
+                continue
+            configs, tuned = [], {}
+            for task, config in zip(self.given.tasks, variant.configs, strict=True):
+                places = best(searched, variant.name, task)
+                if not places:
+                    where = f"{variant.name}{self.given.on(task)}"
+                    self.session.warn(f"{where}: no setting has a value; it is judged as it was given")
+                    configs.append(config)
+                    continue
+                point = point_of(searched, self.spec.space.parameters, places[0])
+                searched.trials.loc[places[0], "chosen"] = variant.name
+                configs.append(self.given.setting(config, self.spec.space.patches(point)))
+                tuned[task] = self.spec.space.labels(point)
+            variants.append(dataclasses.replace(variant, configs=configs, tuned=tuned))
+        design = dataclasses.replace(self.given.design, variants=variants)
+        names = [variant.name for variant in variants]
+        return dataclasses.replace(
+            self.given.settling(names), design=design, searched="tuning", _described={}
+        )
+
+    def others(self) -> Sequence[Cell]:
+        """The variants as they were given."""
+        names = {search.variant for search in self.searches}
+        cells = [cell for cell in self.given.cells() if cell.variant in names]
+        self.session.place(cells, self.given, " untuned")
+        return cells
+
+    def extras(self, session: Session) -> None:
+        """Writes the table, and the evidence of the variants as they were given."""
+        super().extras(session)
+        if self.complete:
+            from ablate.publish import gather
+
+            evidence = gather(self.given.facts([], {}), list(self.others()), session.records)
+            evidence.save(session.folder / UNTUNED)
+
+
+def point_of(searched: Searched, parameters: Sequence[Any], place: int) -> Point:
+    """The point of one row of a table of searches."""
+    import pandas as pd
+
+    row = searched.trials.loc[place]
+    point: Point = {}
+    for parameter in parameters:
+        value = row[parameter.path]
+        if not pd.isna(value):
+            numbers: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "choice": str}
+            point[parameter.path] = numbers[parameter.kind](value)
+    return point
+
+
+def _driver(session: Session) -> str:
+    """Who draws trials for this store: a name of its own, kept in it, so that it finds its own again."""
+    path = session.store.root / "driver"
+    if not path.is_file():
+        write_text(path, uuid.uuid4().hex + "\n")
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _digest(spec: SearchSpec, first: str, sources: Sequence[str]) -> str:
+    """Changes with everything that a search depends on but its budget, so that none goes on from another's trials."""
+    same = (spec.space, spec.objectives, spec.sampler, spec.pruner, spec.seeds, spec.batch, spec.at)
+    return f"{stream_seed(0, repr(same), first, *sources):016x}"[:8]
