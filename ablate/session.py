@@ -232,7 +232,8 @@ class Session:
             for trial_id, record in self.records.items()
             if record.status == "failed" and trial_id in self.names
         ]
-        if up_to_date and not missing and not failed:
+        partial = self.options.only or self.options.seed is not None
+        if up_to_date and not missing and not failed and not partial:
             remember(self.experiment.path, self.options, self.store, self.folder, list(self.places))
         if course.complete:
             print_results(self.folder, self.console, self.options.tracking_uri)

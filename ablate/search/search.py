@@ -156,8 +156,8 @@ class Search:
         if fixed is None:
             study.sampler = self.spec.sampler.build().build(seed, self.spec.trials)
         else:
-            random = optuna.samplers.RandomSampler(seed)
-            study.sampler = optuna.samplers.PartialFixedSampler(dict(fixed), random)
+            study.sampler = optuna.samplers.RandomSampler(seed)
+            self.tickets.fix(ticket, fixed)
         trial = optuna.Trial(study, ticket.trial_id)
         point: Point = {}
         for parameter in self.spec.space.parameters:

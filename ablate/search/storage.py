@@ -39,9 +39,7 @@ def quiet() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
         optuna.logging.set_verbosity(before)
         for logger, level in zip(loggers, levels, strict=True):
@@ -64,9 +62,13 @@ def open_storage(url: str) -> BaseStorage:
 
     Raises `StorageError` when it does not answer.
     """
+    from optuna.exceptions import ExperimentalWarning
     from optuna.storages import JournalStorage, RDBStorage
     from optuna.storages.journal import JournalFileBackend, JournalRedisBackend
 
+    # Which of its samplers Optuna calls experimental is said in their documentation. The filter stays: one that is
+    # taken back would meet those of the thread that writes to MLflow.
+    warnings.filterwarnings("ignore", category=ExperimentalWarning)
     try:
         with quiet():
             if url.startswith("journal:"):
@@ -76,11 +78,11 @@ def open_storage(url: str) -> BaseStorage:
                 return JournalStorage(JournalRedisBackend(url))
             if url.startswith("sqlite:///") and ":memory:" not in url:
                 Path(urlsplit(url).path[1:]).parent.mkdir(parents=True, exist_ok=True)
-            return RDBStorage(
-                url,
-                engine_kwargs={"connect_args": _connect(url), "pool_pre_ping": True},
-                heartbeat_interval=HEARTBEAT,
+            storage = RDBStorage(
+                url, engine_kwargs={"connect_args": _connect(url), "pool_pre_ping": True}
             )
+            storage.heartbeat_interval = HEARTBEAT
+            return storage
     except ModuleNotFoundError as error:
         raise StorageError(
             f"storage {shown(url)}: needs the Python package {error.name}; install it, or use sqlite:///FILE"

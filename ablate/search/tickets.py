@@ -216,6 +216,10 @@ class Tickets:
             return False
         return True
 
+    def fix(self, ticket: Ticket, point: Mapping[str, Any]) -> None:
+        """Makes Optuna choose this point, as for a trial that is enqueued."""
+        self.storage.set_trial_system_attr(ticket.trial_id, "fixed_params", dict(point))
+
     def note(self, ticket: Ticket, point: Mapping[str, Any]) -> None:
         """Keeps the point of a trial where a ticket that replaces it will find it."""
         self.storage.set_trial_user_attr(ticket.trial_id, POINT, dict(point))
