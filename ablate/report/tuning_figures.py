@@ -101,7 +101,8 @@ def figure(
         ax.set_xlim(min(1, most - 1), most)
         ax.xaxis.set_major_locator(MaxNLocator(6 if alone else 4, integer=True))
         if known:
-            curve_references(ax, known, limits)
+            # On the right all curves meet.
+            curve_references(ax, known, limits, right=False)
         ends = _lines(ax, curves_of, entries)
         layout.label_ends(fig, ax, ends, bottom, height, (column + 1) * share - right)
         heading = layout.fitted(title, layout.characters(share - left), 1)[0]
@@ -135,6 +136,7 @@ def _lines(
         mine = curves_of[variant].sort_values("n")
         n, best, low, high = (mine[column].to_numpy(float) for column in ("n", "best", "low", "high"))
         style_of: dict[str, Any] = {"color": colour(name), "ls": dashes, "lw": thickness, "zorder": 10 + z}
+        style_of["marker"] = "o" if len(n) == 1 else ""
         if np.isnan(low).all():
             ax.plot(n, best, drawstyle="steps-post", **style_of)
         else:

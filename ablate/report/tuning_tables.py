@@ -28,10 +28,11 @@ def content(tuning: Tuning | None) -> dict[str, Any] | None:
     """What the template of the section needs."""
     if tuning is None or tuning.budgets.empty:
         return None
+    target = tuning.search.objectives[0]
     return {
         "budgets": budget_table(tuning),
         "changes": change_table(tuning) if len(tuning.changes) else None,
-        "objective": tuning.search.objectives[0].name,
+        "objective": f"{target.name} on validation data" if target.source == "validation" else target.name,
         "space": space(tuning),
     }
 
@@ -51,7 +52,7 @@ def budget_table(tuning: Tuning) -> Table:
         Column("seeds", "Tuning seeds", True),
         Column("trainings", "Trainings", True),
         *(Column(key, name, True) for key, name in STATUSES.items() if any(row[key] for row in rows)),
-        Column("seconds", "Seconds", True),
+        Column("seconds", "Training seconds", True),
         *(Column(f"of {path}", path, True) for path in paths),
         Column("best", f"{target.name.replace('_', ' ').capitalize()}, tuning seeds", True),
         Column("note", "Note"),
@@ -80,12 +81,10 @@ def change_table(tuning: Tuning) -> Table:
         Column("verdict", "Tuned"),
         Column("difference", "Difference [95 %]", True),
         Column("shift", "Moved by [95 %]", True),
-        Column("n", "Seeds", True),
         Column("note", "Note"),
     ]
     cells = []
     for row in rows:
-        before, after = count(row["untuned_n"]), count(row["n"])
         cells.append(
             {
                 "variant": text(row["variant"]),
@@ -97,7 +96,6 @@ def change_table(tuning: Tuning) -> Table:
                 "verdict": text(row["verdict"]),
                 "difference": difference(row["diff"], row["ci_low"], row["ci_high"]),
                 "shift": difference(row["shift"], row["shift_low"], row["shift_high"]),
-                "n": after if before == after else f"{before}, {after}",
                 "note": _changed(row),
             }
         )
@@ -105,15 +103,17 @@ def change_table(tuning: Tuning) -> Table:
 
 
 def _changed(row: Row) -> str:
-    """Of a verdict that changed, whether its difference has."""
+    """Of a verdict that changed, whether its difference has; and whether both rest on as many seeds."""
+    words = []
     low, high = number(row["shift_low"]), number(row["shift_high"])
-    if not is_true(row["changed"]):
-        return ""
-    if low is None or high is None:
-        return "the verdict changed"
-    if low <= 0 <= high:
-        return "the verdict changed, but its difference has not been shown to"
-    return "the verdict changed, and so did its difference"
+    if is_true(row["changed"]):
+        words.append("the verdict changed")
+        if low is not None and high is not None:
+            moved = not low <= 0 <= high
+            words[0] += ", and so did its difference" if moved else ", its difference not demonstrably"
+    if row["untuned_n"] != row["n"]:
+        words.append(f"untuned on {wording.counted(row['untuned_n'], 'pair')}, tuned on {row['n']}")
+    return "; ".join(words)
 
 
 def space(tuning: Tuning) -> str:
