@@ -265,17 +265,13 @@ def _seed_references(ax: Axes, known: MetricFacts, limits: Limits, strips: Seque
         ax.annotate(name, (value, 1), (0, 1), ha="center", va="bottom", **place, **SMALL)
 
 
-def curve_references(ax: Axes, known: MetricFacts, limits: Limits, *, right: bool = True) -> None:
-    """Dotted lines at the values of guessing and of solved that lie within `limits`, of the y axis.
-
-    `right`: where they are named, else at the left.
-    """
+def curve_references(ax: Axes, known: MetricFacts, limits: Limits) -> None:
+    """Dotted lines at the values of guessing and of solved that lie within `limits`, of the y axis."""
     for value, name, above in _references(known, limits):
         ax.axhline(value, color=colour("soft"), lw=0.7, ls=(0, (1, 1.6)), zorder=0)
         place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
         side, shift = ("bottom", 1) if above else ("top", -2)
-        x, aside, ha = (1, -2, "right") if right else (0, 3, "left")
-        ax.annotate(name, (x, value), (aside, shift), ha=ha, va=side, **place, **SMALL)
+        ax.annotate(name, (1, value), (-2, shift), ha="right", va=side, **place, **SMALL)
 
 
 def curves(

@@ -101,8 +101,7 @@ def figure(
         ax.set_xlim(min(1, most - 1), most)
         ax.xaxis.set_major_locator(MaxNLocator(6 if alone else 4, integer=True))
         if known:
-            # On the right all curves meet.
-            curve_references(ax, known, limits, right=False)
+            curve_references(ax, known, limits)
         ends = _lines(ax, curves_of, entries)
         layout.label_ends(fig, ax, ends, bottom, height, (column + 1) * share - right)
         heading = layout.fitted(title, layout.characters(share - left), 1)[0]
