@@ -10,10 +10,15 @@ from ablate.collector import uncollected
 from ablate.records.evidence import Evidence, Facts
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
+    from ablate.analysis.tuning import Tuning
     from ablate.records.record import Record
     from ablate.study.plan import Cell
+
+UNTUNED = "untuned"
+"""The folder, in that of a study that tunes, of the evidence of its variants as the study gives them."""
 
 
 def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
@@ -66,8 +71,33 @@ def publish(evidence: Evidence, folder: Path) -> None:
             with replacing(folder / name) as path:
                 frame.to_csv(path, index=False)
         evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
-        sentences = headline(evidence, comparisons, claims)
-        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out)
+        tuned = _tuning(evidence, comparisons, folder)
+        sentences = [*(tuned.sentences if tuned else []), *headline(evidence, comparisons, claims)]
+        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out, tuned)
+
+
+def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuning | None:
+    """What the searches that tuned the variants show; None where none were tuned.
+
+    The comparisons of the untuned variants, where those were run, are written beside their evidence; all are
+    exploratory.
+    """
+    from ablate.analysis.compare import compare
+    from ablate.analysis.tuning import tuning
+    from ablate.files import replacing
+    from ablate.records.searched import TUNING, Searched
+
+    searched = Searched.load(folder / TUNING) if evidence.facts.searched == "tuning" else None
+    if searched is None:
+        return None
+    beside = folder / UNTUNED
+    if not all((beside / name).is_file() for name in ("trials.parquet", "curves.parquet")):
+        return tuning(searched, evidence, comparisons)
+    untuned = Evidence.load(beside)
+    before = compare(untuned)
+    with replacing(beside / "comparisons.csv") as path:
+        before.assign(exploratory=True).to_csv(path, index=False)
+    return tuning(searched, evidence, comparisons, untuned, before)
 
 
 def _checkpoint(folder: Path) -> str:

@@ -65,7 +65,7 @@ def plan_drawings(evidence: Evidence, comparisons: pd.DataFrame) -> list[Drawing
     for i, task in enumerate(facts.tasks):
         if facts.metric not in task.metrics:
             continue
-        end = f"-{i + 1}-{_slug(task.name)}" if several else ""
+        end = f"-{i + 1}-{slug(task.name)}" if several else ""
         of = f" on {task.name}" if several else ""
         result += _forest(facts, comparisons, task.name, end, of)
         result += _seeds(evidence, task.name, end, of)
@@ -149,9 +149,10 @@ def _curves(evidence: Evidence, task: str, end: str, of: str) -> list[Drawing]:
         alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {len(panels)} factors."
         known = figure_data.metric_facts(facts, task) if metric.endswith(facts.metric) else None
         draw = functools.partial(figures.curves, data, broken, panels, label, known)
-        result.append(Drawing(f"{_slug(metric)}{end}", f"{label.capitalize()}{of}", caption, alt, draw))
+        result.append(Drawing(f"{slug(metric)}{end}", f"{label.capitalize()}{of}", caption, alt, draw))
     return result
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
+    """A name as part of the name of a file."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "x"

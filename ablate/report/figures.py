@@ -265,7 +265,8 @@ def _seed_references(ax: Axes, known: MetricFacts, limits: Limits, strips: Seque
         ax.annotate(name, (value, 1), (0, 1), ha="center", va="bottom", **place, **SMALL)
 
 
-def _curve_references(ax: Axes, known: MetricFacts, limits: Limits) -> None:
+def curve_references(ax: Axes, known: MetricFacts, limits: Limits) -> None:
+    """Dotted lines at the values of guessing and of solved that lie within `limits`, of the y axis."""
     for value, name, above in _references(known, limits):
         ax.axhline(value, color=colour("soft"), lw=0.7, ls=(0, (1, 1.6)), zorder=0)
         place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -310,7 +311,7 @@ def curves(
         ax.set_xlim(0, max(steps, default=1))
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if known:
-            _curve_references(ax, known, limits)
+            curve_references(ax, known, limits)
         _panel(fig, ax, curves_of, broken_of, entries, bottom, panel_height, (column + 1) * share - right)
         shown = layout.fitted(title, layout.characters(share - left), 1)[0]
         ax.set_title(shown, loc="left", weight="bold", y=1.0, pad=6)
@@ -375,14 +376,4 @@ def _panel(
             )
             if mine is None and not any(end[1] == label for end in ends):
                 ends.append((float(last), label, name))
-    to_axes = ax.transData + ax.transAxes.inverted()
-    at = [bottom + height * float(to_axes.transform((ax.get_xlim()[1], value))[1]) for value, _, _ in ends]
-    places = layout.apart(at, 0.125, bottom + 0.04, bottom + height - 0.04)
-    w, h = fig.get_size_inches()
-    for (_, label, name), y, from_y in zip(ends, places, at, strict=True):
-        shown = layout.fitted(label, 17, 1)[0]
-        line = Line2D(
-            [(right + 0.02) / w, (right + 0.1) / w], [from_y / h, y / h], lw=0.5, color=colour(name)
-        )
-        fig.add_artist(line)
-        layout.write(fig, right + 0.12, y, shown, color=colour(name), size=style.TEXT_SIZE - 0.8)
+    layout.label_ends(fig, ax, ends, bottom, height, right)

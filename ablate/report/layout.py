@@ -191,6 +191,25 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
     return places
 
 
+def label_ends(
+    fig: Figure, ax: Axes, ends: Sequence[tuple[float, str, str]], bottom: float, height: float, right: float
+) -> None:
+    """Names lines at their right end: (value, label, name of a colour) each.
+
+    `bottom` and `height` are those of `ax`, `right` its right edge, all in inches.
+    """
+    to_axes = ax.transData + ax.transAxes.inverted()
+    at = [bottom + height * float(to_axes.transform((ax.get_xlim()[1], value))[1]) for value, _, _ in ends]
+    places = apart(at, 0.125, bottom + 0.04, bottom + height - 0.04)
+    w, h = fig.get_size_inches()
+    for (_, label, name), y, from_y in zip(ends, places, at, strict=True):
+        shade = style.colour(name)
+        line = Line2D([(right + 0.02) / w, (right + 0.1) / w], [from_y / h, y / h], lw=0.5, color=shade)
+        fig.add_artist(line)
+        shown = fitted(label, 17, 1)[0]
+        write(fig, right + 0.12, y, shown, color=shade, size=style.TEXT_SIZE - 0.8)
+
+
 def _start(block: tuple[float, list[int]], gap: float) -> float:
     return block[0] - gap * (len(block[1]) - 1) / 2
 

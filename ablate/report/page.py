@@ -19,10 +19,20 @@ from PIL import Image
 
 from ablate.analysis import wording
 from ablate.analysis.pairing import pairing, summary
+from ablate.analysis.tuning import Tuning
 from ablate.files import replacing, write_text
 from ablate.records.evaluated import Evaluated
 from ablate.records.evidence import BASELINE, Evidence
-from ablate.report import attention_maps, costs, figure_data, style, svg, tables
+from ablate.report import (
+    attention_maps,
+    costs,
+    figure_data,
+    style,
+    svg,
+    tables,
+    tuning_figures,
+    tuning_tables,
+)
 from ablate.report.drawings import FIGURES, Drawing, plan_drawings
 from ablate.report.evaluations import evaluation_table
 from ablate.report.ticks import fix_ticks
@@ -118,19 +128,24 @@ def write_report(
     folder: Path,
     evaluated: Evaluated = NOTHING,
     left_out: str = "",
+    tuning: Tuning | None = None,
 ) -> None:
     """Writes `report.html`, `report.md` and `figures/` into `folder`, each file whole or not at all.
 
     `comparisons`, `claims` and `headline` are what `analysis` makes of `evidence`, `evaluated` is what was found
-    of kept weights, and `left_out` says what else was. The same arguments give the same bytes. Pictures of an
-    earlier report that this one no longer has are removed.
+    of kept weights, `left_out` says what else was, and `tuning` is what the search that tuned the variants shows.
+    The same arguments give the same bytes. Pictures of an earlier report that this one no longer has are removed.
     """
-    drawings = plan_drawings(evidence, comparisons) + attention_maps.drawings(evaluated.maps, evidence.facts)
+    drawings = [
+        *tuning_figures.drawings(tuning, evidence.facts),
+        *plan_drawings(evidence, comparisons),
+        *attention_maps.drawings(evaluated.maps, evidence.facts),
+    ]
     classes: dict[str, str] = {}
     pictures = [render(drawing, folder, classes) for drawing in drawings]
     content = _content(evidence, comparisons, claims, headline)
     content["evaluated"] = evaluation_table(evaluated.rows, evidence.facts)
-    content["left_out"] = left_out
+    content |= {"left_out": left_out, "tuning": tuning_tables.content(tuning)}
     content |= {"sections": _sections(pictures), "picture_css": Markup(svg.css(classes))}
     write_text(folder / "report.html", _environment(True).get_template("report.html.j2").render(content))
     write_text(folder / "report.md", _environment(False).get_template("report.md.j2").render(content))

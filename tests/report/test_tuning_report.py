@@ -1,0 +1,244 @@
+"""The parts of a report that a study has whose variants were tuned."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_searches import by_learning_rate, searched
+from synthetic import UGLY, study
+
+from ablate.analysis.compare import compare
+from ablate.analysis.tuning import Tuning, tuning
+from ablate.publish import UNTUNED, publish
+from ablate.records.evidence import Evidence
+from ablate.records.searched import TUNING, ParameterFacts, Searched
+from ablate.report import style, tuning_figures, tuning_tables
+
+NORMS = {"model.norm": {"layer": 0.0, "batch": -0.002, "rms": 0.001}}
+BEFORE = {"model.norm": {"layer": 0.0, "batch": -0.05, "rms": 0.001}}
+BEST = {"baseline": (0.98, 3e-3), "model.norm=batch": (0.97, 0.08), "model.norm=rms": (0.98, 2e-3)}
+
+
+def norms(effects: Mapping[str, dict[str, float]] = NORMS, **options: object) -> Evidence:
+    made = study(factors=dict(effects), named={}, claims=False, trouble=False, **options)  # type: ignore[arg-type]
+    return dataclasses.replace(made, facts=dataclasses.replace(made.facts, searched="tuning"))
+
+
+def analysed(search: Searched, tuned: Evidence, untuned: Evidence | None = None) -> Tuning:
+    return tuning(search, tuned, compare(tuned), untuned, None if untuned is None else compare(untuned))
+
+
+def published(
+    folder: Path, search: Searched | None, tuned: Evidence, untuned: Evidence | None = None
+) -> Path:
+    tuned.save(folder)
+    if search:
+        search.save(folder / TUNING)
+    if untuned:
+        untuned.save(folder / UNTUNED)
+    publish(tuned, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return published(tmp_path_factory.mktemp("tuned"), by_learning_rate(BEST), norms(), norms(BEFORE))
+
+
+def plain(folder: Path) -> str:
+    text = re.sub(r"<[^>]*>", "", (folder / "report.html").read_text(encoding="utf-8"))
+    return re.sub(r"\s+", " ", text.replace("\u00a0", " "))
+
+
+def test_the_page_says_what_was_given_and_what_it_changed(folder: Path) -> None:
+    text = plain(folder)
+    for piece in (
+        "Every variant was tuned with the same budget: 12 settings × 2 tuning seeds over training.lr (sampler random)",
+        "Tuning changed 1 of 2 verdicts, with 95 % intervals: model.norm=batch was worse (−.0",
+        "Untuned (exploratory)",
+        "▼ worse",
+        "the verdict changed, and so did its difference",
+        "Searched: training.lr from .0001 to .1 on a log scale.",
+        "The baseline learned: it solved recall",
+        "Best against budget",
+    ):
+        assert piece in text, piece
+    order = ["Every variant was tuned", "Tuning changed 1 of 2", "it solved recall", "How to read a verdict"]
+    assert sorted(order, key=text.index) == order
+
+
+def test_the_markdown_says_the_same(folder: Path) -> None:
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert "## What tuning changed" in text
+    assert (
+        "![The best validation accuracy against the number of settings tried, of 3 variants.](figures/budget.png)"
+        in text
+    )
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
+    assert (folder / "figures/budget.png").is_file()
+
+
+def test_the_untuned_comparisons_are_exploratory(folder: Path) -> None:
+    before = pd.read_csv(folder / UNTUNED / "comparisons.csv")
+    assert before["exploratory"].all()
+    expected = compare(norms(BEFORE))
+    pd.testing.assert_series_equal(before["diff"], expected["diff"])
+    assert (
+        not pd.read_csv(folder / "comparisons.csv")
+        .query("variant == 'model.norm=batch'")["exploratory"]
+        .iloc[0]
+    )
+
+
+def test_links_lead_somewhere(folder: Path) -> None:
+    source = (folder / "report.html").read_text(encoding="utf-8")
+    identifiers = re.findall(r'\bid="([^"]*)"', source)
+    assert len(set(identifiers)) == len(identifiers)
+    assert set(re.findall(r'href="#([^"]*)"', source)) <= set(identifiers)
+    assert {"tuning", "tuning-changed", "budget"} <= set(re.findall(r'href="#([^"]*)"', source))
+
+
+@pytest.mark.parametrize("missing", ["all of it", "trials.parquet", "curves.parquet"])
+def test_without_the_untuned_evidence(tmp_path: Path, missing: str) -> None:
+    tuned = norms(num_seeds=3)
+    if missing != "all of it":
+        norms(BEFORE).save(tmp_path / UNTUNED)
+        (tmp_path / UNTUNED / missing).unlink()
+    text = plain(published(tmp_path, by_learning_rate(BEST), tuned))
+    assert "What each variant was given" in text
+    assert "Tuning changed" not in text
+    assert "What tuning changed" not in text
+
+
+def test_with_untuned_evidence_of_nothing(tmp_path: Path) -> None:
+    untuned = norms(BEFORE)
+    empty = Evidence(untuned.facts, untuned.trials.iloc[:0], untuned.curves.iloc[:0])
+    text = plain(published(tmp_path, by_learning_rate(BEST), norms(num_seeds=3), empty))
+    assert "What each variant was given" in text
+    assert "What tuning changed" not in text
+
+
+@pytest.mark.parametrize(("search", "says"), [(None, "tuning"), (by_learning_rate(BEST), "")])
+def test_without_searches_the_report_is_as_ever(tmp_path: Path, search: Searched | None, says: str) -> None:
+    """Also beside a table that an earlier version of the study has left behind."""
+    tuned = norms(num_seeds=2, placebo=False)
+    given = dataclasses.replace(tuned, facts=dataclasses.replace(tuned.facts, searched=says))
+    text = plain(published(tmp_path, search, given))
+    assert "tuned" not in text
+    assert "What each variant was given" not in text
+
+
+def test_names_of_the_study_are_text(tmp_path: Path) -> None:
+    made = study(factors=NORMS, claims=False, trouble=False)
+    tuned = dataclasses.replace(made, facts=dataclasses.replace(made.facts, searched="tuning"))
+    source = (
+        published(tmp_path, by_learning_rate({**BEST, UGLY: (0.9, 3e-3)}), tuned) / "report.html"
+    ).read_text()
+    assert "<script" not in source
+
+
+# Tables
+
+
+def test_the_table_of_budgets_holds_what_was_lost() -> None:
+    values = {"baseline": [0.7, 0.9], "model.norm=batch": [0.6, np.nan], "model.norm=rms": [0.5, 0.4]}
+    statuses = {("model.norm=batch", 1): "failed", ("baseline", 0): "diverged"}
+    table = tuning_tables.budget_table(analysed(searched(values, statuses=statuses), norms()))
+    assert [column.heading for column in table.columns] == [
+        *("Variant", "Settings", "Tuning seeds", "Trainings", "Diverged", "Failed", "Training seconds"),
+        *("training.lr", "Accuracy, tuning seeds", "Note"),
+    ]
+    row = table.rows[1]
+    assert (row["trainings"], row["failed"], row["of training.lr"], row["best"]) == ("2", "1", ".001", ".600")
+
+
+def test_a_search_that_chose_nothing_has_a_dash() -> None:
+    values = {"baseline": [0.7], "model.norm=batch": [np.nan], "model.norm=rms": [0.5]}
+    found = analysed(searched(values, statuses={("model.norm=batch", 0): "failed"}), norms())
+    row = tuning_tables.budget_table(found).rows[1]
+    assert (row["of training.lr"], row["best"]) == ("–", "–")
+
+
+def test_the_table_of_changes_holds_both_verdicts() -> None:
+    found = analysed(by_learning_rate(BEST), norms(), norms(BEFORE, num_seeds=4))
+    row = tuning_tables.change_table(found).rows[0]
+    assert (row["untuned"], row["verdict"]) == ("▼ worse", "equivalent")
+    assert row["note"].endswith("untuned on 4 pairs, tuned on 5")
+
+
+def test_the_space_in_words() -> None:
+    parameters = [
+        ParameterFacts("training.lr", "float", 1e-4, 0.1, log=True),
+        ParameterFacts("model.mixer", "choice", choices=["attention", "lstm"]),
+        ParameterFacts("model.mixer.num_heads", "int", 2, 8, step=2, when="model.mixer=attention"),
+    ]
+    settings = [{"training.lr": 1e-3, "model.mixer": "lstm"}]
+    search = searched({name: [0.5] for name in BEST}, parameters=parameters, settings=settings)
+    found = analysed(search, norms())
+    assert tuning_tables.space(found) == (
+        "training.lr from .0001 to .1 on a log scale, model.mixer among attention, lstm and model.mixer.num_heads "
+        "from 2 to 8 in steps of 2 where model.mixer=attention"
+    )
+    assert tuning_tables.budget_table(found).rows[0]["of model.mixer"] == "lstm"
+
+
+# Figures
+
+
+@pytest.mark.parametrize("width", [style.WIDE, style.NARROW])
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+@pytest.mark.parametrize("many", [False, True])
+def test_nothing_is_written_outside_the_figure(many: bool, sampler: str, width: float) -> None:
+    evidence = study() if many else norms()
+    names = [v.name for v in evidence.facts.variants if not v.placebo]
+    found = analysed(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3)), sampler=sampler), evidence)
+    with style.context():
+        (drawing,) = tuning_figures.drawings(found, evidence.facts)
+        figure = drawing.draw(width)
+        figure.canvas.draw()
+        renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+        for text in [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax._left_title])]:
+            box = text.get_window_extent(renderer)
+            assert box.x0 >= -1, text.get_text()
+            assert box.x1 <= figure.bbox.width + 1, text.get_text()
+            assert box.y1 <= figure.bbox.height + 1, text.get_text()
+    # The baseline and its placebo share a search: the placebo has no panel.
+    assert len(figure.axes) == (7 if many else 1)
+    assert ("Band: " in drawing.caption) == (sampler == "random")
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_the_lines_are_the_curves(sampler: str) -> None:
+    found = analysed(by_learning_rate(BEST, sampler=sampler), norms())
+    with style.context():
+        (drawing,) = tuning_figures.drawings(found, norms().facts)
+        (ax,) = drawing.draw(style.WIDE).axes
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 12]  # type: ignore[arg-type]
+    assert len(lines) == 3
+    for line, name in zip(lines, BEST, strict=True):
+        mine = found.curves[found.curves["variant"] == name]
+        np.testing.assert_array_equal(line.get_xdata(), mine["n"])
+        np.testing.assert_array_equal(line.get_ydata(), mine["best"])
+        assert line.get_drawstyle() == ("default" if sampler == "random" else "steps-post")
+    assert len(ax.collections) == (3 if sampler == "random" else 0)
+
+
+def test_one_setting_is_a_figure_too() -> None:
+    found = analysed(searched({name: [0.9] for name in BEST}), norms())
+    with style.context():
+        (drawing,) = tuning_figures.drawings(found, norms().facts)
+        drawing.draw(style.NARROW).canvas.draw()
+
+
+def test_each_task_has_a_figure() -> None:
+    evidence = norms(tasks=("recall", "a/<b>"), num_seeds=2)
+    found = analysed(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
+    names = [drawing.name for drawing in tuning_figures.drawings(found, evidence.facts)]
+    assert names == ["budget-1-recall", "budget-2-a-b"]
