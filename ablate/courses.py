@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ablate.errors import Invalid
 from ablate.execution.events import Progress
 from ablate.files import write_text
+from ablate.publish import UNTUNED, gather
 from ablate.records.evidence import BASELINE
 from ablate.records.searched import SWEEP, TUNING, Searched
 from ablate.search.plans import SearchPlan
@@ -31,9 +32,6 @@ from ablate.workload import Trial
 
 if TYPE_CHECKING:
     from ablate.records.record import Record
-
-UNTUNED = "untuned"
-"""Folder of the evidence of the variants as they were given, beside that of the tuned ones."""
 
 
 class Given:
@@ -338,8 +336,6 @@ class Tuned(_Searched):
         """Writes the table, and the evidence of the variants as they were given."""
         super().extras(session)
         if self.complete:
-            from ablate.publish import gather
-
             evidence = gather(self.given.facts([], {}), list(self.others()), session.records)
             evidence.save(session.folder / UNTUNED)
 

@@ -78,9 +78,7 @@ def open_storage(url: str) -> BaseStorage:
                 return JournalStorage(JournalRedisBackend(url))
             if url.startswith("sqlite:///") and ":memory:" not in url:
                 Path(urlsplit(url).path[1:]).parent.mkdir(parents=True, exist_ok=True)
-            storage = RDBStorage(
-                url, engine_kwargs={"connect_args": _connect(url), "pool_pre_ping": True}
-            )
+            storage = RDBStorage(url, engine_kwargs={"connect_args": _connect(url), "pool_pre_ping": True})
             storage.heartbeat_interval = HEARTBEAT
             return storage
     except ModuleNotFoundError as error:
