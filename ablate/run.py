@@ -137,9 +137,12 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
     with closing(_standby(path, options)) as standby:
         with uncollected():
+            from ablate.speed.rates import measuring
             from ablate.study.experiment import prepare
+            from ablate.study.rates import Rates
 
-            experiment = prepare(path, options.sets, options.seeds)
+            rates = Rates(options.results, measuring(say), options.fresh)
+            experiment = prepare(path, options.sets, options.seeds, rates)
         cells = experiment.cells()
         todo = chosen(cells, options.only, options.seed)
         store = Store(options.results / "store", lambda message: _warn(console, message))

@@ -16,6 +16,7 @@ from ablate.records.evidence import (
     BASELINE,
     ClaimFacts,
     Facts,
+    Matched,
     MetricFacts,
     TaskFacts,
     VariantFacts,
@@ -25,7 +26,10 @@ from ablate.study.claims import Claim, parse_claim
 from ablate.study.designs import Config, Design, Variant, expand, report_at, task_labels
 from ablate.study.document import Document, PathKey
 from ablate.study.load import load, parts_of, refuse_if_faulty, translated
+from ablate.study.match import Matcher
+from ablate.study.matching import Matching, match_facts
 from ablate.study.plan import Cell, trial_id
+from ablate.study.rates import Rates
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.sources import source_digest
 from ablate.workload import Description, KeepsWeights, Resumes, Trial, Workload
@@ -46,12 +50,18 @@ class Experiment:
     tasks: list[str]
     "Labels of the tasks; one empty label when the workload has none."
     claims: list[Claim]
+    variants: list[Variant]
+    "As they are trained, the baseline first: those of the design, with `match:` as it matches them."
+    matcher: Matcher | None = None
+    "What matches a config; None where nothing is matched, or rates are not measured yet."
+    matched: dict[str, list[Matched]] = dataclasses.field(default_factory=dict)
+    "Variant → what it was given, one a task; empty where nothing is matched."
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
-    def variants(self) -> list[Variant]:
-        """All variants, the baseline first."""
-        return self.design.variants
+    def awaits_rates(self) -> bool:
+        """Whether what is matched cannot be told before the first run has measured it."""
+        return self.study.match is not None and self.matcher is None
 
     def describe(self, variant: Variant) -> list[Description]:
         """Parameters, FLOPs and metrics, one description a task."""
@@ -116,6 +126,8 @@ class Experiment:
                     training_flops={
                         t: d.training_flops for t, d in zip(self.tasks, described[v.name], strict=True)
                     },
+                    examples={t: d.examples for t, d in zip(self.tasks, described[v.name], strict=True)},
+                    matched=dict(zip(self.tasks, self.matched.get(v.name, []), strict=False)),
                 )
                 for v in self.variants
             ],
@@ -123,6 +135,7 @@ class Experiment:
             claims=list(claims),
             environment=dict(environment),
             data_fixed=any(d.data_fixed for d in described[BASELINE]),
+            match=match_facts(self.study.match) if self.study.match and self.matched else None,
         )
 
     def resolved(self) -> dict[str, Any]:
@@ -137,8 +150,9 @@ class Experiment:
 class _Ids:
     """Trial ids; what depends on the config alone is computed once."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, ignored: Sequence[str] = ()) -> None:
         self.workload = workload
+        self.irrelevant = (*workload.irrelevant(), *ignored)
         self.model = config_model(workload)
         self.known: dict[int, tuple[Mapping[str, str], str]] = {}
 
@@ -148,14 +162,23 @@ class _Ids:
             roots = [*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed))]
             self.known[id(config)] = (self.workload.identity(config), source_digest(roots))
         identity, sources = self.known[id(config)]
-        irrelevant = self.workload.irrelevant()
         return trial_id(
-            config, seed=seed, stream=stream, irrelevant=irrelevant, identity=identity, sources=sources
+            config,
+            seed=seed,
+            stream=stream,
+            irrelevant=self.irrelevant,
+            identity=identity,
+            sources=sources,
         )
 
 
-def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> Experiment:
-    """Reads, expands and checks a study; raises `StudyError` with everything that is wrong with it."""
+def prepare(
+    path: Path, sets: Sequence[str] = (), seeds: int | None = None, rates: Rates | None = None
+) -> Experiment:
+    """Reads, expands, checks and matches a study; raises `StudyError` with everything that is wrong with it.
+
+    rates: where the rates are that a study needs which matches seconds; without them its variants are as they come.
+    """
     document, study, workload = load(path, sets, seeds)
     sections = list(workload.schema())
     if study is None:
@@ -181,8 +204,24 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
     claims = _claims(study, design, metrics, document)
     if sound:
         _check_live(workload, design, document)
+    matching = Matching(study, workload, design, resolver, document)
+    if sound:
+        matching.apply()
     refuse_if_faulty(document)
-    return Experiment(path, study, workload, sections, design, tasks, claims)
+    matching.apply_rates(rates, tasks, lambda config, path: _Ids(workload, [path])(config, 0, "rate"))
+    refuse_if_faulty(document)
+    return Experiment(
+        path,
+        study,
+        workload,
+        sections,
+        design,
+        tasks,
+        claims,
+        matching.variants,
+        matching.matcher,
+        matching.given,
+    )
 
 
 def _check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
