@@ -70,7 +70,7 @@ class Matcher:
             raise Invalid(
                 by,
                 f"cannot give {self.wanted(target)} within {100 * self.match.within:.3g} %: the nearest is "
-                f"{result.value:.6g}, with {self.shown(result.achieved)} ({100 * result.residual:+.2g} %)",
+                f"{result.value:.6g}, with {self.shown(result.achieved)} ({100 * result.residual:+.1f} %)",
                 start,
                 hint="Match by another path, or allow more with `within`",
             )

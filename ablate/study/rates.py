@@ -62,7 +62,8 @@ class Rates:
         None when some are missing and may not be measured.
         """
         path = self.results / study / FILE
-        kept = {} if self.fresh else _read(path)
+        before = _read(path)
+        kept = {} if self.fresh else before
         new: dict[str, dict[str, Any]] = {}
         for task, configs in groups.items():
             keys = {variant: key(config) for variant, config in configs.items()}
@@ -72,8 +73,8 @@ class Rates:
                 return None
             base = next(iter(keys))
             again = keys[base] not in kept
-            chosen = {keys[v]: v for v in reversed(keys) if again or v == base or keys[v] not in kept}
-            names = list(reversed(chosen.values()))
+            distinct = {k: variant for variant, k in reversed(keys.items())}
+            names = [v for v, k in keys.items() if distinct[k] == v and (again or v == base or k not in kept)]
             timing = self.measure(workload)({name: configs[name] for name in names})
             found = dict(zip(names, map(median, timing.seconds_per_step), strict=True))
             scale = 1.0 if again else kept[keys[base]]["seconds_per_step"] / found[base]
@@ -88,8 +89,9 @@ class Rates:
                         "measured": now(),
                     }
         if new:
-            # Another run may have measured meanwhile: its trials stand already.
-            kept = (new if self.fresh else new | _read(path)) if not kept else kept | new
+            # What another run has measured meanwhile stands: it has trials already.
+            meanwhile = {k: entry for k, entry in _read(path).items() if k not in before}
+            kept = before | new | meanwhile
             write_text(path, json.dumps({"about": ABOUT, "rates": kept}, indent=1) + "\n")
         return {k: entry["seconds_per_step"] for k, entry in kept.items()}
 
