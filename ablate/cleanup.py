@@ -205,9 +205,14 @@ def _in_own_process(study: Path) -> list[str]:
 def _trials_of(study: Path) -> tuple[list[str], str]:
     """The trials of a resolved study, or why it has none."""
     from ablate.study.experiment import prepare
+    from ablate.study.rates import FILE as RATES
+    from ablate.study.rates import Rates
 
     try:
-        return [cell.trial.id for cell in prepare(study).cells()], ""
+        experiment = prepare(study, rates=Rates(study.parent.parent))
+        if experiment.awaits_rates:
+            return [], f"{study}: its {RATES} is not there, without which its trials are not known"
+        return [cell.trial.id for cell in experiment.cells()], ""
     except Exception as error:
         return [], str(error) if isinstance(
             error, AblateError

@@ -114,10 +114,7 @@ class _Searched:
         only = self.session.options.only
         found = []
         for variant in self.variants():
-            searches = [
-                self._search(variant, task, config)
-                for task, config in zip(self.given.tasks, variant.configs, strict=True)
-            ]
+            searches = [self._search(variant, index, config) for index, config in enumerate(variant.configs)]
             if not only or variant.name in (BASELINE, *only) or all(s.tickets.over for s in searches):
                 found += searches
         return found
@@ -131,14 +128,15 @@ class _Searched:
         """See `Course`."""
         return self._found or self.given
 
-    def _search(self, variant: Variant, task: str, config: Config) -> Search:
+    def _search(self, variant: Variant, index: int, config: Config) -> Search:
+        task = self.given.tasks[index]
         stream = PLACEBO if variant.placebo else ""
         first = self.given.trial(config, self.spec.seeds[0], stream).id
         name = " ".join(filter(None, [self.given.study.name, variant.name, task]))
         directions = [objective.direction for objective in self.spec.objectives]
         name = f"{name} {_digest(self.spec, first, self._sources(config))}"
         tickets = Tickets(self.storage, name, directions, self.spec.trials, self.driver)
-        prepare = partial(self._prepare, config, stream)
+        prepare = partial(self._prepare, config, index, stream)
         return Search(
             self.spec, tickets, self.given.study.name + stream, prepare, self._find, variant.name, task
         )
@@ -156,8 +154,8 @@ class _Searched:
                 found.append(self.given.trial(setting, self.spec.seeds[0]).id)
         return found
 
-    def _prepare(self, config: Config, stream: str, point: Point) -> Prepared:
-        setting = self.given.setting(config, self.spec.space.patches(point))
+    def _prepare(self, config: Config, index: int, stream: str, point: Point) -> Prepared:
+        setting = self.given.setting(config, self.spec.space.patches(point), index)
         trials = [self.given.trial(setting, seed, stream) for seed in self.spec.seeds]
         # Nothing evaluates what was only tried.
         trials = [dataclasses.replace(trial, checkpoint="none") for trial in trials]
@@ -273,7 +271,7 @@ class Swept(_Searched):
             self.session.warn("no setting of the search has a value; there is no winner")
         variants += [variant for variant in self.given.variants if variant.placebo]
         paths = [p.path for p in space.parameters if any(p.path in v.patches for v in variants)]
-        return self.given.of(variants, paths, "sweep")
+        return self.given.judging(variants, paths, "sweep")
 
     def extras(self, session: Session) -> None:
         """Writes the table, and what each parameter mattered."""
@@ -307,7 +305,7 @@ class Tuned(_Searched):
             if variant.name not in searched_for:
                 continue
             configs, tuned = [], {}
-            for task, config in zip(self.given.tasks, variant.configs, strict=True):
+            for index, (task, config) in enumerate(zip(self.given.tasks, variant.configs, strict=True)):
                 places = best(searched, variant.name, task)
                 if not places:
                     where = f"{variant.name}{self.given.on(task)}"
@@ -316,14 +314,11 @@ class Tuned(_Searched):
                     continue
                 point = point_of(searched, self.spec.space.parameters, places[0])
                 searched.trials.loc[places[0], "chosen"] = variant.name
-                configs.append(self.given.setting(config, self.spec.space.patches(point)))
+                configs.append(self.given.setting(config, self.spec.space.patches(point), index))
                 tuned[task] = self.spec.space.labels(point)
             variants.append(dataclasses.replace(variant, configs=configs, tuned=tuned))
-        design = dataclasses.replace(self.given.design, variants=variants)
         names = [variant.name for variant in variants]
-        return dataclasses.replace(
-            self.given.settling(names), design=design, searched="tuning", _described={}
-        )
+        return self.given.settling(names).judging(variants, self.given.design.paths, "tuning")
 
     def others(self) -> Sequence[Cell]:
         """The variants as they were given."""

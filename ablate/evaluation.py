@@ -25,6 +25,7 @@ from ablate.selection import chosen
 from ablate.study.experiment import Experiment, prepare
 from ablate.study.load import parse_value, translated
 from ablate.study.patch import apply_patches, has_path
+from ablate.study.rates import Rates
 from ablate.study.schema import config_model
 from ablate.workload import Checkpoint, KeepsWeights
 
@@ -81,7 +82,7 @@ def evaluate(
     try:
         path = _study_file(path, results)
         up_to_date = unchanged(path, options) is not None
-        experiment = prepare(path)
+        experiment = prepare(path, rates=Rates(results))
         workload, cells, slices = _planned(experiment, path, sets, only)
     except StudyError as error:
         raise NotEvaluated(error.problems) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -14,52 +14,91 @@ from ablate.execution.pool import default_jobs
 from ablate.execution.progress import duration
 from ablate.records.record import Record
 from ablate.records.store import Store
+from ablate.report.costs import percent, setting
 from ablate.run import Options
 from ablate.selection import finished
-from ablate.study.experiment import prepare
+from ablate.study.experiment import Experiment, prepare
+from ablate.study.rates import Rates
 
-HEADINGS = ("parameters", "FLOPs forward", "and backward", "cached", "to train")
+SIZES = ("parameters", "FLOPs forward", "and backward")
+TRIALS = ("cached", "to train")
 
 
 def print_plan(path: Path, options: Options, console: Console) -> None:
-    """A row a variant and task: parameters, FLOPs, trials cached and to be trained; then parameters by part."""
-    experiment = prepare(path, options.sets, options.seeds)
+    """A row a variant and task: what is matched, parameters, FLOPs, trials cached and to be trained; then
+    parameters by part.
+    """
+    experiment = prepare(path, options.sets, options.seeds, Rates(options.results))
     store = Store(options.results / "store", console.print, read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
     done, _ = finished(cells, records, store, cells)
-    rows, planned = [], []
+    described = {v.name: experiment.describe(v) for v in experiment.variants}
+    of_task = zip(*described.values(), strict=True)
+    lengths_differ = any(len({d.examples for d in descriptions}) > 1 for descriptions in of_task)
+    rows: list[tuple[str, str]] = []
+    planned: list[list[str]] = []
+    by_part: list[Mapping[str, int]] = []
     for variant in experiment.variants:
-        for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
+        for index, task in enumerate(experiment.tasks):
             ids = [c.trial.id for c in cells if (c.variant, c.task) == (variant.name, task)]
             cached = sum(i in done for i in ids)
-            flops = (described.flops, described.training_flops)
-            rows.append((variant.name, task, described.parameters_by_part))
-            planned.append((described.parameters, *flops, cached, len(ids) - cached))
-    names = [row[:2] if len(experiment.tasks) > 1 else row[:1] for row in rows]
+            found = described[variant.name][index]
+            sizes = [found.parameters, found.flops, found.training_flops]
+            counts = [*sizes, *([found.compute] if lengths_differ else []), cached, len(ids) - cached]
+            rows.append((variant.name, task))
+            planned.append(_matched(experiment, variant.name, index) + [_count(n) for n in counts])
+            by_part.append(found.parameters_by_part)
+    names = [row if len(experiment.tasks) > 1 else row[:1] for row in rows]
     title = f"{experiment.study.name}: {len(experiment.variants)} variants"
-    console.print(_table(title, names, HEADINGS, planned))
-    if parts := list(dict.fromkeys(part for *_, by_part in rows for part in by_part)):
-        counts = [[by_part.get(part, 0) for part in parts] for *_, by_part in rows]
-        console.print(_table("parameters by part", names, [part.replace("_", " ") for part in parts], counts))
+    match = experiment.study.match
+    headings = (
+        *((match.by, "residual") if match and experiment.matched else ()),
+        *SIZES,
+        *(("of training",) if lengths_differ else ()),
+        *TRIALS,
+    )
+    console.print(_table(title, names, headings, planned))
+    if parts := list(dict.fromkeys(part for of_part in by_part for part in of_part)):
+        shown = [[_count(of_part.get(part, 0)) for part in parts] for of_part in by_part]
+        console.print(_table("parameters by part", names, [part.replace("_", " ") for part in parts], shown))
+    if match and experiment.awaits_rates:
+        console.print(
+            f"Seconds are matched by {match.by}, at rates that the first run measures: until then the variants are "
+            "shown as they come, and which of their trials are there is not known.",
+            highlight=False,
+            soft_wrap=True,
+        )
     rest = len({cell.trial.id for cell in cells}) - len(done)
     console.print(_expectation(rest, records.values()), highlight=False, soft_wrap=True)
+
+
+def _matched(experiment: Experiment, variant: str, index: int) -> list[str]:
+    """The value that a variant was given, and its residual; nothing where sizes are not matched."""
+    if not experiment.matched:
+        return []
+    matched = experiment.matched[variant][index]
+    return [setting(matched.value), percent(matched.residual, 2)]
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
 
 
 def _table(
     title: str,
     names: Sequence[Sequence[str]],
     headings: Sequence[str],
-    numbers: Sequence[Sequence[int | None]],
+    cells: Sequence[Sequence[str]],
 ) -> Table:
-    """A row for each of `names`, a variant or a variant and a task, with its numbers under their headings."""
+    """A row for each of `names`, a variant or a variant and a task, with its cells under their headings."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("variant", "task")[: len(names[0])]:
         table.add_column(heading, overflow="fold")
     for heading in headings:
         table.add_column(heading, justify="right")
-    for first, row in zip(names, numbers, strict=True):
-        table.add_row(*map(escape, first), *("–" if number is None else f"{number:,}" for number in row))
+    for first, row in zip(names, cells, strict=True):
+        table.add_row(*map(escape, first), *row)
     return table
 
 

@@ -114,15 +114,21 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     from ablate.records.store import Store
     from ablate.session import Session
 
+    def say(message: str) -> None:
+        console.print(message, highlight=False, markup=False, soft_wrap=True)
+
     with closing(_standby(path, options)) as standby:
         with uncollected():
+            from ablate.speed.rates import measuring
             from ablate.study.experiment import prepare
+            from ablate.study.rates import Rates
 
-            experiment = prepare(path, options.sets, options.seeds)
+            rates = Rates(options.results, measuring(say), options.fresh)
+            experiment = prepare(path, options.sets, options.seeds, rates)
         asked = _asked(experiment, options)
         store = Store(options.results / "store", lambda message: session.warn(message))
         session = Session(experiment, store, options, console, standby)
-        with exclusive(store.root, experiment.study.name, session.say), interruptible():
+        with exclusive(store.root, experiment.study.name, say), interruptible():
             return session.go(_course(session, asked))
 
 

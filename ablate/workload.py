@@ -159,3 +159,22 @@ class Resumes(Protocol):
     """A workload that honours `Trial.save_every` and `Trial.state`."""
 
     resumes: bool
+
+
+@runtime_checkable
+class CountsParameters(Protocol):
+    """A workload that counts parameters at less cost than it describes all: matching asks for them often."""
+
+    def parameters(self, config: Mapping[str, Any]) -> int:
+        """`describe(config).parameters`."""
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A workload whose training is a number of steps that take equally long."""
+
+    steps_path: str
+    "Where its config says how many."
+
+    def timed(self, config: Mapping[str, Any], steps: int) -> Mapping[str, Any]:
+        """`config` for a training of `steps` steps that is timed: with as little as can be beside the steps."""

@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "training": BASE | {"training", "models", "components", "tasks", "study.sections"},
     "execution": BASE | {"execution", "records.store", "study.plan"},
     "search": BASE | {"search", "records", "study", "execution.events"},
+    "speed": BASE | {"speed", "records.environment", "study.rates"},
     "analysis": BASE | {"analysis", "records.evidence", "records.searched"},
     "report": BASE | {"report", "analysis", "records.evidence", "records.evaluated", "records.searched"},
 }

@@ -91,6 +91,8 @@ class VariantFacts:
     "Task → matrix-product FLOPs of a forward pass on one example."
     training_flops: dict[str, int | None] = field(default_factory=dict)
     "The same of a forward and a backward pass."
+    examples: dict[str, int | None] = field(default_factory=dict)
+    "Task → training examples that a whole training processes."
     matched: dict[str, Matched] = field(default_factory=dict)
     "Task → what was changed so that sizes match; empty where nothing is matched."
     tuned: dict[str, dict[str, str]] = field(default_factory=dict)

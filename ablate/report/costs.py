@@ -1,23 +1,35 @@
-"""What each variant costs, as a table and in words: parameters by part, and FLOPs of one example."""
+"""What each variant costs, as a table and in words: parameters by part, FLOPs, and what is matched."""
 
 from __future__ import annotations
 
-from ablate.records.evidence import Facts, VariantFacts
-from ablate.report.tables import MINUS, Column, Table, count, text
+from collections.abc import Iterator
+
+from ablate.records.evidence import Facts, MatchFacts, VariantFacts
+from ablate.report.tables import MINUS, NOTHING, Column, Table, count, significant, text
 
 TOTALS = {
     "parameters": "Parameters",
     "flops": "FLOPs",
     "training_flops": "FLOPs with backward",
+    "compute": "FLOPs of training",
 }
+QUANTITIES = {
+    "parameters": "parameters",
+    "flops": "FLOPs",
+    "compute": "FLOPs of training",
+    "seconds": "seconds of training",
+}
+"""In the middle of a sentence."""
 
-Costs = dict[str, int | None]
+Costs = dict[str, float | None]
 
 
 def cost_table(facts: Facts) -> Table:
     """Parameters, in all and by part, and FLOPs of every variant, with their differences from the baseline.
 
-    FLOPs are those of a forward pass on one example, and of that with its backward pass where they are known.
+    FLOPs are those of a forward pass on one example, of that with its backward pass where they are known, and of the
+    whole training where variants see different numbers of examples. Where sizes are matched, the value of the setting
+    that was changed for it, and by how much the target is missed.
 
     One row a variant and task, or a variant where its tasks cost the same.
     """
@@ -28,7 +40,8 @@ def cost_table(facts: Facts) -> Table:
     columns = [
         Column("variant", "Variant"),
         *([Column("task", "Task")] if len(tasks) > 1 else []),
-        *(Column(key, name, True) for key, name in TOTALS.items() if _known(facts, key)),
+        *_match_columns(facts.match),
+        *(Column(key, name, True) for key, name in TOTALS.items() if _shown(facts, key)),
         *(Column(f"of {part}", text(part).replace("_", " ").capitalize(), True) for part in parts),
         Column("changes", "Changes"),
     ]
@@ -38,45 +51,99 @@ def cost_table(facts: Facts) -> Table:
         for task in tasks:
             mine, base = _costs(variant, task), _costs(facts.variants[0], task)
             of_part = {f"of {p}": against(mine.get(f"of {p}", 0), base.get(f"of {p}", 0)) for p in parts}
-            total = {key: against(mine[key], base[key], percent=True) for key in TOTALS}
-            rows.append(named | {"task": text(task)} | total | of_part)
+            total = {key: against(mine[key], base[key], relative=True) for key in TOTALS}
+            rows.append(named | {"task": text(task)} | _match_cells(variant, task) | total | of_part)
     return Table(columns, rows)
 
 
+def _match_columns(match: MatchFacts | None) -> list[Column]:
+    if match is None:
+        return []
+    seconds = [Column("seconds", "Seconds of training", True)] if match.quantity == "seconds" else []
+    return [Column("value", text(match.by), True), *seconds, Column("residual", "Residual", True)]
+
+
+def _match_cells(variant: VariantFacts, task: str) -> dict[str, str]:
+    matched = variant.matched.get(task)
+    if matched is None:
+        return dict.fromkeys(("value", "seconds", "residual"), NOTHING)
+    return {
+        "value": setting(matched.value),
+        "seconds": significant(matched.achieved),
+        "residual": percent(matched.residual, 2),
+    }
+
+
 def differences(facts: Facts) -> str:
-    """By how much the variants' costs differ from the baseline's, in a sentence; empty where none is known."""
-    found = []
-    for key, name in (("parameters", "parameters"), ("flops", "FLOPs")):
-        shares = []
-        for variant in facts.variants[1:]:
-            for task in facts.tasks:
-                value, base = _costs(variant, task.name)[key], _costs(facts.variants[0], task.name)[key]
-                if value is not None and base:
-                    shares.append(value / base - 1)
-        if shares and any(shares):
-            found.append(
-                f"{name} differ from the baseline's by {_percent(min(shares))} to {_percent(max(shares))}"
-            )
-        elif shares:
-            found.append(f"{name} do not differ")
-    return f"Sizes are as they come, not matched: {'; '.join(found)}." if found else ""
+    """By how much the variants' costs differ from the baseline's, in a sentence or two; empty where none is known.
+
+    Where sizes are matched, it says what is held equal, by what, and the largest residual.
+    """
+    match = facts.match
+    keys = ["parameters", "flops", *(["compute"] if _shown(facts, "compute") else [])]
+    found = [_difference(facts, key) for key in keys if match is None or key != match.quantity]
+    rest = "; ".join(filter(None, found))
+    if match is None:
+        return f"Sizes are as they come, not matched: {rest}." if rest else ""
+    return _matched(facts, match) + (f" Not matched: {rest}." if rest else "")
 
 
-def against(value: int | None, base: int | None, *, percent: bool = False) -> str:
+def _matched(facts: Facts, match: MatchFacts) -> str:
+    name = QUANTITIES[match.quantity]
+    target = "the baseline's" if match.target == "baseline" else f"{float(match.target):,.12g}"
+    text = f"{name[0].upper()}{name[1:]} are matched to {target} by {match.by}"
+    if match.quantity == "seconds":
+        text += ", at rates that were measured before training (rates.json)"
+    residuals = [(m.residual, v.name) for v in facts.variants for m in v.matched.values()]
+    residual, variant = max(residuals, key=lambda pair: abs(pair[0]), default=(0.0, ""))
+    if not residual:
+        return f"{text}, exactly."
+    return f"{text}: the largest residual is {percent(residual, 2)}, of {variant}."
+
+
+def _difference(facts: Facts, key: str) -> str:
+    """The range of one cost over the variants, and which of them differs most; nothing where it is not known."""
+    shares = dict(_shares(facts, key))
+    if not shares:
+        return ""
+    if not any(shares.values()):
+        return f"{QUANTITIES[key]} do not differ"
+    low, high = percent(min(shares.values())), percent(max(shares.values()))
+    most, task = max(shares, key=lambda place: abs(shares[place]))
+    on = f" on {task}" if len(facts.tasks) > 1 else ""
+    return f"{QUANTITIES[key]} differ from the baseline's by {low} to {high}, most in {most}{on}"
+
+
+def _shares(facts: Facts, key: str) -> Iterator[tuple[tuple[str, str], float]]:
+    """Variant and task → by what share of the baseline's its cost differs."""
+    for variant in facts.variants[1:]:
+        for task in facts.tasks:
+            value, base = _costs(variant, task.name)[key], _costs(facts.variants[0], task.name)[key]
+            if value is not None and base:
+                yield (variant.name, task.name), value / base - 1
+
+
+def setting(value: float) -> str:
+    """The value of a setting, a whole number without a point."""
+    return str(int(value)) if value == int(value) else f"{value:.6g}"
+
+
+def against(value: float | None, base: float | None, *, relative: bool = False) -> str:
     """A count with its difference from the baseline's, if there is one: `9,280 (+1,088)`."""
     if value is None or not base or value == base:
         return count(value)
     change = value - base
-    return f"{value:,} ({_percent(change / base) if percent else _signed(change)})"
+    return f"{value:,} ({percent(change / base) if relative else _signed(change)})"
 
 
-def _signed(change: int) -> str:
+def percent(share: float, places: int = 1) -> str:
+    """A difference as a percentage with its sign."""
+    shown = f"{abs(100 * share):.{places}f}"
+    return "0 %" if not float(shown) else f"{'+' if share > 0 else MINUS}{shown} %"
+
+
+def _signed(change: float) -> str:
     return f"{'+' if change > 0 else MINUS}{abs(change):,}"
-
-
-def _percent(share: float) -> str:
-    shown = f"{abs(100 * share):.1f}"
-    return "0 %" if shown == "0.0" else f"{'+' if share > 0 else MINUS}{shown} %"
 
 
 def _changes(variant: VariantFacts) -> str:
@@ -88,7 +155,12 @@ def _changes(variant: VariantFacts) -> str:
     return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))
 
 
-def _known(facts: Facts, key: str) -> bool:
+def _shown(facts: Facts, key: str) -> bool:
+    """Whether a cost is known, and says something that the others do not."""
+    if key == "compute" and not any(
+        len({variant.examples.get(task.name) for variant in facts.variants}) > 1 for task in facts.tasks
+    ):
+        return False
     return any(_costs(v, task.name)[key] is not None for v in facts.variants for task in facts.tasks)
 
 
@@ -97,5 +169,14 @@ def _parts(variant: VariantFacts, task: str) -> dict[str, int]:
 
 
 def _costs(variant: VariantFacts, task: str) -> Costs:
-    total: Costs = {key: getattr(variant, key).get(task) for key in TOTALS}
-    return total | {f"of {part}": number for part, number in _parts(variant, task).items()}
+    """Every cost of a variant on a task, by the key of its column; and the setting that was matched by."""
+    flops, examples = variant.training_flops.get(task), variant.examples.get(task)
+    matched = variant.matched.get(task)
+    return {
+        "parameters": variant.parameters.get(task),
+        "flops": variant.flops.get(task),
+        "training_flops": flops,
+        "compute": None if flops is None or examples is None else flops * examples,
+        "value": matched.value if matched else None,
+        **{f"of {part}": number for part, number in _parts(variant, task).items()},
+    }

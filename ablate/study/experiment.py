@@ -18,6 +18,7 @@ from ablate.records.evidence import (
     BASELINE,
     ClaimFacts,
     Facts,
+    Matched,
     MetricFacts,
     TaskFacts,
     VariantFacts,
@@ -27,8 +28,11 @@ from ablate.study.claims import Claim, parse_claim
 from ablate.study.designs import Config, Design, Resolve, Variant, expand, report_at, task_labels
 from ablate.study.document import Document, PathKey
 from ablate.study.load import load, parts_of, refuse_if_faulty, translated
+from ablate.study.match import Matcher
+from ablate.study.matching import Matching, match_facts
 from ablate.study.patch import apply_patches
 from ablate.study.plan import Cell, trial_id
+from ablate.study.rates import Rates
 from ablate.study.schema import PLACEBO, WINNER, StudyBase, config_model
 from ablate.study.searches import SearchSpec, read_search
 from ablate.study.sources import source_digest
@@ -51,6 +55,12 @@ class Experiment:
     "Labels of the tasks; one empty label when the workload has none."
     claims: list[Claim]
     resolve: Resolve
+    variants: list[Variant]
+    "As they are trained, the baseline first: those of the design, with `match:` as it matches them."
+    matcher: Matcher | None = None
+    "What matches a config; None where nothing is matched, or rates are not measured yet."
+    matched: Mapping[str, Sequence[Matched]] = dataclasses.field(default_factory=dict)
+    "Variant → what it was given, one a task; empty where nothing is matched."
     search: SearchSpec | None = None
     "Of `search:`, when it was asked for."
     tune: SearchSpec | None = None
@@ -63,9 +73,9 @@ class Experiment:
         return _Ids(self.workload)
 
     @property
-    def variants(self) -> list[Variant]:
-        """All variants, the baseline first."""
-        return self.design.variants
+    def awaits_rates(self) -> bool:
+        """Whether what is matched cannot be told before the first run has measured it."""
+        return self.study.match is not None and self.matcher is None
 
     def describe(self, variant: Variant) -> list[Description]:
         """Parameters, FLOPs and metrics, one description a task."""
@@ -99,18 +109,31 @@ class Experiment:
         trial_id = self._ids(config, seed, stream)
         return Trial(trial_id, config, seed, stream, limit, checkpoint, save_every=save_every)
 
-    def setting(self, base: Config, patches: Mapping[str, Any]) -> Config:
-        """A resolved config with `patches`, as a search tries it; raises `Invalid` when it cannot be built."""
+    def setting(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
+        """A resolved config with `patches`, matched, as a search tries it; raises `Invalid` when it cannot be."""
         config = self.resolve(apply_patches(base, patches))
         if problems := attempt(self.workload.check, config)[1]:
             raise Invalid.many(problems)
-        return config
+        return self.matcher(config, task_index)[0] if self.matcher else config
 
-    def of(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
+    def judging(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
         """The same study with the variants that a search has found, the baseline first, which differ on `paths`."""
         factors = [f for f in self.design.factors if f.path in paths]
         design = Design(list(variants), factors, list(paths), self.design.factorial)
-        return dataclasses.replace(self, design=design, searched=searched, _described={})
+        matcher = self.matcher
+        matched = {
+            v.name: [matcher(config, index)[1] for index, config in enumerate(v.configs)]
+            for v in variants
+            if matcher is not None
+        }
+        return dataclasses.replace(
+            self,
+            design=design,
+            variants=list(variants),
+            matched=matched,
+            searched=searched,
+            _described={},
+        )
 
     def settling(self, names: Collection[str]) -> Experiment:
         """The same study with the claims that variants of these `names` can settle."""
@@ -153,6 +176,8 @@ class Experiment:
                     training_flops={
                         t: d.training_flops for t, d in zip(self.tasks, described[v.name], strict=True)
                     },
+                    examples={t: d.examples for t, d in zip(self.tasks, described[v.name], strict=True)},
+                    matched=dict(zip(self.tasks, self.matched.get(v.name, []), strict=False)),
                 )
                 for v in self.variants
             ],
@@ -161,6 +186,7 @@ class Experiment:
             environment=dict(environment),
             data_fixed=any(d.data_fixed for d in described[BASELINE]),
             searched=self.searched,
+            match=match_facts(self.study.match) if self.study.match and self.matched else None,
         )
 
     def resolved(self) -> dict[str, Any]:
@@ -175,8 +201,9 @@ class Experiment:
 class _Ids:
     """Trial ids; what depends on the config alone is computed once."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, ignored: Sequence[str] = ()) -> None:
         self.workload = workload
+        self.irrelevant = (*workload.irrelevant(), *ignored)
         self.model = config_model(workload)
         self.known: dict[str, tuple[Mapping[str, str], str]] = {}
 
@@ -187,14 +214,23 @@ class _Ids:
             roots = [*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed))]
             self.known[key] = (self.workload.identity(config), source_digest(roots))
         identity, sources = self.known[key]
-        irrelevant = self.workload.irrelevant()
         return trial_id(
-            config, seed=seed, stream=stream, irrelevant=irrelevant, identity=identity, sources=sources
+            config,
+            seed=seed,
+            stream=stream,
+            irrelevant=self.irrelevant,
+            identity=identity,
+            sources=sources,
         )
 
 
-def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> Experiment:
-    """Reads, expands and checks a study; raises `StudyError` with everything that is wrong with it."""
+def prepare(
+    path: Path, sets: Sequence[str] = (), seeds: int | None = None, rates: Rates | None = None
+) -> Experiment:
+    """Reads, expands, checks and matches a study; raises `StudyError` with everything that is wrong with it.
+
+    rates: where the rates are that a study needs which matches seconds; without them its variants are as they come.
+    """
     document, study, workload = load(path, sets, seeds)
     sections = list(workload.schema())
     if study is None:
@@ -222,8 +258,26 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
     if sound:
         _check_live(workload, design, document)
         specs = _searches(workload, study, design, metrics, resolver, document)
+    matching = Matching(study, workload, design, resolver, document)
+    if sound:
+        matching.apply()
     refuse_if_faulty(document)
-    return Experiment(path, study, workload, sections, design, tasks, claims, resolver, **specs)
+    matching.apply_rates(rates, tasks, lambda config, path: _Ids(workload, [path])(config, 0, "rate"))
+    refuse_if_faulty(document)
+    return Experiment(
+        path,
+        study,
+        workload,
+        sections,
+        design,
+        tasks,
+        claims,
+        resolver,
+        matching.variants,
+        matching.matcher,
+        matching.given,
+        **specs,
+    )
 
 
 def _searches(

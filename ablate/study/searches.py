@@ -119,10 +119,6 @@ def _check_conflicts(
         at: PathKey = (kind, "over", path)
         if path.partition(".")[0] in ("task", "tasks"):
             document.report(Problem("changes the task, on which all settings must be judged alike", at))
-        if study.match and study.match.by == path:
-            document.report(
-                Problem("is what `match` changes", at, hint="Take it out, or match by another path")
-            )
         clash = [c for c in changed if c == path or path.startswith(f"{c}.") or c.startswith(f"{path}.")]
         if kind == "tune" and clash:
             rule = f"is what the study compares ({listed(clash)}); tuning would undo it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -30,6 +31,10 @@ class SequenceWorkload:
     """`task:`, `model:` and `training:`; see `ablate.workload.Workload` for what each method promises."""
 
     resumes = True
+    steps_path = "training.steps"
+
+    def __init__(self) -> None:
+        self._flops: dict[tuple[str, str], Flops | None] = {}
 
     def load_parts(self) -> None:
         """Registers every part of the package, and those of installed plugins."""
@@ -63,17 +68,34 @@ class SequenceWorkload:
         trial = parse(config)
         task: Task = trial.task.build()
         model = build_model(trial.model, task.signature, device="meta")
-        flops: Flops | None = None
-        # A plugin may look at values, which the meta device has not: no reason to refuse what trains.
-        with suppress(Exception):
-            flops = flops_of(model, task.signature)
+        # Counting takes ten times as long as building; a search asks for one model again and again.
+        key = (json.dumps(config["task"], sort_keys=True), json.dumps(config["model"], sort_keys=True))
+        if key not in self._flops:
+            self._flops[key] = None
+            # A plugin may look at values, which the meta device has not: no reason to refuse what trains.
+            with suppress(Exception):
+                self._flops[key] = flops_of(model, task.signature)
+        flops, training = self._flops[key], trial.training
         return Description(
             task.metrics,
             model.parameters_by_part(),
             flops.forward if flops else None,
             training_flops=flops.training if flops else None,
+            examples=training.steps * training.batch_size,
+            reports=(*range(training.eval_every, training.steps, training.eval_every), training.steps),
             data_fixed=task.data_fixed,
         )
+
+    def parameters(self, config: Mapping[str, Any]) -> int:
+        """Trainable parameters alone, without counting FLOPs."""
+        trial = parse(config)
+        model = build_model(trial.model, trial.task.build().signature, device="meta")
+        return sum(model.parameters_by_part().values())
+
+    def timed(self, config: Mapping[str, Any], steps: int) -> Mapping[str, Any]:
+        """Evaluated once, at the end; the learning rate costs nothing, and so the schedule stays."""
+        short = {"steps": steps, "eval_every": steps, "warmup_steps": 0}
+        return {**config, "training": {**config["training"], **short}}
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Of task and model; `training:` has no part in it."""

@@ -1,0 +1,1 @@
+"""How fast configs train, measured beside one another on an idle machine."""

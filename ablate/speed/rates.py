@@ -1,0 +1,87 @@
+"""Seconds of a training step: short trainings of several configs, in blocks in which they take turns (METHODS §7)."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ablate.errors import AblateError
+from ablate.records.environment import environment
+from ablate.streams import numpy_stream
+from ablate.study.rates import Config, Measure, Timing
+from ablate.workload import Timed, Trial, Workload
+
+BLOCKS = 5
+SHORT = 3
+"Steps of the short training; the difference to the long one is free of what a training costs beside its steps."
+LONG_SECONDS = 0.3
+"What the further steps of the long training should take."
+FEWEST, MOST = 10, 500
+"Further steps of the long training."
+
+
+def measuring(say: Callable[[str], None]) -> Callable[[Any], Measure]:
+    """For `Rates`: measures, and says so."""
+
+    def of(workload: Any) -> Measure:
+        def measure(configs: Mapping[str, Config]) -> Timing:
+            say(f"Measuring how long a training step of {len(configs)} variants takes …")
+            return time_steps(workload, configs)
+
+        return measure
+
+    return of
+
+
+def time_steps(workload: Workload, configs: Mapping[str, Config]) -> Timing:
+    """Seconds of a step of every config in `BLOCKS` blocks; in each, all take their turn in random order.
+
+    The rate in a block is the slope between a short and a longer training, so that building, evaluating and loading
+    data drop out. A first pass, which is dropped, warms up and tells how many steps to time. Raises `AblateError`,
+    with the name of a config that cannot be trained.
+    """
+    names = list(configs)
+    long = {}
+    for name in names:
+        _seconds(workload, configs[name], SHORT, name)
+        further = _seconds(workload, configs[name], SHORT + FEWEST, name)
+        further -= _seconds(workload, configs[name], SHORT, name)
+        wanted = math.ceil(LONG_SECONDS * FEWEST / further) if further > 0 else MOST
+        long[name] = min(max(wanted, FEWEST), MOST)
+    rates: dict[str, list[float]] = {name: [] for name in names}
+    for block in range(BLOCKS):
+        for index in numpy_stream(0, "rates", block).permutation(len(names)):
+            name = names[index]
+            short = _seconds(workload, configs[name], SHORT, name)
+            whole = _seconds(workload, configs[name], SHORT + long[name], name)
+            rates[name].append((whole - short) / long[name])
+    for name, measured in rates.items():
+        if sorted(measured)[BLOCKS // 2] <= 0:
+            raise AblateError(f"{name}: a training step is too short to be timed; match compute instead")
+    return Timing([rates[name] for name in names], str(environment(sys.argv, [])["machine"]))
+
+
+def _seconds(workload: Workload, config: Config, steps: int, name: str) -> float:
+    """Wall clock of a training of `steps` steps, in this process."""
+    if not isinstance(workload, Timed):
+        raise TypeError("a workload that can be timed")
+    reached = 0
+
+    def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
+        nonlocal reached
+        reached = step
+        return False
+
+    trial = Trial("", workload.timed(config, steps), 0)
+    started = time.perf_counter()
+    try:
+        record = workload.train(trial, emit)
+    except Exception as error:
+        raise AblateError(f"{name}: cannot be timed: {type(error).__name__}: {error}") from error
+    seconds = time.perf_counter() - started
+    if record.status != "completed" and reached < steps:
+        raise AblateError(f"{name}: cannot be timed: {record.reason or record.status} within {steps} steps")
+    return seconds

@@ -1,0 +1,163 @@
+"""The number with which a quantity comes nearest to a target, found in few evaluations.
+
+The quantity rises or falls with the number, or stays: it may be a staircase. Some numbers may have none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+Number = int | float
+Quantity = Callable[[Number], float | None]
+"""None where a number cannot be taken: no head is as wide as a third of d_model."""
+
+FIRST_STEP = 1 / 16
+"Of the way that doubles, as a share of where it begins."
+MAX_FLAT = 12
+"Doublings without effect after which there is none."
+MAX_WALK = 80
+MAX_GAP = 64
+"Whole numbers tried on each side of one that cannot be taken."
+PRECISION = 1e-6
+"Share of a float up to which the edge of a stair is found."
+MAX_DIGITS = 12
+
+
+def nearest(quantity: Quantity, start: Number, target: float, *, whole: bool) -> tuple[Number, float] | None:
+    """The number whose quantity is nearest to `target`, and its quantity; None where no number changes it.
+
+    Starts from `start`, which must have a quantity, and keeps it where nothing is nearer. whole: only whole
+    numbers are tried. Of the floats of one stair, it is the one with the fewest digits.
+    """
+    return _Search(quantity, start, whole).run(target)
+
+
+def has_effect(quantity: Quantity, start: Number, *, whole: bool) -> bool:
+    """Whether some number gives another quantity than `start` does."""
+    search = _Search(quantity, start, whole)
+    return any(search.differs(sign) for sign in (1, -1))
+
+
+class _Search:
+    """One search; knows every quantity that it has asked for."""
+
+    def __init__(self, quantity: Quantity, start: Number, whole: bool) -> None:
+        self.quantity = quantity
+        self.start = start
+        self.whole = whole
+        self.known: dict[Number, float | None] = {}
+
+    def run(self, target: float) -> tuple[Number, float] | None:
+        for sign in (1, -1):
+            bracket = self.bracket(sign, target)
+            if bracket is not None:
+                self.close_in(*bracket, target)
+                break
+        taken = {x: value for x, value in self.known.items() if value is not None}
+        if len(set(taken.values())) == 1:
+            return None
+        best = min(taken, key=lambda x: (abs(taken[x] - target), abs(x - self.start), x))
+        if not self.whole and best != self.start:
+            best = self.roundest(best)
+        return best, taken.get(best, self.value(best))
+
+    def at(self, x: Number) -> float | None:
+        if x not in self.known:
+            self.known[x] = self.quantity(x)
+        return self.known[x]
+
+    def value(self, x: Number) -> float:
+        """The quantity of a number that has one."""
+        value = self.at(x)
+        if value is None:
+            raise ValueError(f"{x} has no quantity")
+        return value
+
+    def walk(self, sign: int) -> Iterator[Number]:
+        """Numbers away from the start, ever further; then ever nearer to the first that cannot be taken."""
+        last, wall = self.start, None
+        share = abs(self.start) * FIRST_STEP
+        step: Number = max(1, int(share)) if self.whole else share or 1.0
+        for _ in range(MAX_WALK):
+            if wall is None:
+                want: Number = last + sign * step
+                step *= 2
+            else:
+                want = self.middle(last, wall)
+                if want in (last, wall):
+                    return
+            found = self.takeable(want, last, wall, sign)
+            if found is None:
+                wall = want
+            else:
+                last = found
+                yield last
+
+    def middle(self, a: Number, b: Number) -> Number:
+        return (a + b) // 2 if self.whole else (a + b) / 2
+
+    def takeable(self, want: Number, last: Number, wall: Number | None, sign: int) -> Number | None:
+        """The number nearest to `want` that can be taken, beyond `last` and before `wall`."""
+        for distance in range(MAX_GAP if self.whole else 1):
+            for x in (want + sign * distance, want - sign * distance):
+                inside = sign * (x - last) > 0 and (wall is None or sign * (wall - x) > 0)
+                if inside and self.at(x) is not None:
+                    return x
+        return None
+
+    def differs(self, sign: int) -> bool:
+        """Whether the quantity changes on the way from the start."""
+        begin = self.value(self.start)
+        for count, x in enumerate(self.walk(sign)):
+            if self.value(x) != begin:
+                return True
+            if count >= MAX_FLAT:
+                break
+        return False
+
+    def bracket(self, sign: int, target: float) -> tuple[Number, Number] | None:
+        """Two numbers between which the quantity passes the target; None where this way does not lead there."""
+        begin = self.value(self.start)
+        last = self.start
+        for count, x in enumerate(self.walk(sign)):
+            value = self.value(x)
+            if value == target or (value < target) != (begin < target):
+                return last, x
+            leads_away = abs(value - target) > abs(self.value(last) - target)
+            if leads_away or (count >= MAX_FLAT and value == begin):
+                return None
+            last = x
+        return None
+
+    def close_in(self, a: Number, b: Number, target: float) -> None:
+        """Halves what lies between, until nothing does or the target is met."""
+        below = self.value(a) < target
+        while True:
+            want = self.middle(a, b)
+            if not self.whole and abs(b - a) <= PRECISION * max(abs(a), abs(b)):
+                return
+            low, high = min(a, b), max(a, b)
+            found = self.takeable(want, low, high, 1)
+            if found is None:
+                return
+            value = self.value(found)
+            if value == target:
+                return
+            if (value < target) == below:
+                a = found
+            else:
+                b = found
+
+    def roundest(self, x: Number) -> Number:
+        """The float with the fewest digits that has the quantity of `x`."""
+        exact, value = Decimal(x), self.value(x)
+        largest = -math.floor(math.log10(abs(x))) - 1 if x else 0
+        for digits in range(largest, largest + MAX_DIGITS + 1):
+            unit = Decimal(1).scaleb(-digits)
+            for rounding in (ROUND_FLOOR, ROUND_CEILING):
+                rounded = float((exact / unit).to_integral_value(rounding) * unit)
+                if self.at(rounded) == value:
+                    return rounded
+        return x

@@ -1,0 +1,116 @@
+"""Every part of the catalogue as a variant: its parameters are the baseline's, or what comes nearest is named."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+
+from ablate.errors import Invalid
+from ablate.models.reference import places, section_with
+from ablate.registry import CATALOGUE
+from ablate.study.match import Matcher
+from ablate.study.patch import apply_patches, value_at
+from ablate.study.sections.search import MatchSection
+from ablate.training.trial import parse
+from ablate.training.workload import SequenceWorkload
+
+CATALOGUE.load_builtin()
+WITHIN = 0.01
+WORKLOAD = SequenceWorkload()
+SIZES: dict[str, Any] = {"d_model": 32, "num_layers": 1}
+TASKS = {"encoder_decoder": "reverse"}
+"""By topology; recall for the others."""
+PARTS = [(slot, name) for slot in places() for name in CATALOGUE.names(slot)]
+BY = ("model.feedforward.expansion", "model.d_model")
+
+
+def resolved(config: Any) -> dict[str, Any]:
+    try:
+        return parse(config).model_dump()
+    except ValueError as error:
+        raise Invalid("", str(error)) from None
+
+
+def variant(slot: str, name: str) -> dict[str, Any]:
+    section = section_with(slot, name, **SIZES)
+    task = TASKS.get(section.topology.name, "recall")
+    return resolved({"task": {"name": task}, "model": section.model_dump(), "training": {}})
+
+
+@cache
+def matcher(topology: str, by: str) -> Matcher:
+    task = {"name": TASKS.get(topology, "recall")}
+    baseline = resolved({"task": task, "model": {**SIZES, "topology": topology}, "training": {}})
+    match = MatchSection(parameters="baseline", by=by, within=WITHIN)
+    return Matcher(match, WORKLOAD, [baseline], resolved)
+
+
+def parameters(config: Any) -> int | None:
+    try:
+        WORKLOAD.check(config)
+        return WORKLOAD.parameters(config)
+    except Exception:
+        return None
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize(("slot", "name"), PARTS)
+def test_parameters_are_matched_or_the_nearest_is_named(slot: str, name: str, by: str) -> None:
+    config = variant(slot, name)
+    match = matcher(config["model"]["topology"]["name"], by)
+    target = match.target()
+    try:
+        matched, given = match(config)
+    except Invalid as error:
+        (problem,) = error.problems
+        assert problem.path == tuple(by.split("."))
+        if "does not exist here" in problem.rule:
+            assert not hasattr(CATALOGUE.get(slot, name).Config, "expansion")  # type: ignore[attr-defined]
+            return
+        value, achieved, share = named(problem.rule)
+        assert parameters(resolved(apply_patches(config, {by: value}))) == achieved
+        assert abs(achieved / target - 1) > WITHIN
+        assert share == pytest.approx(100 * (achieved / target - 1), abs=0.06)
+        for other in others(value):
+            # One that cannot be built is refused by the schema or by the parts.
+            if (count := parameters(apply_patches(config, {by: other}))) is not None:
+                assert abs(count - target) >= abs(achieved - target)
+        return
+    assert abs(given.residual) <= WITHIN
+    assert value_at(matched, by) == given.value
+    assert parameters(matched) == given.achieved == WORKLOAD.describe(matched).parameters
+    assert matched == resolved(apply_patches(config, {by: given.value}))
+
+
+def named(rule: str) -> tuple[float, int, float]:
+    """Value, parameters and percentage of the nearest, as the error says them."""
+    found = re.search(r"the nearest is (\S+), with ([\d,]+) \(([-+.\d]+) %\)", rule)
+    assert found is not None, rule
+    value = float(found[1])
+    return int(value) if value.is_integer() else value, int(found[2].replace(",", "")), float(found[3])
+
+
+def others(value: float) -> list[float]:
+    if isinstance(value, int):
+        return [n for n in range(value - 8, value + 9) if n > 0]
+    return [value * factor for factor in (0.5, 0.9, 1.1, 2)]
+
+
+def test_most_parts_can_be_matched_by_the_feedforward() -> None:
+    refused = []
+    for slot, name in PARTS:
+        config = variant(slot, name)
+        try:
+            matcher(config["model"]["topology"]["name"], BY[0])(config)
+        except Invalid:
+            refused.append((slot, name))
+    assert len(refused) < len(PARTS) / 10, refused
+
+
+def test_the_count_alone_is_that_of_the_description() -> None:
+    for slot, name in PARTS[::7]:
+        config = variant(slot, name)
+        assert WORKLOAD.parameters(config) == WORKLOAD.describe(config).parameters
