@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.records.record import Record
+    from ablate.report.search_section import Sweep
     from ablate.study.plan import Cell
 
 
@@ -67,7 +68,22 @@ def publish(evidence: Evidence, folder: Path) -> None:
                 frame.to_csv(path, index=False)
         evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
         sentences = headline(evidence, comparisons, claims)
-        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out)
+        sweep = _sweep(evidence, folder)
+        if sweep:
+            from ablate.report.search_headline import search_headline
+
+            sentences = [*search_headline(sweep.searched, evidence, comparisons), *sentences]
+        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out, sweep)
+
+
+def _sweep(evidence: Evidence, folder: Path) -> Sweep | None:
+    """What a search before the study has left in its folder."""
+    from ablate.records.searched import SWEEP, Searched
+    from ablate.report.search_section import Sweep
+    from ablate.search.importances import load_importances
+
+    searched = Searched.load(folder / SWEEP) if evidence.facts.searched == "sweep" else None
+    return Sweep(searched, load_importances(folder)) if searched else None
 
 
 def _checkpoint(folder: Path) -> str:

@@ -25,6 +25,8 @@ from ablate.records.evidence import BASELINE, Evidence
 from ablate.report import attention_maps, costs, figure_data, style, svg, tables
 from ablate.report.drawings import FIGURES, Drawing, plan_drawings
 from ablate.report.evaluations import evaluation_table
+from ablate.report.search_drawings import search_drawings
+from ablate.report.search_section import Sweep, search_content
 from ablate.report.ticks import fix_ticks
 
 if TYPE_CHECKING:
@@ -118,23 +120,27 @@ def write_report(
     folder: Path,
     evaluated: Evaluated = NOTHING,
     left_out: str = "",
+    sweep: Sweep | None = None,
 ) -> None:
     """Writes `report.html`, `report.md` and `figures/` into `folder`, each file whole or not at all.
 
     `comparisons`, `claims` and `headline` are what `analysis` makes of `evidence`, `evaluated` is what was found
-    of kept weights, and `left_out` says what else was. The same arguments give the same bytes. Pictures of an
-    earlier report that this one no longer has are removed.
+    of kept weights, `left_out` says what else was, and `sweep` is what a search before the study found. The same
+    arguments give the same bytes. Pictures of an earlier report that this one no longer has are removed.
     """
     drawings = plan_drawings(evidence, comparisons) + attention_maps.drawings(evaluated.maps, evidence.facts)
     classes: dict[str, str] = {}
     pictures = [render(drawing, folder, classes) for drawing in drawings]
+    searched = search_drawings(sweep.searched, sweep.importances) if sweep else []
+    found = [render(drawing, folder, classes) for drawing in searched]
     content = _content(evidence, comparisons, claims, headline)
+    content["sweep"] = search_content(sweep, evidence) | {"pictures": found} if sweep else None
     content["evaluated"] = evaluation_table(evaluated.rows, evidence.facts)
     content["left_out"] = left_out
     content |= {"sections": _sections(pictures), "picture_css": Markup(svg.css(classes))}
     write_text(folder / "report.html", _environment(True).get_template("report.html.j2").render(content))
     write_text(folder / "report.md", _environment(False).get_template("report.md.j2").render(content))
-    kept = {Path(drawing.file).name for drawing in drawings}
+    kept = {Path(drawing.file).name for drawing in [*drawings, *searched]}
     for path in (folder / FIGURES).glob("*.png"):
         if path.name not in kept:
             path.unlink()

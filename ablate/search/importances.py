@@ -142,10 +142,11 @@ class _Space:
         self, has: pd.DataFrame, parameters: Sequence[ParameterFacts], values: Sequence[float], direction: str
     ) -> None:
         import optuna
+        from optuna.study import StudyDirection
 
         self.distributions = {p.path: _distribution(p, has[p.path]) for p in parameters}
         columns = {p.path: _coordinates(p, has[p.path]) for p in parameters}
-        self.direction = {"max": "maximize", "min": "minimize"}[direction]
+        self.direction = StudyDirection.MAXIMIZE if direction == "max" else StudyDirection.MINIMIZE
         self.trials = [
             optuna.create_trial(
                 params=dict(zip(columns, row, strict=True)), distributions=self.distributions, value=value
