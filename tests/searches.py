@@ -58,7 +58,7 @@ def sweep(
     points = frame.loc[whole, names].to_numpy(float) * signs
     worse = [bool(((points >= p).all(axis=1) & (points > p).any(axis=1)).any()) for p in points]
     frame.loc[whole, "front"] = [not found for found in worse]
-    order = frame.loc[whole & frame["front"]].sort_values("accuracy", ascending=False).index[:winners]
+    order = frame.loc[whole & frame["front"]].sort_values(names[0], ascending=signs[0] < 0).index[:winners]
     for i, index in enumerate(order):
         frame.loc[index, "chosen"] = "winner" if i == 0 else f"winner-{i + 1}"
     facts = SearchFacts(

@@ -18,8 +18,8 @@ COSTS = ("parameters", "flops")
 MIN_SURFACE = 10
 "Completed settings below which nothing is drawn between the points."
 BEST = 0.1
-MIN_BEST = 3
-"Of all settings with a value, the best tenth stands out, at least so many."
+MIN_BEST, MAX_BEST = 3, 20
+"Of all settings with a value, the best tenth stands out, at least and at most so many."
 NUMBERS = ("float", "int")
 
 
@@ -142,7 +142,7 @@ def parallel(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
     """
     found = judged(searched, objective.name)
     found = found.sort_values(objective.name, ascending=objective.direction == "max", kind="stable")
-    number = max(MIN_BEST, math.ceil(BEST * len(found)))
+    number = min(MAX_BEST, max(MIN_BEST, math.ceil(BEST * len(found))))
     columns = {
         "number": found["number"].to_numpy(int),
         "value": found[objective.name].to_numpy(float),
@@ -161,7 +161,7 @@ def numerical(searched: Searched, importances: pd.DataFrame | None) -> list[Para
     found = [
         p for p in searched.facts.parameters if p.kind in NUMBERS and searched.trials[p.path].nunique() > 1
     ]
-    return sorted(found, key=lambda p: order.index(p.path) if p.path in order else len(order))
+    return sorted(found, key=lambda p: (order.index(p.path) if p.path in order else len(order), bool(p.when)))
 
 
 def plane(
@@ -329,4 +329,4 @@ def unjudged(searched: Searched, importances: pd.DataFrame | None, objective: st
     if not known:
         return f"No importances: {wording.counted(len(found), 'setting')} with a value are too few."
     shown = wording.joined([f"{path} ({number})" for path, number in missing.items()]) if missing else ""
-    return f"Not judged, for too few settings with a value have it: {shown}." if shown else ""
+    return f"Not judged, as too few settings have it or all have the same value: {shown}." if shown else ""

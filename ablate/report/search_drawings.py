@@ -160,7 +160,7 @@ def _contour(searched: Searched, importances: pd.DataFrame | None) -> list[Drawi
     done = int((data["status"] == "completed").sum())
     between = (
         "Between the points, values are interpolated over the nearest three, beyond them nothing is shown; the other "
-        "paths vary as well, so that this is a guide to the eye. Darker is better."
+        "paths vary as well, so that this is a guide to the eye. The stronger the colour, the better."
         if found
         else f"Nothing is drawn between the points, of which {done} completed: too few, or on one line."
     )

@@ -49,6 +49,11 @@ def marker(status: str, size: float = MARKER_SIZE) -> dict[str, Any]:
     return {**verdict_marker(MARKS[status]), "ms": size}
 
 
+def marker_size(settings: int) -> float:
+    """Points, fewer where there are many settings."""
+    return MARKER_SIZE if settings <= 150 else 3.2
+
+
 RING: dict[str, Any] = {"marker": "o", "ls": "", "ms": 9.5, "mfc": "none", "mec": colour("ink"), "mew": 1.2}
 "Around a setting that became a variant."
 
@@ -135,7 +140,7 @@ def history(data: pd.DataFrame, objective: ObjectiveFacts, width: float = WIDE) 
 def _settings(ax: Axes, data: pd.DataFrame, x: np.ndarray, upright: Upright) -> None:
     """The settings of a frame with status, value and chosen: one artist for each status."""
     y = upright.places(data["value"])
-    size = MARKER_SIZE if len(data) <= 150 else 3.2
+    size = marker_size(len(data))
     for z, status in enumerate(reversed(STATUSES)):
         mine = (data["status"] == status).to_numpy()
         if mine.any():

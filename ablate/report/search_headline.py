@@ -36,8 +36,11 @@ def _ended(searched: Searched) -> str:
     order = [s for s in search_data.STATUSES if s in counts] + sorted(
         set(counts.index) - set(search_data.STATUSES)
     )
-    verbs = {"pruned": "were pruned", "invalid": "could not be built"}
-    found = [f"{counts[status]} {verbs.get(status, status)}" for status in order]
+    found = []
+    for status in order:
+        were = "was" if counts[status] == 1 else "were"
+        verb = {"pruned": f"{were} pruned", "invalid": "could not be built"}.get(status, status)
+        found.append(f"{counts[status]} {verb}")
     asked = searched.facts.trials
     rest = f"; {asked - len(searched.trials)} are still to be tried" if asked > len(searched.trials) else ""
     of = wording.counted(max(asked, len(searched.trials)), "setting")
@@ -77,7 +80,8 @@ def _verdict(evidence: Evidence, variant: str, comparisons: pd.DataFrame) -> str
     if not len(mine) or not mine.iloc[0]["n"]:
         return ""
     row = mine.iloc[0]
-    bounds = (row["ci_low"], row["ci_high"])
+    ends = ("ci90_low", "ci90_high") if row["verdict"] == "equivalent" else ("ci_low", "ci_high")
+    bounds = (row[ends[0]], row[ends[1]])
     amount = f"{wording.signed(row['diff'], bounds)} {wording.interval(bounds)}" if row["n"] > 1 else ""
     on = f" on {evidence.facts.metric}"
     if row["verdict"] in ("better", "worse"):

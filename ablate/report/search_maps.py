@@ -21,7 +21,16 @@ from ablate.report import layout, style
 from ablate.report.figures import STACKED
 from ablate.report.layout import Handle
 from ablate.report.search_data import Scale, named, scale, triangles
-from ablate.report.search_figures import RING, SMALL, Upright, marker, place_ticks, status_keys, tick_label
+from ablate.report.search_figures import (
+    RING,
+    SMALL,
+    Upright,
+    marker,
+    marker_size,
+    place_ticks,
+    status_keys,
+    tick_label,
+)
 from ablate.report.style import WIDE, colour
 
 LEVELS = 6
@@ -54,7 +63,9 @@ def parallel(
     ax = layout.axes(fig, left, bottom, room, height)
     ax.set_xlim(ABSENT - 0.02 if absent else -0.02, 1.02)
     ax.set_ylim(0, height)
-    ax.set_axis_off()
+    ax.set_frame_on(False)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(FixedLocator([]))
     heights = height - row * np.arange(len(axes))
     shares = data[list(scales)].to_numpy(float)
     values = (data["value"].to_numpy(float) - low) / (high - low)
@@ -70,9 +81,9 @@ def parallel(
         x = np.column_stack([lines[mine], np.full(mine.sum(), np.nan)]).ravel()
         y = np.tile([*heights, np.nan], mine.sum())
         ax.plot(x, y, clip_on=False, solid_joinstyle="round", **look)
-    for (path, axis), y in zip(axes.items(), heights, strict=True):
-        ax.plot([0, 1], [y, y], color=colour("soft"), lw=0.8, zorder=5)
-        _ticks(ax, axis, float(y), room)
+    for (path, along), y in zip(axes.items(), heights, strict=True):
+        ax.plot([0, 1], [y, y], color=colour("soft"), lw=0.8, zorder=5, clip_on=False)
+        _ticks(ax, along, float(y), room)
         if path in scales and data[path].isna().any():
             look = {"ha": "center", "va": "top", "size": SMALL - 0.4, "color": colour("soft"), "zorder": 7}
             ax.annotate("none", (ABSENT, y), (0, -3), textcoords="offset points", bbox=_PAPER, **look)
@@ -131,7 +142,8 @@ def contour(
 ) -> Figure:
     """The settings in the plane of two paths, over the values between them where there are enough.
 
-    `data` is `search_data.plane`; `axes` names the path across and the upright one. Darker is better.
+    `data` is `search_data.plane`; `axes` names the path across and the upright one. The stronger the
+    colour, the better.
     """
     stacked = width < STACKED
     (x_name, x), (y_name, y) = axes
@@ -164,9 +176,10 @@ def contour(
             shades: dict[str, Any] = {"colors": [colour("blue")], "alpha": alpha, "zorder": 1}
             # Neighbours meet without a seam only when neither is smoothed at its edge.
             ax.tricontourf(mesh, inside, levels=[low, high], antialiased=False, **shades)
+    size = marker_size(len(data))
     for status in ("diverged", "completed"):
         mine = data[data["status"] == status]
-        ax.plot(mine["x"], mine["y"], clip_on=False, zorder=4, **marker(status))
+        ax.plot(mine["x"], mine["y"], clip_on=False, zorder=4, **marker(status, size))
     chosen = data[data["chosen"] != ""]
     ax.plot(chosen["x"], chosen["y"], clip_on=False, zorder=5, **RING)
     layout.write(fig, left + room / 2, bottom - 0.34, x_name, ha="center")

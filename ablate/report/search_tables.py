@@ -117,23 +117,20 @@ def best_table(searched: Searched) -> Table | None:
     if not len(found):
         return None
     objectives = [o for o in searched.facts.objectives if o.name not in search_data.COSTS]
+    short = search_data.short(searched.paths)
     columns = [
         Column("number", "Setting"),
         *(Column(f"objective {o.name}", _heading(o), True) for o in objectives),
-        *(Column(f"path {path}", name, True) for path, name in search_data.short(searched.paths).items()),
+        *(Column(f"path {p.path}", short[p.path], p.kind != "choice") for p in searched.facts.parameters),
         Column("seeds", "Seeds", True),
         *(Column(cost, _COSTS[cost], True) for cost in search_data.COSTS if found[cost].notna().any()),
         Column("status", "Status"),
-        Column("chosen", "Became"),
     ]
     rows = []
     for row in found.to_dict("records"):
-        cells = {
-            "number": str(int(row["number"])),
-            "status": text(row["status"]),
-            "seeds": count(row["seeds"]),
-        }
-        cells |= {"chosen": text(row["chosen"])} | {cost: count(row[cost]) for cost in search_data.COSTS}
+        name = f", {text(row['chosen'])}" if row["chosen"] else ""
+        cells = {"number": f"{int(row['number'])}{name}", "status": text(row["status"])}
+        cells |= {"seeds": count(row["seeds"])} | {cost: count(row[cost]) for cost in search_data.COSTS}
         cells |= {f"path {path}": value(row[path]) or NOTHING for path in searched.paths}
         for objective in objectives:
             spread = number(row["spread"]) if objective is first else None
