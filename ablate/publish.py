@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ablate.analysis.tuning import Tuning
     from ablate.records.record import Record
+    from ablate.report.search_section import Sweep
     from ablate.study.plan import Cell
 
 UNTUNED = "untuned"
@@ -71,9 +72,13 @@ def publish(evidence: Evidence, folder: Path) -> None:
             with replacing(folder / name) as path:
                 frame.to_csv(path, index=False)
         evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
-        tuned = _tuning(evidence, comparisons, folder)
+        tuned, sweep = _tuning(evidence, comparisons, folder), _sweep(evidence, folder)
         sentences = [*(tuned.sentences if tuned else []), *headline(evidence, comparisons, claims)]
-        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out, tuned)
+        if sweep:
+            from ablate.report.search_headline import search_headline
+
+            sentences = [*search_headline(sweep.searched, evidence, comparisons), *sentences]
+        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out, tuned, sweep)
 
 
 def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuning | None:
@@ -98,6 +103,16 @@ def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuni
     with replacing(beside / "comparisons.csv") as path:
         before.assign(exploratory=True).to_csv(path, index=False)
     return tuning(searched, evidence, comparisons, untuned, before)
+
+
+def _sweep(evidence: Evidence, folder: Path) -> Sweep | None:
+    """What a search before the study has left in its folder."""
+    from ablate.records.searched import SWEEP, Searched
+    from ablate.report.search_section import Sweep
+    from ablate.search.importances import load_importances
+
+    searched = Searched.load(folder / SWEEP) if evidence.facts.searched == "sweep" else None
+    return Sweep(searched, load_importances(folder)) if searched else None
 
 
 def _checkpoint(folder: Path) -> str:

@@ -35,6 +35,8 @@ from ablate.report import (
 )
 from ablate.report.drawings import FIGURES, Drawing, plan_drawings
 from ablate.report.evaluations import evaluation_table
+from ablate.report.search_drawings import search_drawings
+from ablate.report.search_section import Sweep, search_content
 from ablate.report.ticks import fix_ticks
 
 if TYPE_CHECKING:
@@ -129,12 +131,14 @@ def write_report(
     evaluated: Evaluated = NOTHING,
     left_out: str = "",
     tuning: Tuning | None = None,
+    sweep: Sweep | None = None,
 ) -> None:
     """Writes `report.html`, `report.md` and `figures/` into `folder`, each file whole or not at all.
 
     `comparisons`, `claims` and `headline` are what `analysis` makes of `evidence`, `evaluated` is what was found
-    of kept weights, `left_out` says what else was, and `tuning` is what the search that tuned the variants shows.
-    The same arguments give the same bytes. Pictures of an earlier report that this one no longer has are removed.
+    of kept weights, `left_out` says what else was; `tuning` is what the searches that tuned the variants show, `sweep`
+    what a search before the study found. The same arguments give the same bytes. Pictures of an earlier report that
+    this one no longer has are removed.
     """
     drawings = [
         *tuning_figures.drawings(tuning, evidence.facts),
@@ -143,13 +147,16 @@ def write_report(
     ]
     classes: dict[str, str] = {}
     pictures = [render(drawing, folder, classes) for drawing in drawings]
+    searched = search_drawings(sweep.searched, sweep.importances) if sweep else []
+    found = [render(drawing, folder, classes) for drawing in searched]
     content = _content(evidence, comparisons, claims, headline)
+    content["sweep"] = search_content(sweep, evidence) | {"pictures": found} if sweep else None
     content["evaluated"] = evaluation_table(evaluated.rows, evidence.facts)
     content |= {"left_out": left_out, "tuning": tuning_tables.content(tuning)}
     content |= {"sections": _sections(pictures), "picture_css": Markup(svg.css(classes))}
     write_text(folder / "report.html", _environment(True).get_template("report.html.j2").render(content))
     write_text(folder / "report.md", _environment(False).get_template("report.md.j2").render(content))
-    kept = {Path(drawing.file).name for drawing in drawings}
+    kept = {Path(drawing.file).name for drawing in [*drawings, *searched]}
     for path in (folder / FIGURES).glob("*.png"):
         if path.name not in kept:
             path.unlink()

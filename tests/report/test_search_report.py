@@ -1,0 +1,183 @@
+"""The section of a sweep: its tables, its sentences, and the page that has it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import searches
+
+from ablate.analysis.compare import compare
+from ablate.publish import publish
+from ablate.records.searched import SWEEP, Searched
+from ablate.report import search_tables
+from ablate.report.search_headline import search_headline
+from ablate.report.tables import Table, markdown_table
+from ablate.search.importances import IMPORTANCES, importances
+
+TWO = (searches.ACCURACY, searches.PARAMETERS)
+
+
+def column(table: Table | None, key: str) -> list[str]:
+    assert table is not None
+    return [row[key] for row in table.rows]
+
+
+def test_the_winners_curse_in_numbers() -> None:
+    made = searches.sweep(40)
+    after = searches.after(made)
+    table = search_tables.winner_table(made, after)
+    assert column(table, "variant") == ["winner", "baseline"]
+    seen = float(made.trials.loc[made.trials["chosen"] == "winner", "accuracy"].iloc[0])
+    mine = after.trials[after.trials["variant"] == "winner"]
+    row = table.rows[0]  # type: ignore[union-attr]
+    assert float(row["tuning"].split(" ± ")[0]) == pytest.approx(seen, abs=1e-3)
+    assert float(row["fresh"].split(" ± ")[0]) == pytest.approx(mine["validation_accuracy"].mean(), abs=1e-3)
+    assert float(row["test"].split(" ± ")[0]) == pytest.approx(mine["accuracy"].mean(), abs=1e-3)
+    change = float(row["change"].replace("−", "-"))
+    assert change == pytest.approx(mine["validation_accuracy"].mean() - seen, abs=1e-3)
+    assert row["n"] == "5"
+    assert "training.lr=.00" in row["setting"]
+
+
+def test_only_the_task_of_the_search_counts() -> None:
+    made = searches.sweep(40)
+    after = searches.after(made)
+    other = after.trials.assign(task="other", accuracy=0.0, validation_accuracy=0.0)
+    tasks = [*after.facts.tasks, dataclasses.replace(after.facts.tasks[0], name="other")]
+    both = dataclasses.replace(
+        after, facts=dataclasses.replace(after.facts, tasks=tasks), trials=pd.concat([after.trials, other])
+    )
+    assert search_tables.winner_table(made, both) == search_tables.winner_table(made, after)
+
+
+def test_a_winner_that_has_not_been_trained() -> None:
+    made = searches.sweep(40)
+    waiting = searches.after(made, trained=False)
+    table = search_tables.winner_table(made, waiting)
+    assert column(table, "fresh")[0] == "–"
+    assert column(table, "change")[0] == "–"
+    sentences = search_headline(made, waiting, compare(waiting))
+    assert "has not been trained on fresh ones yet" in sentences[1]
+
+
+def test_the_best_come_first() -> None:
+    made = searches.sweep(40)
+    numbers = [int(cell.split(",")[0]) for cell in column(search_tables.best_table(made), "number")]
+    values = made.trials.set_index("number")["accuracy"][numbers]
+    assert len(numbers) == 10
+    assert values.is_monotonic_decreasing
+    assert column(search_tables.best_table(made), "number")[0].endswith(", winner")
+
+
+def test_of_several_objectives_the_front_is_shown() -> None:
+    made = searches.sweep(40, TWO)
+    front = set(made.trials.loc[made.trials["front"], "number"])
+    shown = {int(cell.split(",")[0]) for cell in column(search_tables.best_table(made), "number")}
+    assert shown == front
+
+
+def test_every_setting_is_counted() -> None:
+    made = searches.sweep(40)
+    table = search_tables.status_table(made)
+    assert sum(map(int, column(table, "n"))) == 40
+    reasons = column(table, "reason")
+    assert searches.REASONS["invalid"] in reasons
+    assert "given up by the pruner at step 200" in reasons
+    longer = Searched(dataclasses.replace(made.facts, trials=50), made.trials)
+    assert search_tables.status_table(longer).rows[-1]["n"] == "10"
+    many = made.trials.assign(status="failed", reason=[f"reason {i}" for i in range(40)])
+    rows = search_tables.status_table(Searched(made.facts, many)).rows
+    assert (len(rows), rows[-1]["n"]) == (search_tables.MAX_REASONS + 1, "20")
+
+
+def test_the_space_as_it_was_searched() -> None:
+    table = search_tables.space_table(searches.sweep(3))
+    rows = {row["path"]: row for row in table.rows}
+    assert rows["training.lr"]["range"] == ".0001 to .1"
+    assert rows["training.lr"]["scale"] == "log"
+    assert rows["model.dropout.residual"]["scale"] == "linear, step .05"
+    assert rows["model.mixer.num_heads"]["when"] == "model.mixer=attention"
+    assert markdown_table(table).count("\n") == 1 + len(searches.SPACE)
+
+
+def test_the_sentences() -> None:
+    made = searches.sweep(40)
+    after = searches.after(made)
+    comparisons = compare(after)
+    first, second = search_headline(made, after, comparisons)
+    assert first == (
+        "Of 40 settings, 28 completed, 5 diverged, 5 were pruned, 1 failed and 1 could not be built."
+    )
+    verdict = comparisons.set_index("variant").loc["winner", "verdict"]
+    assert verdict == "better"
+    assert re.search(
+        r"^The winner \(training\.lr=.*, and 2 more\) reached validation accuracy \.9\d+", second
+    )
+    assert "on 5 fresh ones, where it is better than the baseline on accuracy: +." in second
+
+
+def test_sentences_without_a_winner_or_before_the_end() -> None:
+    made = searches.sweep(40)
+    none = Searched(dataclasses.replace(made.facts, trials=44), made.trials.assign(chosen=""))
+    after = searches.after(none)
+    first, second = search_headline(none, after, compare(after))
+    assert first.startswith("Of 44 settings, 28 completed")
+    assert first.endswith("4 are still to be tried.")
+    assert "no winner" in second
+
+
+def published(folder: Path, made: Searched, *, found: bool = True, **options: bool) -> Path:
+    folder.mkdir(parents=True)
+    made.save(folder / SWEEP)
+    if found:
+        importances(made, resamples=2).to_csv(folder / IMPORTANCES, index=False)
+    evidence = searches.after(made, **options)  # type: ignore[arg-type]
+    evidence.save(folder)
+    publish(evidence, folder)
+    return folder
+
+
+def test_the_page_of_a_sweep(tmp_path: Path) -> None:
+    folder = published(tmp_path / "a", searches.sweep(24, TWO, winners=2), placebo=True)
+    page, text = ((folder / f"report.{end}").read_text(encoding="utf-8") for end in ("html", "md"))
+    for piece in ("The sweep", "fANOVA", "Pareto front", "What was tried", "validation accuracy"):
+        assert piece in page, piece
+        assert piece in text, piece
+    body = page[page.index("<body>") :]
+    assert not re.findall(r"[\s:\"]#[0-9a-f]{6}\b", body), "colours follow the theme"
+    identifiers = re.findall(r'\bid="([^"]*)"', page)
+    assert len(identifiers) == len(set(identifiers))
+    assert set(re.findall(r'(?:href="#|aria-labelledby="|url\(#)([^")]*)', page)) <= set(identifiers)
+    pictures = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
+    assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").iterdir())
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
+
+
+def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = (published(tmp_path / name, searches.sweep(10), found=False) for name in "ab")
+    for path in sorted(p for p in first.rglob("*") if p.is_file()):
+        assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
+
+
+def test_a_page_without_importances_or_winner(tmp_path: Path) -> None:
+    made = searches.sweep(10)
+    made.trials["chosen"] = ""
+    folder = published(tmp_path / "a", made, found=False)
+    assert not (folder / IMPORTANCES).exists()
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Importances have not been computed" in page
+    assert "What the search saw of a winner" not in page
+
+
+def test_a_sweep_of_which_nothing_completed(tmp_path: Path) -> None:
+    made = searches.sweep(6)
+    made.trials["status"], made.trials["accuracy"], made.trials["chosen"] = "failed", np.nan, ""
+    page = (published(tmp_path / "a", made) / "report.html").read_text(encoding="utf-8")
+    assert "0 settings with a value are too few" in page
+    assert 'id="sweep-settings"' in page
