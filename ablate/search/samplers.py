@@ -1,21 +1,27 @@
 """Samplers: how a search chooses the next setting. Optuna's, by name, with their own parameters.
 
 A part of the slot `sampler`. A new sampler is made for every trial, from a seed of its own, so that the settings of a
-search depend on its results alone and not on who ran it, or how often it was interrupted.
+search depend on its results alone and not on who ran it, or how often it was interrupted. What a sampler must know of
+the trials before (generations, its covariance, its place in a sequence), Optuna keeps in the storage.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveInt
 
+from ablate.errors import Invalid
 from ablate.registry import OnOff, PartConfig, register
+from ablate.search.quiet import quiet
+from ablate.streams import stream_seed
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 Probability = Annotated[float, Field(ge=0, le=1)]
+LARGEST_SEED = 2**32 - 1
+"""That numpy's older generators, which Optuna uses, can take."""
 
 
 class Sampler:
@@ -30,7 +36,7 @@ class Sampler:
         self.config = config
 
     def build(self, seed: int, trials: int) -> BaseSampler:
-        """Optuna's sampler for one trial of a search of as many `trials`."""
+        """Optuna's sampler for one trial of a search of as many `trials`; `seed` is that of the trial."""
         raise NotImplementedError
 
 
@@ -42,7 +48,7 @@ class Random(Sampler):
         """See `Sampler.build`."""
         from optuna.samplers import RandomSampler
 
-        return RandomSampler(seed)
+        return RandomSampler(_small(seed))
 
 
 @register("sampler", "grid")
@@ -63,30 +69,40 @@ class TPE(Sampler):
         "Settings that are drawn at random first."
         n_ei_candidates: PositiveInt = 24
         "Candidates of which the one with the highest expected improvement is taken."
-        multivariate: OnOff = False
-        "Whether parameters are modelled together."
+        multivariate: OnOff | None = None
+        "Whether parameters are modelled together; not given: with one objective."
         group: OnOff = False
-        "With multivariate: whether those that are searched under the same conditions make a group."
+        """Whether those that are searched under the same conditions are modelled together; else only those that are
+        always searched are. Implies multivariate."""
 
     config: Config
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        if config.group and config.multivariate is False:
+            raise Invalid("group", "models parameters together, which multivariate: off forbids", True, "off")
 
     def build(self, seed: int, trials: int) -> BaseSampler:
         """See `Sampler.build`."""
         from optuna.samplers import TPESampler
 
-        return TPESampler(
-            n_startup_trials=self.config.n_startup_trials,
-            n_ei_candidates=self.config.n_ei_candidates,
-            multivariate=self.config.multivariate,
-            group=self.config.group,
-            constant_liar=True,
-            seed=seed,
-        )
+        with quiet():
+            return TPESampler(
+                n_startup_trials=self.config.n_startup_trials,
+                n_ei_candidates=self.config.n_ei_candidates,
+                multivariate=self.config.group or self.config.multivariate,
+                group=self.config.group,
+                # The other settings of a batch count as bad, so that they are not drawn again.
+                constant_liar=True,
+                seed=_small(seed),
+            )
 
 
 @register("sampler", "gp")
 class GaussianProcess(Sampler):
-    """Gaussian process with expected improvement (Jones et al. 1998)."""
+    """Gaussian process with expected improvement (Jones et al. 1998), for several objectives of the hypervolume
+    (Daulton et al. 2020). It models what is always searched; the rest is drawn at random.
+    """
 
     class Config(PartConfig):
         """Parameters of the Gaussian process."""
@@ -102,12 +118,13 @@ class GaussianProcess(Sampler):
         """See `Sampler.build`."""
         from optuna.samplers import GPSampler
 
-        return GPSampler(
-            seed=seed,
-            n_startup_trials=self.config.n_startup_trials,
-            deterministic_objective=self.config.deterministic_objective,
-            warn_independent_sampling=False,
-        )
+        with quiet():
+            return GPSampler(
+                seed=_small(seed),
+                n_startup_trials=self.config.n_startup_trials,
+                deterministic_objective=self.config.deterministic_objective,
+                warn_independent_sampling=False,
+            )
 
 
 @register("sampler", "nsga2")
@@ -137,38 +154,46 @@ class NSGA2(Sampler):
             mutation_prob=self.config.mutation_prob,
             crossover_prob=self.config.crossover_prob,
             swapping_prob=self.config.swapping_prob,
-            seed=seed,
+            seed=_small(seed),
         )
 
 
 @register("sampler", "qmc")
 class QuasiMonteCarlo(Sampler):
-    """A sequence of low discrepancy: fills the space more evenly than random draws (Sobol' 1967)."""
+    """A sequence of low discrepancy: fills the space more evenly than random draws (Sobol' 1967; Halton 1960).
+
+    It is scrambled (Matoušek 1998; Owen 2017), with one seed for all trials: unscrambled it would begin in a corner
+    of the space. It covers what the first setting has searched; that setting, and the rest, are drawn at random.
+    """
 
     class Config(PartConfig):
         """Parameters of the sequence."""
 
         sequence: Literal["sobol", "halton"] = "sobol"
-        "Which sequence."
+        "Which sequence; sobol is best for trials that are a power of two, and one for the first."
 
     config: Config
 
     def build(self, seed: int, trials: int) -> BaseSampler:
         """See `Sampler.build`."""
-        from optuna.samplers import QMCSampler
+        from optuna.samplers import RandomSampler
 
-        return QMCSampler(
-            qmc_type=self.config.sequence,
-            scramble=False,
-            seed=seed,
-            warn_asynchronous_seeding=False,
-            warn_independent_sampling=False,
-        )
+        with quiet():
+            return _placed_by_number()(
+                qmc_type=self.config.sequence,
+                scramble=True,
+                seed=_small(stream_seed(0, "sampler", "qmc", self.config.sequence)),
+                independent_sampler=RandomSampler(_small(seed)),
+                warn_asynchronous_seeding=False,
+                warn_independent_sampling=False,
+            )
 
 
 @register("sampler", "cmaes")
 class CMAES(Sampler):
-    """Covariance matrix adaptation, for numbers (Hansen and Ostermeier 2001); choices are drawn at random."""
+    """Covariance matrix adaptation, for numbers that are always searched (Hansen and Ostermeier 2001); the rest is
+    drawn at random.
+    """
 
     several = False
 
@@ -177,8 +202,8 @@ class CMAES(Sampler):
 
         n_startup_trials: PositiveInt = 1
         "Settings that are drawn at random first."
-        sigma0: PositiveFloat | None = None
-        "Initial step, as a share of the ranges; not given: a sixth."
+        popsize: Annotated[int, Field(ge=3)] | None = None
+        "Settings of a generation; not given: 4 and three times the logarithm of the number of parameters."
 
     config: Config
 
@@ -188,7 +213,34 @@ class CMAES(Sampler):
 
         return CmaEsSampler(
             n_startup_trials=self.config.n_startup_trials,
-            sigma0=self.config.sigma0,
-            seed=seed,
+            popsize=self.config.popsize,
+            seed=_small(seed),
             warn_independent_sampling=False,
         )
+
+
+def _placed_by_number() -> Any:
+    """Optuna's sampler, where the number of a trial is its place in the sequence.
+
+    Optuna counts draws instead: after an interruption, or with two drivers, points would be left out or repeated.
+    """
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import QMCSampler
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    class PlacedByNumber(QMCSampler):
+        def sample_relative(
+            self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+        ) -> dict[str, Any]:
+            self._place = max(0, trial.number - 1)  # the first trial is drawn at random
+            return super().sample_relative(study, trial, search_space)
+
+        def _find_sample_id(self, study: Study, search_space: dict[str, BaseDistribution]) -> int:
+            return self._place
+
+    return PlacedByNumber
+
+
+def _small(seed: int) -> int:
+    return seed % (LARGEST_SEED + 1)

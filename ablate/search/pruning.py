@@ -1,0 +1,87 @@
+"""Whether a setting is given up: Optuna's pruner, asked about one setting and those of earlier batches alone.
+
+How far the other settings of the same batch have come is a matter of timing, and is kept from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ablate.search.quiet import quiet
+from ablate.workload import Direction
+
+if TYPE_CHECKING:
+    from optuna.pruners import BasePruner
+    from optuna.trial import FrozenTrial
+
+
+class Judge:
+    """Decides for the settings of one batch; made again for the next.
+
+    `pruner` must be new, since some keep what they have learned from the first trials that they saw. `told` are
+    trials of earlier batches, finished or pruned, with the values that were shown to the pruner and the system
+    attributes that it has given them. Hyperband finds the bracket of a trial by `study_name` and its number.
+    """
+
+    def __init__(
+        self, pruner: BasePruner, direction: Direction, told: Sequence[FrozenTrial], study_name: str
+    ) -> None:
+        import optuna
+
+        self._pruner = pruner
+        self._told = {trial.number: trial for trial in told}
+        self._storage = _shadow()
+        directions = optuna.study.StudyDirection
+        wanted = directions.MAXIMIZE if direction == "max" else directions.MINIMIZE
+        with quiet():
+            self._study_id = self._storage.create_new_study([wanted], study_name)
+            self._study = optuna.study.Study(study_name, self._storage, pruner=pruner)
+            self._fill(max(self._told, default=-1))
+
+    def should_prune(self, number: int, intermediate: Mapping[int, float], attrs: dict[str, Any]) -> bool:
+        """Whether trial `number` shall end after its last step.
+
+        `intermediate` are its values so far, by step. `attrs` are its system attributes, and gain what the pruner
+        keeps of it: they are to be handed in again at its next step, and belong to the trial when it is told.
+        """
+        from optuna.trial import FrozenTrial, TrialState
+
+        if number in self._told:
+            raise ValueError(f"trial {number} is one of an earlier batch")
+        with quiet():
+            self._fill(number)
+            trial = FrozenTrial(
+                number=number,
+                trial_id=self._storage.get_trial_id_from_study_id_trial_number(self._study_id, number),
+                state=TrialState.RUNNING,
+                value=None,
+                datetime_start=datetime.min,
+                datetime_complete=None,
+                params={},
+                distributions={},
+                user_attrs={},
+                system_attrs=attrs,
+                intermediate_values=dict(intermediate),
+            )
+            self._storage.written = attrs
+            return bool(self._pruner.prune(self._study, trial))
+
+    def _fill(self, last: int) -> None:
+        """Trials up to number `last`: the storage counts them itself, and those not told are blank."""
+        for number in range(len(self._storage.get_all_trials(self._study_id, deepcopy=False)), last + 1):
+            self._storage.create_new_trial(self._study_id, self._told.get(number))
+
+
+def _shadow() -> Any:
+    """A storage in memory that hands on what a pruner writes and keeps nothing of it."""
+    from optuna.storages import InMemoryStorage
+
+    class Shadow(InMemoryStorage):
+        written: dict[str, Any]
+
+        def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+            self.written[key] = value
+
+    return Shadow()

@@ -1,0 +1,29 @@
+"""Optuna without what it and its libraries say of their own accord: it is not for the user of a study."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No log line and no warning, of experimental parts for instance; errors are raised as ever."""
+    import optuna
+
+    loggers = [logging.getLogger(name) for name in ("alembic", "sqlalchemy")]
+    levels = [logger.level for logger in loggers]
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

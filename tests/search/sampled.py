@@ -1,0 +1,68 @@
+"""A search on a space with a condition and a choice, sampler by sampler; run as a program, it prints its settings."""
+
+import json
+import math
+import sys
+from typing import Any
+
+import optuna
+
+from ablate.registry import CATALOGUE
+from ablate.search.quiet import quiet
+from ablate.streams import stream_seed
+
+CATALOGUE.load_package("search")
+
+
+def config(name: str, **parameters: Any) -> Any:
+    part: Any = CATALOGUE.get("sampler", name)
+    return part.Config(name=name, **parameters)
+
+
+def suggest(trial: optuna.Trial) -> dict[str, Any]:
+    point: dict[str, Any] = {"lr": trial.suggest_float("lr", 1e-4, 1e-1, log=True)}
+    point["mixer"] = trial.suggest_categorical("mixer", ["attention", "lstm", "mlp"])
+    if point["mixer"] == "attention":
+        point["heads"] = trial.suggest_int("heads", 1, 8)
+    point["width"] = trial.suggest_float("width", 0.0, 1.0, step=0.125)
+    point["depth"] = trial.suggest_int("depth", 1, 6)
+    return point
+
+
+def loss(point: dict[str, Any]) -> list[float]:
+    """Least at lr 0.01, attention of 4 heads, width 0.5, depth 3; the second value is a cost."""
+    distance = abs(math.log10(point["lr"]) + 2) + abs(point["width"] - 0.5) + 0.3 * abs(point["depth"] - 3)
+    distance += {"attention": 0.0, "lstm": 1.0, "mlp": 2.0}[point["mixer"]]
+    return [distance + 0.1 * abs(point.get("heads", 4) - 4), point["width"] + point["depth"]]
+
+
+def search(
+    sampler: Any, trials: int, objectives: int = 1, batch: int = 1, stream: str = "s", reopen: bool = False
+) -> list[dict[str, Any]]:
+    """The settings that are found by ask and tell, a new sampler for each of them."""
+    storage = optuna.storages.InMemoryStorage()
+    found: list[dict[str, Any]] = []
+    with quiet():
+        study = optuna.create_study(storage=storage, study_name="s", directions=["minimize"] * objectives)
+    while len(found) < trials:
+        asked = []
+        for _ in range(min(batch, trials - len(found))):
+            if reopen:
+                with quiet():
+                    study = optuna.load_study(storage=storage, study_name="s")
+            seed = stream_seed(0, "sampler", stream, len(found) + len(asked))
+            study.sampler = sampler.build().build(seed, trials)
+            with quiet():
+                trial = study.ask()
+                asked.append((trial, suggest(trial)))
+        for trial, point in asked:
+            with quiet():
+                study.tell(trial, loss(point)[:objectives])
+            found.append(point)
+    return found
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        name, parameters, trials, objectives, batch = json.loads(line)
+        print(json.dumps(search(config(name, **parameters), trials, objectives, batch)))

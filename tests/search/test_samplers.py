@@ -1,0 +1,205 @@
+"""Every sampler finds its way on a space with a condition, from nothing but what the storage holds."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from sampled import config, loss, search
+
+from ablate.errors import Invalid
+from ablate.registry import CATALOGUE
+from ablate.search.quiet import quiet
+from ablate.streams import stream_seed
+
+SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]  # type: ignore[attr-defined]
+QUICK = [name for name in SAMPLERS if name != "gp"]
+GIVEN: dict[str, dict[str, Any]] = {
+    "tpe": {"n_startup_trials": 3, "n_ei_candidates": 8, "group": "on"},
+    "gp": {"n_startup_trials": 3, "deterministic_objective": "on"},
+    "nsga2": {"population_size": 3, "mutation_prob": 0.5, "crossover_prob": 0.8, "swapping_prob": 0.4},
+    "qmc": {"sequence": "halton"},
+    "cmaes": {"n_startup_trials": 2, "popsize": 4},
+}
+"""Every parameter that there is."""
+
+
+def several(name: str) -> bool:
+    return bool(CATALOGUE.get("sampler", name).several)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("objectives", [1, 2])
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_settings_lie_in_the_space(
+    name: str,
+    objectives: int,
+    recwarn: pytest.WarningsRecorder,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    if objectives > 1 and not several(name):
+        with pytest.raises(ValueError, match="multi-objective"):
+            search(config(name), 6, objectives)
+        return
+    for parameters in ({}, GIVEN.get(name, {})):
+        for point in search(config(name, **parameters), 5 if name == "gp" else 16, objectives, batch=2):
+            assert 1e-4 <= point["lr"] <= 1e-1
+            assert point["width"] * 8 in range(9)
+            assert point["depth"] in range(1, 7)
+            assert ("heads" in point) == (point["mixer"] == "attention")
+            assert point.get("heads", 1) in range(1, 9)
+    assert not recwarn.list
+    assert not caplog.records
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", sorted(GIVEN))
+def test_every_parameter_is_given_once_here(name: str) -> None:
+    known = CATALOGUE.get("sampler", name).Config.model_fields.keys() - {"name"}  # type: ignore[attr-defined]
+    assert GIVEN[name].keys() | ({"multivariate"} if name == "tpe" else set()) == known
+
+
+def late(name: str, **parameters: Any) -> float:
+    """Mean loss of the last twenty of sixty settings, over four searches."""
+    return float(
+        np.mean(
+            [
+                loss(point)[0]
+                for stream in "abcd"
+                for point in search(config(name, **parameters), 60, batch=4, stream=stream)[-20:]
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("tpe", {}),
+        ("tpe", {"multivariate": "off"}),
+        ("tpe", {"group": "on"}),
+        ("nsga2", {"population_size": 8}),
+        ("cmaes", {}),
+    ],
+)
+def test_a_sampler_that_is_made_anew_for_every_setting_learns(name: str, parameters: dict[str, Any]) -> None:
+    assert late(name, **parameters) < 0.8 * late("random")
+
+
+@pytest.mark.slow
+def test_a_gaussian_process_that_is_made_anew_for_every_setting_learns() -> None:
+    points = search(config("gp"), 30, batch=2)
+    assert np.mean([loss(point)[0] for point in points[-10:]]) < 0.5 * late("random")
+
+
+def in_another_process(cases: list[Any], hash_seed: int) -> list[Any]:
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("sampled.py")],
+        input="".join(json.dumps(case) + "\n" for case in cases),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+    )
+    assert not done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def same_everywhere(cases: list[Any]) -> None:
+    one, two = (in_another_process(cases, seed) for seed in (1, 2))
+    assert one == two
+    assert one == [search(config(name, **given), *more) for name, given, *more in cases]
+
+
+def test_two_processes_find_the_same_settings() -> None:
+    cases = [[name, GIVEN.get(name, {}), 24, 1, 3] for name in QUICK]
+    same_everywhere(cases + [[name, {}, 24, 2, 3] for name in QUICK if several(name)])
+
+
+@pytest.mark.slow
+def test_two_processes_find_the_same_settings_by_gaussian_process() -> None:
+    same_everywhere([["gp", GIVEN["gp"], 8, 1, 2], ["gp", {"n_startup_trials": 3}, 6, 2, 2]])
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_nothing_that_a_search_has_learned_is_kept_outside_the_storage(name: str) -> None:
+    parameters = GIVEN.get(name, {})
+    kept, reopened = (
+        search(config(name, **parameters), 24, batch=3, reopen=again) for again in (False, True)
+    )
+    assert kept == reopened
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("kind", ["one number", "choices alone"])
+def test_small_spaces(name: str, kind: str) -> None:
+    with quiet():
+        study = optuna.create_study()
+        for number in range(5):
+            study.sampler = config(name, **GIVEN.get(name, {})).build().build(number, 5)
+            trial = study.ask()
+            if kind == "one number":
+                study.tell(trial, trial.suggest_float("x", -1, 1) ** 2)
+            else:
+                study.tell(trial, float(trial.suggest_categorical("x", [1, 2, 3])))
+
+
+def test_the_largest_seed_is_no_error() -> None:
+    for name in SAMPLERS:
+        config(name).build().build(2**63 - 1, 10)
+
+
+def places(numbers: list[int], sequence: str = "sobol") -> dict[int, tuple[float, float]]:
+    """What the trials of these numbers are given, drawn in this order."""
+    space = {name: optuna.distributions.FloatDistribution(0, 1) for name in "ab"}
+    found = {}
+    with quiet():
+        study = optuna.create_study(study_name="s")
+        first = optuna.create_trial(value=0.0, params={"a": 0.5, "b": 0.5}, distributions=space)
+        study.add_trial(first)
+        for _ in range(max(numbers)):
+            study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.RUNNING))
+        ids = [trial._trial_id for trial in study.get_trials(deepcopy=False)]
+        for number in numbers:
+            study.sampler = config("qmc", sequence=sequence).build().build(stream_seed(0, "x", number), 20)
+            trial = optuna.Trial(study, ids[number])
+            found[number] = (trial.suggest_float("a", 0, 1), trial.suggest_float("b", 0, 1))
+    return found
+
+
+@pytest.mark.parametrize("sequence", ["sobol", "halton"])
+def test_a_sequence_covers_the_space_whoever_draws_it_and_in_whatever_order(sequence: str) -> None:
+    numbers = list(range(1, 17))
+    points = places(numbers, sequence)
+    # A trial that is drawn again after an interruption takes its own place.
+    assert places(numbers[::-1], sequence) == points
+    assert places([5, 5, 3], sequence) == {number: points[number] for number in (5, 3)}
+    if sequence == "sobol":
+        for axis in range(2):
+            cells = sorted(int(point[axis] * 16) for point in points.values())
+            assert cells == list(range(16))
+
+
+def test_a_sequence_does_not_begin_in_a_corner() -> None:
+    assert all(0.02 < value < 0.98 for value in places([1])[1])
+
+
+def test_a_group_needs_a_joint_model() -> None:
+    with pytest.raises(Invalid, match="group: models parameters together") as error:
+        config("tpe", group="on", multivariate="off").build()
+    assert error.value.problems[0].path == ("group",)
+    config("tpe", group="on").build()
+    config("tpe", multivariate="off").build()
+
+
+def test_optunas_own_log_is_heard_again_afterwards() -> None:
+    before = optuna.logging.get_verbosity()
+    with quiet():
+        assert optuna.logging.get_verbosity() == logging.ERROR
+    assert optuna.logging.get_verbosity() == before
