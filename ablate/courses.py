@@ -277,11 +277,9 @@ class Swept(_Searched):
         """Writes the table, and what each parameter mattered."""
         super().extras(session)
         if self.searched is not None:
-            from ablate.files import replacing
-            from ablate.search.importances import importances
+            from ablate.search.importances import save_importances
 
-            with replacing(session.folder / "importances.csv") as path:
-                importances(self.searched).to_csv(path, index=False)
+            save_importances(self.searched, session.folder)
 
 
 class Tuned(_Searched):

@@ -10,9 +10,15 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No log line and no warning, of experimental parts for instance; errors are raised as ever."""
+    """No log line and none of Optuna's warnings, of experimental parts for instance; errors are raised as ever.
+
+    The filter of warnings stays: one that is taken back would meet those of the thread that writes to MLflow.
+    """
     import optuna
 
+    for category in (UserWarning, optuna.exceptions.ExperimentalWarning):
+        # From Python 3.12 on, Optuna warns in the name of its caller.
+        warnings.filterwarnings("ignore", category=category, module=r"(optuna|ablate\.search)\.")
     loggers = [logging.getLogger(name) for name in ("alembic", "sqlalchemy")]
     levels = [logger.level for logger in loggers]
     before = optuna.logging.get_verbosity()
@@ -20,9 +26,7 @@ def quiet() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
         optuna.logging.set_verbosity(before)
         for logger, level in zip(loggers, levels, strict=True):

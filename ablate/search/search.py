@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from ablate.errors import Invalid
 from ablate.records.record import Record
 from ablate.search.objectives import intermediate, measured, reported, worth
-from ablate.search.storage import quiet
+from ablate.search.quiet import quiet
 from ablate.search.tickets import Ticket, Tickets
 from ablate.streams import stream_seed
 from ablate.study.searches import SearchSpec
 from ablate.study.space import Parameter, Point
-from ablate.workload import Description, Trial
+from ablate.workload import Description, Direction, Trial
 
 if TYPE_CHECKING:
     import optuna
@@ -128,9 +128,10 @@ class Search:
         from ablate.search.pruning import Judge
 
         told = [t for t in self.tickets.trials() if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
-        last = max((step for trial in told for step in trial.intermediate_values), default=0)
+        last = max((step for trial in told for step in trial.intermediate_values), default=None)
         pruner = self.spec.pruner.build().build(last)
-        return Judge(pruner, self.spec.objectives[0].direction, told, self.tickets.name)
+        direction: Direction = "max" if self.spec.objectives[0].direction == "max" else "min"
+        return Judge(pruner, direction, told, self.tickets.name)
 
     def _setting(self, ticket: Ticket) -> Setting:
         with quiet():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ablate.errors import AblateError
+from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
@@ -25,25 +22,6 @@ _TIMEOUT = 15
 
 class StorageError(AblateError):
     """A storage that does not answer."""
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without what Optuna and its libraries say of their own accord: it is not for the user of a study."""
-    import optuna
-
-    loggers = [logging.getLogger(name) for name in ("alembic", "sqlalchemy")]
-    levels = [logger.level for logger in loggers]
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 def url_of(storage: str | None, folder: Path) -> str:
@@ -62,13 +40,9 @@ def open_storage(url: str) -> BaseStorage:
 
     Raises `StorageError` when it does not answer.
     """
-    from optuna.exceptions import ExperimentalWarning
     from optuna.storages import JournalStorage, RDBStorage
     from optuna.storages.journal import JournalFileBackend, JournalRedisBackend
 
-    # Which of its samplers Optuna calls experimental is said in their documentation. The filter stays: one that is
-    # taken back would meet those of the thread that writes to MLflow.
-    warnings.filterwarnings("ignore", category=ExperimentalWarning)
     try:
         with quiet():
             if url.startswith("journal:"):

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ablate.search.storage import HEARTBEAT, quiet
+from ablate.search.quiet import quiet
+from ablate.search.storage import HEARTBEAT
 
 if TYPE_CHECKING:
     from optuna import Study

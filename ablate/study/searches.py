@@ -84,8 +84,13 @@ def read_search(
         try:
             built = part.build()
             if name == "pruner":
-                reports = description.reports if description else None
-                built.check(objectives=len(objectives), reports=reports, seeds=section.seeds, trials=trials)
+                built.check(
+                    objectives=len(objectives),
+                    reports=description.reports if description else None,
+                    seeds=section.seeds,
+                    trials=trials,
+                    batch=section.batch,
+                )
             elif len(objectives) > 1 and not built.several:
                 able = listed(CATALOGUE.able("sampler", "several"))
                 rule = f"looks for one objective; the search has {len(objectives)}"
