@@ -117,7 +117,9 @@ def scale_of(searched: Searched, parameter: ParameterFacts) -> Scale:
 
 
 def scale(low: float, high: float, *, log: bool = False, whole: bool = False) -> Scale:
-    """An axis from low to high, with a few round ticks."""
+    """An axis from low to high, with a few round ticks; around them where they are the same."""
+    if not low < high:
+        low, high = (low / 2, high * 2) if log else (low - 1, high + 1)
     if log:
         start, end = math.log10(low), math.log10(high)
         powers = range(math.floor(start), math.ceil(end) + 1)

@@ -128,7 +128,7 @@ def best_table(searched: Searched) -> Table | None:
     ]
     rows = []
     for row in found.to_dict("records"):
-        name = f", {text(row['chosen'])}" if row["chosen"] else ""
+        name = f", {text(row['chosen'])}" if text(row["chosen"]) else ""
         cells = {"number": f"{int(row['number'])}{name}", "status": text(row["status"])}
         cells |= {"seeds": count(row["seeds"])} | {cost: count(row[cost]) for cost in search_data.COSTS}
         cells |= {f"path {path}": value(row[path]) or NOTHING for path in searched.paths}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import searches
 from matplotlib.figure import Figure
 
-from ablate.records.searched import Searched
+from ablate.records.searched import ParameterFacts, Searched
 from ablate.report import search_data, search_figures, search_maps, style
 from ablate.report.search_drawings import search_drawings
 from ablate.search.importances import importances
@@ -130,6 +131,15 @@ def test_the_front_is_a_line_through_its_points() -> None:
     line = next(found for found in figure.axes[0].lines if found.get_drawstyle() == "steps-post")
     assert len(line.get_xdata()) == data["front"].sum()
     assert (np.diff(line.get_ydata()) > 0).all(), "who pays more gets more"
+
+
+def test_a_path_that_never_varies_and_settings_that_are_all_alike() -> None:
+    made = searches.sweep(15, trouble=False)
+    space = [ParameterFacts("a", "int", 16, 16), ParameterFacts("b", "choice", choices=["x"])]
+    alike = made.trials.assign(a=16, b="x", accuracy=0.5, chosen=None)
+    same = Searched(dataclasses.replace(made.facts, parameters=space), alike)
+    for width in SIZES:
+        assert {"sweep-history", "sweep-slices", "sweep-parallel"} <= set(drawn(same, None, width))
 
 
 def test_settings_of_which_none_has_a_value() -> None:
