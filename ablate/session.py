@@ -234,7 +234,8 @@ class Session:
         ]
         partial = self.options.only or self.options.seed is not None
         if up_to_date and not missing and not failed and not partial:
-            remember(self.experiment.path, self.options, self.store, self.folder, list(self.places))
+            finished = [trial_id for trial_id in self.places if trial_id in self.records]
+            remember(self.experiment.path, self.options, self.store, self.folder, finished)
         if course.complete:
             print_results(self.folder, self.console, self.options.tracking_uri)
         for line in failed:

@@ -25,8 +25,11 @@ OUTPUTS = (
     "report.md",
     "figures",
 )
-OPTIONAL = ("evaluation.csv", "attention.npz")
-"""What `ablate eval` adds."""
+OPTIONAL = (
+    *("evaluation.csv", "attention.npz"),
+    *("sweep.parquet", "importances.csv", "tuning.parquet", "untuned/trials.parquet", "untuned/curves.parquet"),
+)
+"""What `ablate eval`, a sweep and tuning add."""
 _PACKAGES = ("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow")
 
 
