@@ -40,6 +40,44 @@ def test_parameters_by_part_and_flops_of_each_variant(write: Callable[..., Path]
     assert not (tmp_path / "results").exists()
 
 
+def plan_of(study: Path, tmp_path: Path) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    print_plan(study, Options(results=tmp_path / "results"), console)
+    return str(console.file.getvalue())  # type: ignore[attr-defined]
+
+
+def test_what_is_matched_stands_beside_the_sizes(write: Callable[..., Path], tmp_path: Path) -> None:
+    study = write(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
+    plan = plan_of(study, tmp_path)
+    assert "model.feedforward.expansion   residual   parameters" in plan
+    experiment = prepare(study)
+    for variant in experiment.variants:
+        (given,) = experiment.matched[variant.name]
+        row = next(line.split() for line in plan.splitlines() if line.split()[:1] == [variant.name])
+        assert float(row[1]) == given.value
+        assert float(row[2].replace("−", "-")) == round(100 * given.residual, 2)
+        assert row[4] == f"{given.achieved:,}"
+
+
+def test_the_whole_training_is_shown_where_its_length_differs(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    assert "of training" not in plan_of(write(STUDY), tmp_path)
+    study = write(STUDY + "variants: {long: {training.steps: 2000}}\n")
+    plan = plan_of(study, tmp_path)
+    experiment = prepare(study)
+    (described,) = experiment.describe(experiment.variants[-1])
+    assert described.compute == described.training_flops * 2000 * 64
+    assert numbers(plan.split("parameters by part")[0], "long")[3] == described.compute
+
+
+def test_a_plan_measures_nothing(write: Callable[..., Path], tmp_path: Path) -> None:
+    plan = plan_of(write(STUDY + "match: {seconds: baseline, by: training.steps}\n"), tmp_path)
+    assert "Seconds are matched by training.steps, at rates that the first run measures" in plan
+    assert "residual" not in plan
+    assert not (tmp_path / "results").exists()
+
+
 def experiment_parts(table: str) -> list[str]:
     return next(line.split()[1:] for line in table.splitlines() if line.strip().startswith("variant"))
 

@@ -103,7 +103,7 @@ class Matcher:
             value = value_at(config, by)
         except Invalid as error:
             rules = error.problems[0]
-            raise Invalid(by, "does not exist here", allowed=rules.allowed, hint=rules.hint) from None
+            raise Invalid(by, "does not exist", allowed=rules.allowed, hint=rules.hint) from None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise Invalid(
                 by, "must be a number, which is changed to match", value, hint="Match by another path"

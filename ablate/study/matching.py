@@ -130,8 +130,7 @@ class Matching:
         except Invalid as error:
             for problem in error.problems:
                 at = ("match", "by" if problem.path else match.quantity)
-                of = f"{match.by} " if problem.path else "the baseline "
-                self.document.report(replace(problem, rule=of + problem.rule, path=at))
+                self.document.report(replace(problem, rule=_of_baseline(problem, match.by), path=at))
             return False
         return True
 
@@ -163,12 +162,18 @@ class Matching:
         """Says at the variant's place why it cannot be matched."""
         by = matcher.match.by
         for problem in error.problems:
+            if variant.name == BASELINE or variant.placebo:
+                rule = _of_baseline(problem, by)
+                self.document.report(replace(problem, rule=rule, path=("match", "by")))
+                continue
             if not all(has_path(config, by) for config in variant.configs):
                 rule = f"has no {by}, by which its {matcher.noun} should be matched"
                 problem = Problem(rule, hint="Match by a path that every variant has")
             elif problem.path:
                 problem = replace(problem, rule=f"{by} {problem.rule}", path=())
-            if variant.name == BASELINE or variant.placebo:
-                self.document.report(replace(problem, path=("match", "by")))
-            else:
-                report_at([problem], variant.patches, variant.at, self.document)
+            report_at([problem], variant.patches, variant.at, self.document)
+
+
+def _of_baseline(problem: Problem, by: str) -> str:
+    """The rule of a problem, as the section that asks for it says it."""
+    return f"in the baseline, {by} {problem.rule}" if problem.path else f"the baseline {problem.rule}"

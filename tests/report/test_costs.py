@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from ablate.records.evidence import Evidence, Facts
+from ablate.records.evidence import Evidence, Facts, Matched, MatchFacts, VariantFacts
 from ablate.report import costs
 
 
@@ -52,13 +52,98 @@ def test_evidence_from_before_the_backward_pass_was_counted(facts: Facts) -> Non
 
 
 def test_what_the_variants_differ_by_is_said(facts: Facts) -> None:
+    name = facts.variants[1].name
     assert costs.differences(facts) == (
-        "Sizes are as they come, not matched: parameters differ from the baseline's by 0 % to +10.0 %; "
-        "FLOPs differ from the baseline's by −4.0 % to 0 %."
+        f"Sizes are as they come, not matched: parameters differ from the baseline's by 0 % to +10.0 %, "
+        f"most in {name}; "
+        f"FLOPs differ from the baseline's by −4.0 % to 0 %, most in {name}."
     )
     alike = dataclasses.replace(facts, variants=[facts.variants[0], facts.variants[2]])
     assert "parameters do not differ; FLOPs do not differ" in costs.differences(alike)
     assert costs.differences(dataclasses.replace(facts, variants=facts.variants[:1])) == ""
+
+
+def test_the_whole_training_is_shown_where_variants_see_other_numbers_of_examples(facts: Facts) -> None:
+    same = [dataclasses.replace(v, examples={"recall": 6_400}) for v in facts.variants]
+    alike = dataclasses.replace(facts, variants=same)
+    assert "compute" not in {column.key for column in costs.cost_table(alike).columns}
+    longer = dataclasses.replace(same[1], examples={"recall": 12_800})
+    table = costs.cost_table(dataclasses.replace(facts, variants=[same[0], longer, same[2]]))
+    heading = next(column.heading for column in table.columns if column.key == "compute")
+    assert heading == "FLOPs of training"
+    assert [row["compute"] for row in table.rows] == [
+        "4,800,000,000",
+        "9,984,000,000 (+108.0 %)",
+        "4,800,000,000",
+    ]
+    said = costs.differences(dataclasses.replace(facts, variants=[same[0], longer, same[2]]))
+    assert f"FLOPs of training differ from the baseline's by 0 % to +108.0 %, most in {longer.name}" in said
+
+
+def matched(facts: Facts, quantity: str, by: str, *given: Matched) -> Facts:
+    variants = [
+        dataclasses.replace(variant, matched={"recall": one})
+        for variant, one in zip(facts.variants, given, strict=True)
+    ]
+    return dataclasses.replace(facts, variants=variants, match=MatchFacts(quantity, by, "baseline", 0.01))
+
+
+def test_what_is_matched_is_said_with_the_largest_residual(facts: Facts) -> None:
+    base = Matched(4, 8_500, 8_500)
+    fair = matched(
+        facts, "parameters", "model.feedforward.expansion", base, Matched(3.71, 8_470, 8_500), base
+    )
+    table = costs.cost_table(fair)
+    assert [c.heading for c in table.columns][:4] == [
+        "Variant",
+        "model.feedforward.expansion",
+        "Residual",
+        "Parameters",
+    ]
+    assert [(row["value"], row["residual"]) for row in table.rows] == [
+        ("4", "0 %"),
+        ("3.71", "−0.35 %"),
+        ("4", "0 %"),
+    ]
+    name = fair.variants[1].name
+    assert costs.differences(fair) == (
+        f"Parameters are matched to the baseline's by model.feedforward.expansion: the largest residual is −0.35 %, "
+        f"of {name}. Not matched: FLOPs differ from the baseline's by −4.0 % to 0 %, most in {name}."
+    )
+    number = dataclasses.replace(fair, match=MatchFacts("flops", "model.d_model", "250000", 0.01))
+    assert costs.differences(number).startswith("FLOPs are matched to 250,000 by model.d_model: ")
+    exact = matched(facts, "parameters", "model.d_model", base, base, base)
+    assert costs.differences(exact).startswith(
+        "Parameters are matched to the baseline's by model.d_model, exactly."
+    )
+
+
+def test_times_that_were_measured_are_said_to_be(facts: Facts) -> None:
+    base = Matched(100, 0.24, 0.24)
+    fair = matched(facts, "seconds", "training.steps", base, Matched(44, 0.2412, 0.24), base)
+    table = costs.cost_table(fair)
+    assert [row["seconds"] for row in table.rows] == [".24", ".24", ".24"]
+    assert costs.differences(fair).startswith(
+        "Seconds of training are matched to the baseline's by training.steps, at rates that were measured before "
+        f"training (rates.json): the largest residual is +0.50 %, of {fair.variants[1].name}. Not matched: parameters"
+    )
+
+
+def test_matched_settings_have_rows_a_task(facts: Facts) -> None:
+    two = [facts.tasks[0], dataclasses.replace(facts.tasks[0], name="copy")]
+    variants = [
+        VariantFacts(
+            v.name,
+            {},
+            {},
+            parameters={"recall": 100, "copy": 100},
+            matched={"recall": Matched(4, 100, 100), "copy": Matched(value, 100, 100)},
+        )
+        for v, value in zip(facts.variants, (4, 3, 4), strict=True)
+    ]
+    match = MatchFacts("parameters", "model.d_model", "baseline", 0.01)
+    table = costs.cost_table(dataclasses.replace(facts, tasks=two, variants=variants, match=match))
+    assert [row["value"] for row in table.rows] == ["4", "4", "4", "3", "4", "4"]
 
 
 def test_a_variant_named_by_hand_says_what_it_changes(facts: Facts) -> None:

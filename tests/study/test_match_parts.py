@@ -67,7 +67,7 @@ def test_parameters_are_matched_or_the_nearest_is_named(slot: str, name: str, by
     except Invalid as error:
         (problem,) = error.problems
         assert problem.path == tuple(by.split("."))
-        if "does not exist here" in problem.rule:
+        if "does not exist" in problem.rule:
             assert not hasattr(CATALOGUE.get(slot, name).Config, "expansion")  # type: ignore[attr-defined]
             return
         value, achieved, share = named(problem.rule)

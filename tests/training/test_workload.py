@@ -137,6 +137,19 @@ def test_a_description_is_known_without_training(resolved):
     assert description.parameters == sum(by_part.values())
 
 
+@pytest.mark.parametrize(
+    ("steps", "every", "reports"), [(12, 5, (5, 10, 12)), (10, 5, (5, 10)), (3, 5, (3,)), (1, 1, (1,))]
+)
+def test_the_reports_that_a_description_promises_are_made(resolved, steps, every, reports):
+    config = resolved(training={"steps": steps, "eval_every": every})
+    description = SequenceWorkload().describe(config)
+    made = []
+    SequenceWorkload().train(Trial("id", config, 0), lambda step, metrics: made.append(step))
+    assert tuple(made) == description.reports == reports
+    assert description.examples == steps * 16
+    assert description.compute == description.training_flops * steps * 16
+
+
 def test_a_part_that_looks_at_values_has_no_flops_and_is_described(resolved, monkeypatch):
     relu = CATALOGUE.get("activation", "relu")
     monkeypatch.setattr(relu, "forward", lambda self, x: x.relu() * x.max().item())
