@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -263,7 +264,7 @@ class Swept(_Searched):
             config = self.given.setting(baseline.configs[0], space.patches(point))
             searched.trials.loc[place, "chosen"] = name
             if any(config == variant.configs[0] for variant in variants):
-                self.session.say(f"The {name} is the baseline itself; nothing is left to compare.")
+                self.session.say(f"The {name} is the baseline itself, with which there is nothing to compare.")
                 continue
             tuned = {self.given.tasks[0]: space.labels(point)}
             variants.append(Variant(name, [config], space.patches(point), ("search",), tuned=tuned))
@@ -323,7 +324,8 @@ class Tuned(_Searched):
         names = {search.variant for search in self.searches}
         cells = [cell for cell in self.given.cells() if cell.variant in names]
         self.session.place(cells, self.given, " untuned")
-        return cells
+        # Variants that were tuned are to be compared with themselves, so that only the seed is chosen.
+        return chosen(cells, seed=self.session.options.seed)
 
     def extras(self, session: Session) -> None:
         """Writes the table, and the evidence of the variants as they were given."""
@@ -348,11 +350,14 @@ def point_of(searched: Searched, parameters: Sequence[Any], place: int) -> Point
 
 
 def _driver(session: Session) -> str:
-    """Who draws trials for this store: a name of its own, kept in it, so that it finds its own again."""
+    """Who draws trials for this store: a name of its own, kept in it, so that it finds its own again.
+
+    With the machine and the folder, so that a copy of the store elsewhere is another driver.
+    """
     path = session.store.root / "driver"
     if not path.is_file():
         write_text(path, uuid.uuid4().hex + "\n")
-    return path.read_text(encoding="utf-8").strip()
+    return f"{path.read_text(encoding='utf-8').strip()} {platform.node()}:{path.resolve().parent}"
 
 
 def _digest(spec: SearchSpec, first: str, sources: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from ablate.workload import Description, Direction, Trial
 
 if TYPE_CHECKING:
     import optuna
+    from optuna.samplers import BaseSampler
 
     from ablate.search.pruning import Judge
 
@@ -116,32 +117,40 @@ class Search:
             return False
         self.elsewhere = 0
         if self._reads != "nothing":
-            self._judge = self._judging()
-        self.open = [self._setting(ticket) for ticket in drawn]
+            self._judge = self._judging(min(ticket.rank for ticket in drawn) // self.spec.batch)
+        self.open = [setting for ticket in drawn if (setting := self._setting(ticket)) is not None]
         self._by_id = {s.trials[0].id: s for s in self.open if s.trials}
-        return True
+        return bool(self.open) or self._begin()
 
-    def _judging(self) -> Judge:
-        """The pruner, before what earlier batches have shown."""
+    def _judging(self, batch: int) -> Judge:
+        """The pruner, before what earlier batches have shown: not what this one had told before an interruption."""
         from optuna.trial import TrialState
 
         from ablate.search.pruning import Judge
 
-        told = [t for t in self.tickets.trials() if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
+        earlier = self.tickets.trials()[: batch * self.spec.batch]
+        told = [t for t in earlier if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
         last = max((step for trial in told for step in trial.intermediate_values), default=None)
         pruner = self.spec.pruner.build().build(last)
         direction: Direction = "max" if self.spec.objectives[0].direction == "max" else "min"
         return Judge(pruner, direction, told, self.tickets.name)
 
-    def _setting(self, ticket: Ticket) -> Setting:
-        with quiet():
-            point = self._choose(ticket)
-        self.tickets.note(ticket, point)
-        setting = Setting(ticket, point)
+    def _setting(self, ticket: Ticket) -> Setting | None:
+        """What a ticket stands for; None when another driver has taken it over meanwhile."""
+        from optuna.exceptions import UpdateFinishedTrialError
+
         try:
-            setting.trials, setting.description = self.prepare(point)
-        except Invalid as error:
-            setting.invalid = str(error).partition("\n")[0]
+            with quiet():
+                point = self._choose(ticket)
+            self.tickets.note(ticket, point)
+            setting = Setting(ticket, point)
+            try:
+                setting.trials, setting.description = self.prepare(point)
+            except Invalid as error:
+                setting.invalid = str(error).partition("\n")[0]
+            self.tickets.note_ids(ticket, [trial.id for trial in setting.trials])
+        except UpdateFinishedTrialError:
+            return None
         return setting
 
     def _choose(self, ticket: Ticket) -> Point:
@@ -153,18 +162,24 @@ class Search:
         if self.spec.sampler.part.exhaustive and fixed is None:  # type: ignore[attr-defined]
             self._grid = self._grid or list(self.spec.space.grid())
             fixed = self._grid[ticket.rank]
-        seed = stream_seed(0, "search", self.stream, ticket.rank) % 2**32
-        if fixed is None:
-            study.sampler = self.spec.sampler.build().build(seed, self.spec.trials)
-        else:
-            study.sampler = optuna.samplers.RandomSampler(seed)
+        if fixed is not None:
             self.tickets.fix(ticket, fixed)
+        study.sampler = self._sampler(ticket) if fixed is None else optuna.samplers.RandomSampler(0)
         trial = optuna.Trial(study, ticket.trial_id)
         point: Point = {}
         for parameter in self.spec.space.parameters:
-            if self.spec.space.active(parameter, point):
-                point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
+            if not self.spec.space.active(parameter, point):
+                continue
+            if fixed is None:
+                # With a seed of its own: after an interruption that comes between two parameters, the first is known.
+                study.sampler = self._sampler(ticket, parameter.path)
+            point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
         return point
+
+    def _sampler(self, ticket: Ticket, *names: str) -> BaseSampler:
+        seed = stream_seed(0, "search", self.stream, ticket.rank, *names)
+        sampler: BaseSampler = self.spec.sampler.build().build(seed, self.spec.trials)
+        return sampler
 
     def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Trial]:
         """The trials of a setting that must be trained next."""
@@ -292,8 +307,6 @@ def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
     if parameter.choices is not None:
         return trial.suggest_categorical(parameter.path, list(parameter.choices))
     if parameter.kind == "int":
-        low, high, step = int(parameter.low), int(parameter.high), int(parameter.step or 1)
-        return trial.suggest_int(parameter.path, low, high, log=parameter.log, step=step)
-    return trial.suggest_float(
-        parameter.path, parameter.low, parameter.high, log=parameter.log, step=parameter.step
-    )
+        step = int(parameter.step or 1)
+        return trial.suggest_int(parameter.path, *parameter.ends(), log=parameter.log, step=step)
+    return trial.suggest_float(parameter.path, *parameter.ends(), log=parameter.log, step=parameter.step)

@@ -144,6 +144,9 @@ def _objectives(
             found.append(ObjectiveFacts(name, metrics[name].direction, "validation", metrics[name].floor))
         elif name in COSTS or name in STABILITY:
             found.append(ObjectiveFacts(name, "min", "cost" if name in COSTS else "stability"))
+            if name == "seed_spread" and not any(other in metrics for other in names):
+                rule = "is the spread of a metric, and none is searched for"
+                document.report(Problem(rule, at, name, hint=f"Add one: {listed(metrics)}"))
             if name == "seed_spread" and study.search and study.search.seeds < 2:
                 rule = "is a standard deviation over seeds, and the search has one"
                 document.report(Problem(rule, at, name, hint="Give `seeds: 3`"))

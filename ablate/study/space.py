@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ablate.errors import Invalid, Problem, listed, nearest
+from ablate.errors import Invalid, Problem, listed, nearest, shown
 from ablate.records.searched import ParameterFacts
 from ablate.study.designs import Config, Resolve, level_labels
 from ablate.study.document import Document, PathKey
@@ -24,6 +24,8 @@ MAX_POINTS = 100_000
 """Points of a grid."""
 DIGITS = 4
 """Significant digits to which a float is used: what is reported is what was trained."""
+EXACT = 12
+"""Significant digits that any float can have."""
 
 
 @dataclass(frozen=True)
@@ -55,23 +57,38 @@ class Parameter:
         if self.kind != "float":
             return value
         if self.step is not None:
-            return round(float(value), 12)
-        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+            return float(f"{value:.{EXACT}g}")
+        # A narrow range far from zero needs more than those of its values.
+        shared = math.log10(max(abs(self.low), abs(self.high)) / (self.high - self.low))
+        digits = min(EXACT, DIGITS + max(0, math.floor(shared)))
+        return min(max(float(f"{value:.{digits}g}"), self.low), self.high)
+
+    def num_values(self) -> int:
+        """How many values there are; a float needs a step."""
+        if self.choices is not None:
+            return len(self.choices)
+        return math.floor((self.high - self.low) / (self.step or 1) + 1e-9) + 1
 
     def values(self) -> list[Any]:
         """All values, in order; a float needs a step."""
         if self.choices is not None:
             return list(self.choices)
-        step = self.step or 1
-        count = math.floor((self.high - self.low) / step + 1e-9) + 1
-        found = [self.rounded(self.low + i * step) for i in range(count)]
-        return [int(value) for value in found] if self.kind == "int" else found
+        if self.kind == "int":
+            return list(range(int(self.low), int(self.high) + 1, int(self.step or 1)))
+        return [self.rounded(self.low + i * (self.step or 1)) for i in range(self.num_values())]
 
     def ends(self) -> list[Any]:
         """Every choice, or the lowest and the highest value."""
         if self.choices is not None:
             return list(self.choices)
+        if self.step is not None:
+            highest = self.low + (self.num_values() - 1) * self.step
+            return [int(self.low), int(highest)] if self.kind == "int" else [self.low, self.rounded(highest)]
         return [int(self.low), int(self.high)] if self.kind == "int" else [self.low, self.high]
+
+    def label(self, value: Any) -> str:
+        """A value of a point in words, from which it can be read again."""
+        return value if self.kind == "choice" else str(value) if self.kind == "int" else f"{value:.{EXACT}g}"
 
     def facts(self) -> ParameterFacts:
         """What a report says of it."""
@@ -104,11 +121,7 @@ class Space:
 
     def labels(self, point: Mapping[str, Any]) -> dict[str, str]:
         """Path → its value in words."""
-        return {
-            p.path: point[p.path] if p.kind == "choice" else f"{point[p.path]:.{DIGITS + 2}g}"
-            for p in self.parameters
-            if p.path in point
-        }
+        return {p.path: p.label(point[p.path]) for p in self.parameters if p.path in point}
 
     def grid(self) -> Iterator[Point]:
         """Every point, once."""
@@ -150,7 +163,9 @@ def read_space(
     built alone: together with others they may, so that they are no mistake.
     """
     before = len(document.problems)
-    parameters = [_parameter(path, spec, bases[0][1], resolve) for path, spec in over.items()]
+    parameters = [
+        _parameter(path, spec, bases[0][1], (*at, path), resolve, document) for path, spec in over.items()
+    ]
     parameters = [_conditioned(p, over[p.path], parameters, (*at, p.path), document) for p in parameters]
     ordered = _ordered(parameters, at, document)
     space = Space(tuple(ordered))
@@ -163,16 +178,20 @@ def read_space(
     return None if len(document.problems) > before else (space, list(dict.fromkeys(remarks)))
 
 
-def _parameter(path: str, spec: Any, base: Config, resolve: Resolve) -> Parameter:
+def _parameter(
+    path: str, spec: Any, base: Config, at: PathKey, resolve: Resolve, document: Document
+) -> Parameter:
     if isinstance(spec, (FloatRange, IntRange)):
         kind: Literal["float", "int"] = "float" if isinstance(spec, FloatRange) else "int"
         low, high = spec.bounds
         return Parameter(path, kind, low, high, spec.log, spec.step)
     assert isinstance(spec, Choice)
-    return Parameter(path, "choice", choices=_labelled(path, spec.choice, base, resolve))
+    return Parameter(path, "choice", choices=_labelled(path, spec.choice, base, at, resolve, document))
 
 
-def _labelled(path: str, values: Sequence[Any], base: Config, resolve: Resolve) -> dict[str, Any]:
+def _labelled(
+    path: str, values: Sequence[Any], base: Config, at: PathKey, resolve: Resolve, document: Document
+) -> dict[str, Any]:
     """Label → value; what a value is called is decided by what it becomes when it is resolved."""
     resolved = []
     for value in values:
@@ -181,7 +200,14 @@ def _labelled(path: str, values: Sequence[Any], base: Config, resolve: Resolve) 
         except Invalid:
             resolved.append(value)
     labels = level_labels(resolved)
-    return {labels[_key(found)]: value for found, value in zip(resolved, values, strict=True)}
+    found: dict[str, Any] = {}
+    for index, (is_now, value) in enumerate(zip(resolved, values, strict=True)):
+        label = labels[_key(is_now)]
+        if label in found:
+            rule = "is listed twice" if value == found[label] else f"is the same as {shown(found[label])}"
+            document.report(Problem(rule, (*at, "choice", index), value, hint="Take one of them out"))
+        found.setdefault(label, value)
+    return found
 
 
 def _key(value: Any) -> str:
@@ -202,13 +228,17 @@ def _conditioned(
             hint = nearest(path, by_path)
             document.report(Problem(rule, (*at, "when"), text, listed(by_path) or "none", hint))
             continue
-        values = tuple(v for v in by_path[path].ends() if level in _names(v))
-        if by_path[path].kind == "int":
-            values = tuple(v for v in by_path[path].values() if str(v) == level)
+        other = by_path[path]
+        if other.kind == "float":
+            rule = f"names {path}, a float, which is seldom one number"
+            document.report(Problem(rule, (*at, "when"), text, "a choice or a whole number"))
+            continue
+        known = other.values()[:MAX_POINTS] if other.num_values() <= MAX_POINTS else []
+        values = tuple(v for v in known if level in _names(v))
         if not values:
-            allowed = listed(by_path[path].values()) if by_path[path].kind != "float" else "no float"
             rule = f"names a level that {path} does not take"
-            document.report(Problem(rule, (*at, "when"), text, allowed, nearest(level, map(str, values))))
+            names = [name for v in known for name in _names(v)]
+            document.report(Problem(rule, (*at, "when"), text, listed(known), nearest(level, names)))
             continue
         conditions.append((path, values))
     return Parameter(
@@ -316,7 +346,7 @@ def _check_values(
             unbuildable.append((value, problems[0]))
     if document.is_faulty(at):
         return []
-    if parameter.kind == "int" and parameter.high - parameter.low <= 64:
+    if parameter.kind == "int" and parameter.num_values() <= 64:
         ends = parameter.values()
         configs = [(v, resolve(apply_patches(context, {parameter.path: v}))) for v in ends]
         unbuildable = [(v, problems[0]) for v, config in configs if (problems := build(config))]
@@ -335,11 +365,6 @@ def _check_values(
     ]
 
 
-def num_points(parameters: Sequence[Parameter]) -> int:
-    """An upper bound of the points of a grid."""
-    return math.prod(len(p.values()) for p in parameters)
-
-
 def check_grid(space: Space, at: PathKey, document: Document) -> int:
     """The number of points of a grid; what keeps it from being one is reported, and the number is then 0."""
     endless = [p.path for p in space.parameters if p.kind == "float" and p.step is None]
@@ -349,7 +374,10 @@ def check_grid(space: Space, at: PathKey, document: Document) -> int:
         document.report(Problem(rule, (*at, path), hint=hint))
     if endless:
         return 0
-    count = sum(1 for _ in itertools.islice(space.grid(), MAX_POINTS + 1))
+    if any(p.num_values() > MAX_POINTS for p in space.parameters):
+        count = MAX_POINTS + 1
+    else:
+        count = sum(1 for _ in itertools.islice(space.grid(), MAX_POINTS + 1))
     if count > MAX_POINTS:
         rule = f"makes more than {MAX_POINTS:,} points"
         document.report(Problem(rule, at, hint="Use coarser steps, or another sampler"))
