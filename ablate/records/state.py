@@ -27,7 +27,13 @@ OUTPUTS = (
 )
 OPTIONAL = (
     *("evaluation.csv", "attention.npz"),
-    *("sweep.parquet", "importances.csv", "tuning.parquet", "untuned/trials.parquet", "untuned/curves.parquet"),
+    *(
+        "sweep.parquet",
+        "importances.csv",
+        "tuning.parquet",
+        "untuned/trials.parquet",
+        "untuned/curves.parquet",
+    ),
 )
 """What `ablate eval`, a sweep and tuning add."""
 _PACKAGES = ("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow")
