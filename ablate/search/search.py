@@ -23,6 +23,7 @@ from ablate.workload import Description, Direction, Trial
 
 if TYPE_CHECKING:
     import optuna
+    from optuna.trial import FrozenTrial
 
     from ablate.search.pruning import Judge
 
@@ -115,20 +116,27 @@ class Search:
             self.done = not self.elsewhere
             return False
         self.elsewhere = 0
-        if self._reads != "nothing":
-            self._judge = self._judging()
+        told = self._told() if self._reads != "nothing" else []
         self.open = [self._setting(ticket) for ticket in drawn]
+        if self._reads != "nothing":
+            self._judge = self._judging(told)
         self._by_id = {s.trials[0].id: s for s in self.open if s.trials}
         return True
 
-    def _judging(self) -> Judge:
-        """The pruner, before what earlier batches have shown."""
+    def _told(self) -> list[FrozenTrial]:
+        """What earlier batches have shown."""
         from optuna.trial import TrialState
 
+        outcomes = (TrialState.COMPLETE, TrialState.PRUNED)
+        return [trial for trial in self.tickets.trials() if trial.state in outcomes]
+
+    def _judging(self, told: Sequence[FrozenTrial]) -> Judge:
+        """The pruner, before what earlier batches have shown."""
         from ablate.search.pruning import Judge
 
-        told = [t for t in self.tickets.trials() if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
-        last = max((step for trial in told for step in trial.intermediate_values), default=None)
+        reports = [s.description.reports[-1] for s in self.open if s.description and s.description.reports]
+        steps = [step for trial in told for step in trial.intermediate_values]
+        last = max(reports or steps, default=None) if self._reads == "steps" else len(self.spec.seeds) - 1
         pruner = self.spec.pruner.build().build(last)
         direction: Direction = "max" if self.spec.objectives[0].direction == "max" else "min"
         return Judge(pruner, direction, told, self.tickets.name)
@@ -159,6 +167,8 @@ class Search:
         else:
             study.sampler = optuna.samplers.RandomSampler(seed)
             self.tickets.fix(ticket, fixed)
+        # Only `ask` and `tell` clear what samplers remember of the storage, and neither was called.
+        study._thread_local.cached_all_trials = None
         trial = optuna.Trial(study, ticket.trial_id)
         point: Point = {}
         for parameter in self.spec.space.parameters:
