@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import platform
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ablate.errors import Invalid
 from ablate.execution.events import Progress
 from ablate.files import write_text
+from ablate.judged import swept, tuned
 from ablate.publish import UNTUNED, gather
 from ablate.records.evidence import BASELINE
 from ablate.records.searched import SWEEP, TUNING, Searched
@@ -183,6 +184,8 @@ class _Searched:
 
     def prepare(self, session: Session) -> dict[str, Record]:
         """See `Course`."""
+        for remark in self.spec.remarks:
+            session.say(f"note: {remark}.")
         for search in self.searches:
             search.tickets.again()
         return self._known
@@ -255,24 +258,15 @@ class Swept(_Searched):
 
     def found(self, searched: Searched) -> Experiment:
         """Baseline, winners and placebo."""
-        baseline = self.given.variants[0]
-        variants = [baseline]
-        space = self.spec.space
         places = best(searched, BASELINE, self.given.tasks[0], self.spec.winners)
-        for name, place in zip(winner_names(self.spec.winners), places, strict=False):
-            point = point_of(searched, space.parameters, place)
-            config = self.given.setting(baseline.configs[0], space.patches(point))
-            searched.trials.loc[place, "chosen"] = name
-            if any(config == variant.configs[0] for variant in variants):
-                self.session.say(f"The {name} is the baseline itself, with which there is nothing to compare.")
-                continue
-            tuned = {self.given.tasks[0]: space.labels(point)}
-            variants.append(Variant(name, [config], space.patches(point), ("search",), tuned=tuned))
+        names = winner_names(self.spec.winners)[: len(places)]
+        searched.trials.loc[places, "chosen"] = names
         if not places:
             self.session.warn("no setting of the search has a value; there is no winner")
-        variants += [variant for variant in self.given.variants if variant.placebo]
-        paths = [p.path for p in space.parameters if any(p.path in v.patches for v in variants)]
-        return self.given.judging(variants, paths, "sweep")
+        found = swept(self.given, self.spec, searched)
+        for name in set(names) - {variant.name for variant in found.variants}:
+            self.session.say(f"The {name} is the baseline itself: nothing is left to compare.")
+        return found
 
     def extras(self, session: Session) -> None:
         """Writes the table, and what each parameter mattered."""
@@ -298,26 +292,13 @@ class Tuned(_Searched):
 
     def found(self, searched: Searched) -> Experiment:
         """Every variant with the best of its settings; one without any keeps what it was given, with a warning."""
-        variants = []
-        searched_for = {search.variant for search in self.searches}
-        for variant in self.given.variants:
-            if variant.name not in searched_for:
-                continue
-            configs, tuned = [], {}
-            for index, (task, config) in enumerate(zip(self.given.tasks, variant.configs, strict=True)):
-                places = best(searched, variant.name, task)
-                if not places:
-                    where = f"{variant.name}{self.given.on(task)}"
-                    self.session.warn(f"{where}: no setting has a value; it is judged as it was given")
-                    configs.append(config)
-                    continue
-                point = point_of(searched, self.spec.space.parameters, places[0])
-                searched.trials.loc[places[0], "chosen"] = variant.name
-                configs.append(self.given.setting(config, self.spec.space.patches(point), index))
-                tuned[task] = self.spec.space.labels(point)
-            variants.append(dataclasses.replace(variant, configs=configs, tuned=tuned))
-        names = [variant.name for variant in variants]
-        return self.given.settling(names).judging(variants, self.given.design.paths, "tuning")
+        for search in self.searches:
+            places = best(searched, search.variant, search.task)
+            searched.trials.loc[places, "chosen"] = search.variant
+            if not places:
+                where = f"{search.variant}{self.given.on(search.task)}"
+                self.session.warn(f"{where}: no setting has a value; it is judged as it was given")
+        return tuned(self.given, self.spec, searched)
 
     def others(self) -> Sequence[Cell]:
         """The variants as they were given."""
@@ -333,20 +314,6 @@ class Tuned(_Searched):
         if self.complete:
             evidence = gather(self.given.facts([], {}), list(self.others()), session.records)
             evidence.save(session.folder / UNTUNED)
-
-
-def point_of(searched: Searched, parameters: Sequence[Any], place: int) -> Point:
-    """The point of one row of a table of searches."""
-    import pandas as pd
-
-    row = searched.trials.loc[place]
-    point: Point = {}
-    for parameter in parameters:
-        value = row[parameter.path]
-        if not pd.isna(value):
-            numbers: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "choice": str}
-            point[parameter.path] = numbers[parameter.kind](value)
-    return point
 
 
 def _driver(session: Session) -> str:

@@ -108,6 +108,16 @@ def evaluate(
     return folder
 
 
+def _judged(experiment: Experiment, results: Path) -> Experiment:
+    """The study with the variants of its last report, which a search may have found."""
+    from ablate.judged import as_judged
+
+    folder = results / experiment.study.name
+    if not (folder / "trials.parquet").is_file():
+        return experiment
+    return as_judged(experiment, folder, Evidence.load(folder).facts.searched)
+
+
 def _study_file(path: Path, results: Path) -> Path:
     """The study that is meant; of a study that has run, with the options that it was run with."""
     for resolved in (path / "study.yaml", results / path.name / "study.yaml"):

@@ -10,15 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ablate.errors import listed
 from ablate.execution.pool import default_jobs
 from ablate.execution.progress import duration
 from ablate.records.record import Record
+from ablate.records.searched import ParameterFacts
 from ablate.records.store import Store
 from ablate.report.costs import percent, setting
 from ablate.run import Options
 from ablate.selection import finished
-from ablate.study.experiment import Experiment, prepare
+from ablate.study.experiment import Experiment, prepare, winner_names
 from ablate.study.rates import Rates
+from ablate.study.searches import SearchSpec
 
 SIZES = ("parameters", "FLOPs forward", "and backward")
 TRIALS = ("cached", "to train")
@@ -70,7 +73,52 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
             soft_wrap=True,
         )
     rest = len({cell.trial.id for cell in cells}) - len(done)
+    if experiment.tune is not None:
+        _print_search(experiment, "tune", experiment.tune, console)
+        rest *= 2
     console.print(_expectation(rest, records.values()), highlight=False, soft_wrap=True)
+    if experiment.search is not None:
+        _print_search(experiment, "search", experiment.search, console)
+
+
+def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: Console) -> None:
+    """The space of a search as a table, and its budget in a sentence."""
+    facts = spec.facts("")
+    table = Table(title=f"{kind}: the space", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("path", "values", "when"):
+        table.add_column(heading, overflow="fold")
+    for parameter in facts.parameters:
+        table.add_row(*map(escape, (parameter.path, _values(parameter), parameter.when)))
+    console.print(table)
+    objectives = " and ".join(f"{o.name} ({o.direction})" for o in facts.objectives)
+    pruner = "" if facts.pruner == "none" else f", given up early by {facts.pruner}"
+    seeds = f"{len(spec.seeds)} tuning seed{'s' if len(spec.seeds) > 1 else ''}"
+    count = len(experiment.variants) * len(experiment.tasks) if kind == "tune" else 1
+    most = count * spec.trials * len(spec.seeds)
+    of = f" for each of {len(experiment.variants)} variants" if kind == "tune" else ""
+    then = (
+        "then each variant as it was given and with its best setting, on the seeds of the study"
+        if kind == "tune"
+        else f"then {listed(winner_names(spec.winners))} beside the baseline, on the seeds of the study"
+    )
+    lines = [
+        f"{facts.trials} settings by {facts.sampler}{pruner}{of}, for {objectives} on {seeds}: "
+        f"at most {most:,} trials; {then}.",
+        *(f"note: {remark}." for remark in spec.remarks),
+        *(["`ablate sweep` does this; `ablate run` trains the variants above."] if kind == "search" else []),
+    ]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _values(parameter: ParameterFacts) -> str:
+    """What a path may be, in words."""
+    if parameter.choices:
+        return ", ".join(parameter.choices)
+    kind = "whole numbers " if parameter.kind == "int" else ""
+    scale = " on a log scale" if parameter.log else ""
+    step = f" in steps of {parameter.step:g}" if parameter.step else ""
+    return f"{kind}{parameter.low:g} to {parameter.high:g}{step}{scale}"
 
 
 def _matched(experiment: Experiment, variant: str, index: int) -> list[str]:

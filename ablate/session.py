@@ -226,7 +226,11 @@ class Session:
         """Says how the study stands."""
         from ablate.run import remember
 
-        missing = [cell for cell in course.cells if cell.trial.id not in self.records]
+        missing = [
+            cell
+            for cell in course.cells
+            if (record := self.records.get(cell.trial.id)) is None or record.status == "pruned"
+        ]
         failed = [
             f"{self.names[trial_id]}: {record.reason}"
             for trial_id, record in self.records.items()

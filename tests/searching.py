@@ -62,7 +62,9 @@ def never(event: Any) -> bool:
     return False
 
 
-def train(experiment: Experiment, trial: Trial, decide: Callable[[int, Any], bool] = lambda s, m: False) -> Record:
+def train(
+    experiment: Experiment, trial: Trial, decide: Callable[[int, Any], bool] = lambda s, m: False
+) -> Record:
     """One trial, in this process; `decide` hears its reports."""
     return experiment.workload.train(trial, lambda step, metrics, state=None: decide(step, metrics))
 

@@ -96,7 +96,7 @@ class _AgainstOthers(PartConfig):
     interval_steps: PositiveInt = 1
     "Steps between two looks, counted from n_warmup_steps."
     n_min_trials: PositiveInt = 1
-    "Settings that must have reported at the same step."
+    "Others that must have reported at the same step."
 
 
 class _Comparison(Pruner):
@@ -116,9 +116,7 @@ class _Comparison(Pruner):
 
 @register("pruner", "median")
 class Median(_Comparison):
-    """A setting whose best result so far is worse than the median of the others at the same step ends (Golovin et
-    al. 2017, Google Vizier).
-    """
+    """Ends a setting whose best result so far is worse than the median at the step (Golovin et al. 2017)."""
 
     class Config(_AgainstOthers):
         """Parameters of the comparison."""
@@ -132,9 +130,7 @@ class Median(_Comparison):
 
 @register("pruner", "percentile")
 class Percentile(_Comparison):
-    """A setting whose best result so far is not among the best `percentile` % of the others at the same step ends:
-    the rule of the median, stricter or milder.
-    """
+    """Ends a setting whose best result so far is not among the best `percentile` % at the step: see `median`."""
 
     class Config(_AgainstOthers):
         """Parameters of the comparison."""
@@ -151,9 +147,7 @@ class Percentile(_Comparison):
 
 @register("pruner", "successive_halving")
 class SuccessiveHalving(Pruner):
-    """At steps that grow by a factor, the best one in `reduction_factor` goes on (asynchronous successive halving, Li
-    et al. 2020).
-    """
+    """Lets the best go on at steps that grow by a factor: one in `reduction_factor` (Li et al. 2020, ASHA)."""
 
     class Config(PartConfig):
         """Parameters of the rungs."""
@@ -209,9 +203,7 @@ class SuccessiveHalving(Pruner):
 
 @register("pruner", "hyperband")
 class Hyperband(Pruner):
-    """Successive halving with several first rungs at once: each setting belongs to one of them, its bracket (Li et
-    al. 2018).
-    """
+    """Successive halving with several first rungs, among which the settings are shared out (Li et al. 2018)."""
 
     class Config(PartConfig):
         """Parameters of the brackets."""
@@ -256,8 +248,9 @@ class Hyperband(Pruner):
 
 @register("pruner", "wilcoxon")
 class Wilcoxon(Pruner):
-    """A setting that is worse than the best on the seeds so far, by the signed-rank test (Wilcoxon 1945), is not
-    trained on the others. The tests are repeated seed by seed and not corrected for it.
+    """Ends a setting that is worse than the best on the seeds so far, by the signed-rank test (Wilcoxon 1945).
+
+    The test is repeated seed by seed, and not corrected for it.
     """
 
     reads = "seeds"

@@ -60,7 +60,10 @@ class Grid(Sampler):
 
 @register("sampler", "tpe")
 class TPE(Sampler):
-    """Tree-structured Parzen estimator (Bergstra et al. 2011; for several objectives, Ozaki et al. 2020)."""
+    """Tree-structured Parzen estimator (Bergstra et al. 2011).
+
+    Multivariate as in Falkner et al. 2018; for several objectives, Ozaki et al. 2020.
+    """
 
     class Config(PartConfig):
         """Parameters of the Parzen estimator."""
@@ -100,8 +103,10 @@ class TPE(Sampler):
 
 @register("sampler", "gp")
 class GaussianProcess(Sampler):
-    """Gaussian process with expected improvement (Jones et al. 1998), for several objectives of the hypervolume
-    (Daulton et al. 2020). It models what is always searched; the rest is drawn at random.
+    """Gaussian process with expected improvement (Jones et al. 1998); for trials that are few and costly.
+
+    With several objectives, the improvement is that of the hypervolume (Daulton et al. 2020). It models what is always
+    searched; the rest is drawn at random.
     """
 
     class Config(PartConfig):
@@ -160,7 +165,7 @@ class NSGA2(Sampler):
 
 @register("sampler", "qmc")
 class QuasiMonteCarlo(Sampler):
-    """A sequence of low discrepancy: fills the space more evenly than random draws (Sobol' 1967; Halton 1960).
+    """A sequence of low discrepancy, which fills a space more evenly than random draws (Sobol' 1967, Halton 1960).
 
     It is scrambled (Matoušek 1998; Owen 2017), with one seed for all trials: unscrambled it would begin in a corner
     of the space. It covers what the first setting has searched; that setting, and the rest, are drawn at random.
@@ -191,8 +196,9 @@ class QuasiMonteCarlo(Sampler):
 
 @register("sampler", "cmaes")
 class CMAES(Sampler):
-    """Covariance matrix adaptation, for numbers that are always searched (Hansen and Ostermeier 2001); the rest is
-    drawn at random.
+    """Covariance matrix adaptation, an evolution strategy for numbers (Hansen and Ostermeier 2001).
+
+    Choices, and what is not always searched, are drawn at random.
     """
 
     several = False

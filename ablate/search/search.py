@@ -24,6 +24,7 @@ from ablate.workload import Description, Direction, Trial
 if TYPE_CHECKING:
     import optuna
     from optuna.samplers import BaseSampler
+    from optuna.trial import FrozenTrial
 
     from ablate.search.pruning import Judge
 
@@ -116,21 +117,28 @@ class Search:
             self.done = not self.elsewhere
             return False
         self.elsewhere = 0
+        self.open = [setting for ticket in drawn if (setting := self._setting(ticket)) is not None]
         if self._reads != "nothing":
             self._judge = self._judging(min(ticket.rank for ticket in drawn) // self.spec.batch)
-        self.open = [setting for ticket in drawn if (setting := self._setting(ticket)) is not None]
         self._by_id = {s.trials[0].id: s for s in self.open if s.trials}
         return bool(self.open) or self._begin()
 
-    def _judging(self, batch: int) -> Judge:
-        """The pruner, before what earlier batches have shown: not what this one had told before an interruption."""
+    def _told(self, batch: int) -> list[FrozenTrial]:
+        """What earlier batches have shown: not what this one had told before an interruption."""
         from optuna.trial import TrialState
 
+        outcomes = (TrialState.COMPLETE, TrialState.PRUNED)
+        earlier = self.tickets.trials()[: batch * self.spec.batch]
+        return [trial for trial in earlier if trial.state in outcomes]
+
+    def _judging(self, batch: int) -> Judge:
+        """The pruner, before what the batches before this one have shown."""
         from ablate.search.pruning import Judge
 
-        earlier = self.tickets.trials()[: batch * self.spec.batch]
-        told = [t for t in earlier if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
-        last = max((step for trial in told for step in trial.intermediate_values), default=None)
+        told = self._told(batch)
+        reports = [s.description.reports[-1] for s in self.open if s.description and s.description.reports]
+        steps = [step for trial in told for step in trial.intermediate_values]
+        last = max(reports or steps, default=None) if self._reads == "steps" else len(self.spec.seeds) - 1
         pruner = self.spec.pruner.build().build(last)
         direction: Direction = "max" if self.spec.objectives[0].direction == "max" else "min"
         return Judge(pruner, direction, told, self.tickets.name)
@@ -165,13 +173,18 @@ class Search:
         if fixed is not None:
             self.tickets.fix(ticket, fixed)
         study.sampler = self._sampler(ticket) if fixed is None else optuna.samplers.RandomSampler(0)
+        # Only `ask` and `tell` clear what samplers remember of the storage, and neither was called.
+        study._thread_local.cached_all_trials = None
         trial = optuna.Trial(study, ticket.trial_id)
+        if fixed is None:
+            # Drawn now: at the first parameter that is not known yet, which after an interruption is another.
+            _ = trial.relative_params
         point: Point = {}
         for parameter in self.spec.space.parameters:
             if not self.spec.space.active(parameter, point):
                 continue
             if fixed is None:
-                # With a seed of its own: after an interruption that comes between two parameters, the first is known.
+                # With a seed of its own, for the same reason.
                 study.sampler = self._sampler(ticket, parameter.path)
             point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
         return point

@@ -94,9 +94,9 @@ def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[ObjectiveFacts])
 
 
 def best(searched: Searched, variant: str, task: str, count: int = 1) -> list[int]:
-    """Places in the table of the best settings of one search: the best by the first objective and, with several
-    objectives, others of the front, spread along it. No more than there are; none when nothing has a value of its
-    own: one that diverged on every seed has that of guessing.
+    """Places in the table of the best settings of one search, by the first objective; with several objectives of the
+    front alone, so that each is better than the one before in another. No more than there are; none where nothing
+    has a value of its own: a setting that diverged on every seed has that of guessing.
     """
     frame, objectives = searched.trials, searched.facts.objectives
     mine = frame[(frame["variant"] == variant) & (frame["task"] == task) & frame["status"].isin(OUTCOMES)]
@@ -112,7 +112,4 @@ def best(searched: Searched, variant: str, task: str, count: int = 1) -> list[in
         order = order[order["front"]]
     paths = searched.paths
     distinct = order[~order[paths].astype(str).duplicated()]
-    if len(objectives) == 1 or count == 1:
-        return [int(place) for place in distinct.index[:count]]
-    places = np.unique(np.linspace(0, len(distinct) - 1, min(count, len(distinct))).round().astype(int))
-    return [int(distinct.index[place]) for place in places]
+    return [int(place) for place in distinct.index[:count]]

@@ -136,8 +136,8 @@ class SearchSection(Section):
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
     same settings are found whatever the number of workers."""
     winners: PositiveInt = 1
-    """Settings that are trained again on the study's own seeds and compared with the baseline: the best and, with
-    several objectives, more of the Pareto front."""
+    """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
+    objective, and the next; with several objectives those of the Pareto front."""
     storage: str | None = None
     "Where Optuna keeps the search: any URL that it takes; not given: SQLite in the study's folder."
 
