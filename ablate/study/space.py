@@ -115,6 +115,14 @@ class Space:
         """Whether the conditions of a parameter hold at a point, as far as that is known."""
         return all(path in point and point[path] in values for path, values in parameter.conditions)
 
+    def consistent(self, point: Mapping[str, Any]) -> Point:
+        """A point without what its conditions take out."""
+        found: Point = {}
+        for parameter in self.parameters:
+            if parameter.path in point and self.active(parameter, found):
+                found[parameter.path] = point[parameter.path]
+        return found
+
     def patches(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Path → value, as a variant changes them."""
         return {p.path: p.used(point[p.path]) for p in self.parameters if p.path in point}
@@ -220,7 +228,7 @@ def _conditioned(
     """The parameter with the conditions of its `when`."""
     texts = [spec.when] if isinstance(spec.when, str) else list(spec.when)
     by_path = {p.path: p for p in parameters if p.path != parameter.path}
-    conditions = []
+    conditions: dict[str, tuple[Any, ...]] = {}
     for text in texts:
         path, equals, level = (part.strip() for part in text.partition("="))
         if not equals or path not in by_path:
@@ -240,9 +248,12 @@ def _conditioned(
             names = [name for v in known for name in _names(v)]
             document.report(Problem(rule, (*at, "when"), text, listed(known), nearest(level, names)))
             continue
-        conditions.append((path, values))
+        conditions[path] = tuple(value for value in values if value in conditions.get(path, values))
+        if not conditions[path]:
+            document.report(Problem("can never hold together with the other conditions", (*at, "when"), text))
+            del conditions[path]
     return Parameter(
-        **{**vars(parameter), "conditions": tuple(conditions), "when": " and ".join(texts)},
+        **{**vars(parameter), "conditions": tuple(conditions.items()), "when": " and ".join(texts)},
     )
 
 
@@ -308,9 +319,8 @@ def _removing(
     if outer is parameter or not parameter.path.startswith(f"{outer.path}.") or outer.choices is None:
         return None
     for value in outer.choices:
-        point = space.satisfying(outer) | {outer.path: value}
-        conditions = dict(parameter.conditions)
-        if outer.path in conditions and value not in conditions[outer.path]:
+        point = space.consistent(space.satisfying(outer) | space.satisfying(parameter) | {outer.path: value})
+        if not space.active(parameter, point):
             continue
         try:
             if not has_path(resolve(apply_patches(base, space.patches(point))), parameter.path):
