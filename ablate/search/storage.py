@@ -15,6 +15,7 @@ from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage, RDBStorage
+    from sqlalchemy.engine import Engine
 
 FILE = "optuna.db"
 """In the study's folder, where no storage is named."""
@@ -97,12 +98,34 @@ def _database(url: str) -> RDBStorage:
         )
     for attempt in range(_ATTEMPTS):
         try:
-            return RDBStorage(url, engine_kwargs=more)
+            storage = RDBStorage(url, engine_kwargs=more)
+            break
         except SQLAlchemyError:
-            if tables or attempt == _ATTEMPTS - 1:
+            if attempt == _ATTEMPTS - 1:
                 raise
             time.sleep(0.2 * (attempt + 1))
-    raise AssertionError("the last attempt either returns or raises")
+    if storage.engine.dialect.name == "sqlite":
+        _one_at_a_time(storage.engine)
+    return storage
+
+
+def _one_at_a_time(engine: Engine) -> None:
+    """Makes every transaction on SQLite wait for the others before it reads.
+
+    Left to itself, Python's driver begins one at the first write: two processes that see the same waiting trial would
+    both draw it.
+    """
+    from sqlalchemy import event
+
+    def connected(connection: Any, record: object) -> None:
+        connection.isolation_level = None
+
+    def begun(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
 
 
 @contextmanager

@@ -176,6 +176,8 @@ def read_space(
     ]
     parameters = [_conditioned(p, over[p.path], parameters, (*at, p.path), document) for p in parameters]
     ordered = _ordered(parameters, at, document)
+    if ordered is None:
+        return None
     space = Space(tuple(ordered))
     remarks: list[str] = []
     for parameter in ordered:
@@ -262,8 +264,8 @@ def _names(label: Any) -> tuple[str, ...]:
     return (str(label), str(label).partition("(")[0])
 
 
-def _ordered(parameters: list[Parameter], at: PathKey, document: Document) -> list[Parameter]:
-    """Each after those that its conditions name, outer paths first."""
+def _ordered(parameters: list[Parameter], at: PathKey, document: Document) -> list[Parameter] | None:
+    """Each after those that its conditions name, outer paths first; None when there is no such order."""
     rest = sorted(parameters, key=lambda p: p.path.count("."))
     ordered: list[Parameter] = []
     while rest:
@@ -272,7 +274,7 @@ def _ordered(parameters: list[Parameter], at: PathKey, document: Document) -> li
         if not ready:
             names = listed(p.path for p in rest)
             document.report(Problem("wait for one another's conditions", (*at, rest[0].path), names))
-            return ordered + rest
+            return None
         ordered.append(ready[0])
         rest.remove(ready[0])
     return ordered
