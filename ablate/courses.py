@@ -324,7 +324,10 @@ def _driver(session: Session) -> str:
     path = session.store.root / "driver"
     if not path.is_file():
         write_text(path, uuid.uuid4().hex + "\n")
-    return f"{path.read_text(encoding='utf-8').strip()} {platform.node()}:{path.resolve().parent}"
+    name = stream_seed(
+        0, path.read_text(encoding="utf-8").strip(), platform.node(), str(path.resolve().parent)
+    )
+    return f"{platform.node()} {name:016x}"
 
 
 def _digest(spec: SearchSpec, first: str, sources: Sequence[str]) -> str:
