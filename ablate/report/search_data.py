@@ -127,9 +127,9 @@ def scale(low: float, high: float, *, log: bool = False, whole: bool = False) ->
             (1,) if end - start >= 2 else (1, 2, 5) if end - start > 0.7 else (1, 2, 3, 5, 7)
         )
         places = [math.log10(step) + power for power in powers for step in steps]
-        thin = max(1, -(-len(places) // 6)) if len(steps) == 1 else 1
-        kept = [place for place in places[::thin] if start - 1e-9 <= place <= end + 1e-9]
-        return Scale(start, end, [(place, brief(10**place)) for place in kept], log=True)
+        inside = [place for place in places if start - 1e-9 <= place <= end + 1e-9]
+        thin = max(1, -(-len(inside) // 6)) if len(steps) == 1 else 1
+        return Scale(start, end, [(place, brief(10**place)) for place in inside[::thin]], log=True)
     from matplotlib.ticker import MaxNLocator
 
     found = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], integer=whole).tick_values(low, high)
