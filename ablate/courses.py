@@ -24,9 +24,9 @@ from ablate.selection import chosen, finished
 from ablate.session import Place, Session
 from ablate.streams import stream_seed
 from ablate.study.designs import Config, Variant
-from ablate.study.experiment import Experiment, winner_names
+from ablate.study.experiment import Experiment
 from ablate.study.plan import Cell, FixedPlan, Plan
-from ablate.study.schema import PLACEBO
+from ablate.study.schema import PLACEBO, winner_names
 from ablate.study.searches import SearchSpec
 from ablate.study.space import Point
 from ablate.workload import Trial
