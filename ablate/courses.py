@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import uuid
 from collections.abc import Sequence
 from functools import partial
@@ -304,7 +305,8 @@ class Tuned(_Searched):
         names = {search.variant for search in self.searches}
         cells = [cell for cell in self.given.cells() if cell.variant in names]
         self.session.place(cells, self.given, " untuned")
-        return cells
+        # Variants that were tuned are to be compared with themselves, so that only the seed is chosen.
+        return chosen(cells, seed=self.session.options.seed)
 
     def extras(self, session: Session) -> None:
         """Writes the table, and the evidence of the variants as they were given."""
@@ -315,11 +317,14 @@ class Tuned(_Searched):
 
 
 def _driver(session: Session) -> str:
-    """Who draws trials for this store: a name of its own, kept in it, so that it finds its own again."""
+    """Who draws trials for this store: a name of its own, kept in it, so that it finds its own again.
+
+    With the machine and the folder, so that a copy of the store elsewhere is another driver.
+    """
     path = session.store.root / "driver"
     if not path.is_file():
         write_text(path, uuid.uuid4().hex + "\n")
-    return path.read_text(encoding="utf-8").strip()
+    return f"{path.read_text(encoding='utf-8').strip()} {platform.node()}:{path.resolve().parent}"
 
 
 def _digest(spec: SearchSpec, first: str, sources: Sequence[str]) -> str:

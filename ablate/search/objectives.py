@@ -33,8 +33,10 @@ def measured(record: Record, metric: str, at: str) -> tuple[float, str]:
         found = curve.values[curve.steps == step] if step is not None else []
         if len(found):
             return float(found[0]), "validation"
-    if record.metrics.get(name) is not None or name in record.metrics:
+    if name in record.metrics:
         return _number(record.metrics[name]), "validation"
+    if curve is not None and len(curve.values):
+        return float(curve.values[-1]), "validation"
     own = f"{metric}_at_{at}" if at != "last" and f"{metric}_at_{at}" in record.metrics else metric
     return _number(record.metrics.get(own)), "own"
 

@@ -23,6 +23,7 @@ from ablate.workload import Description, Direction, Trial
 
 if TYPE_CHECKING:
     import optuna
+    from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial
 
     from ablate.search.pruning import Judge
@@ -116,24 +117,25 @@ class Search:
             self.done = not self.elsewhere
             return False
         self.elsewhere = 0
-        told = self._told() if self._reads != "nothing" else []
-        self.open = [self._setting(ticket) for ticket in drawn]
+        self.open = [setting for ticket in drawn if (setting := self._setting(ticket)) is not None]
         if self._reads != "nothing":
-            self._judge = self._judging(told)
+            self._judge = self._judging(min(ticket.rank for ticket in drawn) // self.spec.batch)
         self._by_id = {s.trials[0].id: s for s in self.open if s.trials}
-        return True
+        return bool(self.open) or self._begin()
 
-    def _told(self) -> list[FrozenTrial]:
-        """What earlier batches have shown."""
+    def _told(self, batch: int) -> list[FrozenTrial]:
+        """What earlier batches have shown: not what this one had told before an interruption."""
         from optuna.trial import TrialState
 
         outcomes = (TrialState.COMPLETE, TrialState.PRUNED)
-        return [trial for trial in self.tickets.trials() if trial.state in outcomes]
+        earlier = self.tickets.trials()[: batch * self.spec.batch]
+        return [trial for trial in earlier if trial.state in outcomes]
 
-    def _judging(self, told: Sequence[FrozenTrial]) -> Judge:
-        """The pruner, before what earlier batches have shown."""
+    def _judging(self, batch: int) -> Judge:
+        """The pruner, before what the batches before this one have shown."""
         from ablate.search.pruning import Judge
 
+        told = self._told(batch)
         reports = [s.description.reports[-1] for s in self.open if s.description and s.description.reports]
         steps = [step for trial in told for step in trial.intermediate_values]
         last = max(reports or steps, default=None) if self._reads == "steps" else len(self.spec.seeds) - 1
@@ -141,15 +143,22 @@ class Search:
         direction: Direction = "max" if self.spec.objectives[0].direction == "max" else "min"
         return Judge(pruner, direction, told, self.tickets.name)
 
-    def _setting(self, ticket: Ticket) -> Setting:
-        with quiet():
-            point = self._choose(ticket)
-        self.tickets.note(ticket, point)
-        setting = Setting(ticket, point)
+    def _setting(self, ticket: Ticket) -> Setting | None:
+        """What a ticket stands for; None when another driver has taken it over meanwhile."""
+        from optuna.exceptions import UpdateFinishedTrialError
+
         try:
-            setting.trials, setting.description = self.prepare(point)
-        except Invalid as error:
-            setting.invalid = str(error).partition("\n")[0]
+            with quiet():
+                point = self._choose(ticket)
+            self.tickets.note(ticket, point)
+            setting = Setting(ticket, point)
+            try:
+                setting.trials, setting.description = self.prepare(point)
+            except Invalid as error:
+                setting.invalid = str(error).partition("\n")[0]
+            self.tickets.note_ids(ticket, [trial.id for trial in setting.trials])
+        except UpdateFinishedTrialError:
+            return None
         return setting
 
     def _choose(self, ticket: Ticket) -> Point:
@@ -161,20 +170,29 @@ class Search:
         if self.spec.sampler.part.exhaustive and fixed is None:  # type: ignore[attr-defined]
             self._grid = self._grid or list(self.spec.space.grid())
             fixed = self._grid[ticket.rank]
-        seed = stream_seed(0, "search", self.stream, ticket.rank) % 2**32
-        if fixed is None:
-            study.sampler = self.spec.sampler.build().build(seed, self.spec.trials)
-        else:
-            study.sampler = optuna.samplers.RandomSampler(seed)
+        if fixed is not None:
             self.tickets.fix(ticket, fixed)
+        study.sampler = self._sampler(ticket) if fixed is None else optuna.samplers.RandomSampler(0)
         # Only `ask` and `tell` clear what samplers remember of the storage, and neither was called.
         study._thread_local.cached_all_trials = None
         trial = optuna.Trial(study, ticket.trial_id)
+        if fixed is None:
+            # Drawn now: at the first parameter that is not known yet, which after an interruption is another.
+            _ = trial.relative_params
         point: Point = {}
         for parameter in self.spec.space.parameters:
-            if self.spec.space.active(parameter, point):
-                point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
+            if not self.spec.space.active(parameter, point):
+                continue
+            if fixed is None:
+                # With a seed of its own, for the same reason.
+                study.sampler = self._sampler(ticket, parameter.path)
+            point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
         return point
+
+    def _sampler(self, ticket: Ticket, *names: str) -> BaseSampler:
+        seed = stream_seed(0, "search", self.stream, ticket.rank, *names)
+        sampler: BaseSampler = self.spec.sampler.build().build(seed, self.spec.trials)
+        return sampler
 
     def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Trial]:
         """The trials of a setting that must be trained next."""
@@ -302,8 +320,6 @@ def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
     if parameter.choices is not None:
         return trial.suggest_categorical(parameter.path, list(parameter.choices))
     if parameter.kind == "int":
-        low, high, step = int(parameter.low), int(parameter.high), int(parameter.step or 1)
-        return trial.suggest_int(parameter.path, low, high, log=parameter.log, step=step)
-    return trial.suggest_float(
-        parameter.path, parameter.low, parameter.high, log=parameter.log, step=parameter.step
-    )
+        step = int(parameter.step or 1)
+        return trial.suggest_int(parameter.path, *parameter.ends(), log=parameter.log, step=step)
+    return trial.suggest_float(parameter.path, *parameter.ends(), log=parameter.log, step=parameter.step)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ablate.errors import AblateError
+from ablate.errors import AblateError, listed
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:
-    from optuna.storages import BaseStorage
+    from optuna.storages import BaseStorage, RDBStorage
+    from sqlalchemy.engine import Engine
 
 FILE = "optuna.db"
 """In the study's folder, where no storage is named."""
-HEARTBEAT = 60
-"""Seconds between two signs of life of a driver; after twice as many without one, its trials are given to others."""
+HEARTBEAT = float(os.environ.get("ABLATE_HEARTBEAT", "60"))
+"""Seconds between two signs of life of a driver; after twice as many without one, its trials are given to others. The
+drivers of one search must agree on it."""
 _TIMEOUT = 15
 """Seconds to wait for a server."""
+_ATTEMPTS = 5
+"""To make the tables: two drivers that begin at the same moment both try."""
 
 
 class StorageError(AblateError):
-    """A storage that does not answer."""
+    """A storage that does not answer, or that is none of Optuna's."""
 
 
 def url_of(storage: str | None, folder: Path) -> str:
@@ -31,7 +39,10 @@ def url_of(storage: str | None, folder: Path) -> str:
 
 def shown(url: str) -> str:
     """A URL without its password."""
-    password = urlsplit(url).password
+    try:
+        password = urlsplit(url).password
+    except ValueError:  # Not a URL, which whoever opens it will say.
+        return url
     return url.replace(f":{password}@", ":…@") if password else url
 
 
@@ -40,36 +51,110 @@ def open_storage(url: str) -> BaseStorage:
 
     Raises `StorageError` when it does not answer.
     """
-    from optuna.storages import JournalStorage, RDBStorage
+    from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalRedisBackend
 
     try:
         with quiet():
             if url.startswith("journal:"):
                 path = Path(url.removeprefix("journal:").removeprefix("//"))
+                path.parent.mkdir(parents=True, exist_ok=True)
                 return JournalStorage(JournalFileBackend(str(path)))
             if url.startswith(("redis://", "rediss://", "unix://")):
                 return JournalStorage(JournalRedisBackend(url))
-            if url.startswith("sqlite:///") and ":memory:" not in url:
-                Path(urlsplit(url).path[1:]).parent.mkdir(parents=True, exist_ok=True)
-            storage = RDBStorage(url, engine_kwargs={"connect_args": _connect(url), "pool_pre_ping": True})
-            storage.heartbeat_interval = HEARTBEAT
-            return storage
+            return _database(url)
+    except StorageError:
+        raise
     except ModuleNotFoundError as error:
         raise StorageError(
             f"storage {shown(url)}: needs the Python package {error.name}; install it, or use sqlite:///FILE"
         ) from None
     except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise StorageError(
-            f"storage {shown(url)}: does not answer or is no storage of Optuna's: {reason}; "
+            f"storage {shown(url)}: does not answer or is no storage of Optuna's: {_reason(error, url)}; "
             "check the URL, or leave `storage` out for a file in the study's folder"
         ) from None
 
 
+def _database(url: str) -> RDBStorage:
+    from optuna.storages import RDBStorage
+    from sqlalchemy import create_engine, inspect
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
+    file = make_url(url).database if url.startswith("sqlite") else None
+    if file and file != ":memory:":
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+    more = {"connect_args": _connect(url), "pool_pre_ping": True}
+    engine = create_engine(url, **more)
+    try:
+        tables = set(inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+    if tables and not tables & {"studies", "trials", "version_info"}:
+        raise StorageError(
+            f"storage {shown(url)}: is a database of another program (its tables: {listed(sorted(tables), 4)}); "
+            "name one that does not exist yet, or leave `storage` out for a file in the study's folder"
+        )
+    for attempt in range(_ATTEMPTS):
+        try:
+            storage = RDBStorage(url, engine_kwargs=more)
+            break
+        except SQLAlchemyError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(0.2 * (attempt + 1))
+    if storage.engine.dialect.name == "sqlite":
+        _one_at_a_time(storage.engine)
+    return storage
+
+
+def _one_at_a_time(engine: Engine) -> None:
+    """Makes every transaction on SQLite wait for the others before it reads.
+
+    Left to itself, Python's driver begins one at the first write: two processes that see the same waiting trial would
+    both draw it.
+    """
+    from sqlalchemy import event
+
+    def connected(connection: Any, record: object) -> None:
+        connection.isolation_level = None
+
+    def begun(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
+
+
+@contextmanager
+def answering(url: str) -> Iterator[None]:
+    """Raises `StorageError` for what Optuna says of a storage that was there and is not any more."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        raise StorageError(
+            f"storage {shown(url)}: does not answer any more: {_reason(error, url)}; finished trials are kept, and "
+            "the same command goes on from there"
+        ) from None
+
+
+def _reason(error: Exception, url: str) -> str:
+    """The first line of an error, without the password of the URL."""
+    found: BaseException = error
+    while found.__cause__ is not None and not str(found):
+        found = found.__cause__
+    reason = (str(found).splitlines() or [type(found).__name__])[0]
+    return reason.replace(url, shown(url))
+
+
 def _connect(url: str) -> dict[str, Any]:
     """What its driver needs to give up in time."""
-    dialect = urlsplit(url).scheme.partition("+")[0]
+    dialect = url.partition(":")[0].partition("+")[0]
     if dialect == "sqlite":
         return {"timeout": 60}  # while another driver writes
     if dialect in ("postgresql", "mysql", "mariadb"):

@@ -95,12 +95,13 @@ def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[ObjectiveFacts])
 
 def best(searched: Searched, variant: str, task: str, count: int = 1) -> list[int]:
     """Places in the table of the best settings of one search, by the first objective; with several objectives of the
-    front alone, so that each is better than the one before in another. No more than there are.
+    front alone, so that each is better than the one before in another. No more than there are; none where nothing
+    has a value of its own: a setting that diverged on every seed has that of guessing.
     """
     frame, objectives = searched.trials, searched.facts.objectives
     mine = frame[(frame["variant"] == variant) & (frame["task"] == task) & frame["status"].isin(OUTCOMES)]
     finite = np.isfinite(mine[[o.name for o in objectives]].to_numpy(float)).all(axis=1)
-    mine = mine[finite]
+    mine = mine[finite & (mine["diverged"] < mine["seeds"])]
     if not len(mine):
         return []
     ascending = [objective.direction == "min" for objective in objectives]

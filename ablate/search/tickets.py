@@ -11,11 +11,12 @@ the same moment may make, are never drawn unless N is raised.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ablate.search.quiet import quiet
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 DRIVER = "driver"
 REPLACES = "replaces"
 POINT = "point"
+IDS = "ids"
+ALIVE = "alive"
 RESULT = "result"
-"""Attributes of a trial in the storage: who drew it, the number of the ticket that it replaces with its point, and all
-that a table says of it."""
+"""Attributes of a trial in the storage: who drew it, the number of the ticket that it replaces, its point and the ids
+of the trials that it is made of, the last sign of life of its driver, and all that a table says of it."""
 _CREATOR_MAY_TAKE = 5.0
 
 
@@ -44,7 +47,7 @@ class Ticket:
     "Of the storage."
     rank: int
     point: Mapping[str, Any] | None
-    "What it must try again, if it replaces another."
+    "What it must try, if it replaces another or was drawn before."
 
 
 class Tickets:
@@ -59,6 +62,8 @@ class Tickets:
         self.driver = driver
         self.mine: set[int] = set()
         "Numbers of the trials that this process has drawn and not finished."
+        self._seen: dict[int, tuple[Any, float]] = {}
+        "Number of a trial that another driver is at → its last sign of life, and when it was first seen."
         self._closed = threading.Event()
         self._heart: threading.Thread | None = None
         with quiet():
@@ -128,20 +133,24 @@ class Tickets:
         )
 
     def _give_up_stale(self) -> list[int]:
-        """Marks as failed the trials of drivers that are gone; their numbers."""
+        """Marks as failed the trials of drivers that are gone; their numbers.
+
+        A driver is gone when its sign of life has been the same for too long by the clock of this process, so that
+        clocks need not agree.
+        """
         from optuna.exceptions import UpdateFinishedTrialError
-        from optuna.storages import RDBStorage
         from optuna.trial import TrialState
 
-        if not isinstance(self.storage, RDBStorage):
-            return []
-        silent = set(self.storage._get_stale_trial_ids(self.study._study_id))
         gone = []
+        now = time.monotonic()
         for trial in self.trials():
             if trial.state != TrialState.RUNNING or trial.user_attrs.get(DRIVER) == self.driver:
                 continue
-            never = DRIVER not in trial.user_attrs and _age(trial) > timedelta(seconds=2 * HEARTBEAT)
-            if trial._trial_id in silent or never:
+            sign = trial.user_attrs.get(ALIVE)
+            known, since = self._seen.get(trial.number, (None, -math.inf))
+            if since == -math.inf or known != sign:
+                self._seen[trial.number] = (sign, now)
+            elif now - since > 2 * HEARTBEAT:
                 with suppress(UpdateFinishedTrialError):
                     self.storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
                     gone.append(trial.number)
@@ -222,8 +231,12 @@ class Tickets:
         self.storage.set_trial_system_attr(ticket.trial_id, "fixed_params", dict(point))
 
     def note(self, ticket: Ticket, point: Mapping[str, Any]) -> None:
-        """Keeps the point of a trial where a ticket that replaces it will find it."""
+        """Keeps the point of a trial where this driver, or a ticket that replaces it, will find it again."""
         self.storage.set_trial_user_attr(ticket.trial_id, POINT, dict(point))
+
+    def note_ids(self, ticket: Ticket, ids: Sequence[str]) -> None:
+        """Keeps which trials of the store a trial of the search is made of."""
+        self.storage.set_trial_user_attr(ticket.trial_id, IDS, list(ids))
 
     def elsewhere(self) -> int:
         """How many trials other drivers are at; what one that is gone has left is given out again."""
@@ -239,25 +252,20 @@ class Tickets:
 
     def _live(self) -> None:
         """A thread gives signs of life of what this driver is at."""
+        self._beat()
         if self._heart is None:
-            self._beat()
             self._heart = threading.Thread(target=self._beats, daemon=True, name="heartbeat")
             self._heart.start()
-        else:
-            self._beat()
 
     def _beats(self) -> None:
         while not self._closed.wait(HEARTBEAT):
             self._beat()
 
     def _beat(self) -> None:
-        from optuna.storages import RDBStorage
-
-        if isinstance(self.storage, RDBStorage):
-            # A storage that is away for a moment is no reason to stop training.
-            with suppress(Exception), quiet():
-                for trial_id in list(self.mine):
-                    self.storage.record_heartbeat(trial_id)
+        # A storage that is away for a moment is no reason to stop training, nor is a trial that has just ended.
+        for trial_id in list(self.mine):
+            with suppress(Exception):
+                self.storage.set_trial_user_attr(trial_id, ALIVE, f"{time.time():.3f}")
 
     def close(self) -> None:
         """No more signs of life."""
@@ -268,7 +276,3 @@ def _originals(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """Those that replace no other, by number: the ranks."""
     found = [trial for trial in trials if REPLACES not in trial.user_attrs]
     return sorted(found, key=lambda trial: trial.number)
-
-
-def _age(trial: FrozenTrial) -> timedelta:
-    return datetime.now() - trial.datetime_start if trial.datetime_start else timedelta.max

@@ -210,13 +210,16 @@ class _Ids:
         self.irrelevant = (*workload.irrelevant(), *ignored)
         self.model = config_model(workload)
         self.known: dict[str, tuple[Mapping[str, str], str]] = {}
+        self.digests: dict[tuple[Any, ...], str] = {}
 
     def __call__(self, config: Config, seed: int, stream: str) -> str:
         key = json.dumps(config, sort_keys=True)
         if key not in self.known:
             parsed = self.model.model_validate(config)
-            roots = [*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed))]
-            self.known[key] = (self.workload.identity(config), source_digest(roots))
+            roots = (*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed)))
+            if roots not in self.digests:
+                self.digests[roots] = source_digest(roots)
+            self.known[key] = (self.workload.identity(config), self.digests[roots])
         identity, sources = self.known[key]
         return trial_id(
             config,

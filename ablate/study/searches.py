@@ -12,7 +12,7 @@ from ablate.records.searched import ObjectiveFacts, SearchFacts
 from ablate.registry import CATALOGUE, PartConfig
 from ablate.study.designs import Config, Resolve
 from ablate.study.document import Document, PathKey
-from ablate.study.schema import TUNING_SEEDS_FROM, StudyBase
+from ablate.study.schema import TUNING_SEEDS_FROM, WINNER, StudyBase
 from ablate.study.sections.search import SearchSection, TuneSection
 from ablate.study.space import Build, Space, check_grid, read_space
 from ablate.workload import Description, Metric
@@ -119,6 +119,10 @@ def _check_conflicts(
     study: StudyBase, kind: str, section: SearchSection | TuneSection, document: Document
 ) -> None:
     """A path cannot be searched and set by something else at once."""
+    for name in study.variants if kind == "search" else ():
+        if name == WINNER or name.startswith(f"{WINNER}-"):
+            rule = "is what a sweep calls the settings that it finds"
+            document.report(Problem(rule, ("variants", name), hint="Name it otherwise"))
     changed = set(study.factors) | set(itertools.chain.from_iterable(study.variants.values()))
     for path in section.over:
         at: PathKey = (kind, "over", path)
@@ -144,6 +148,9 @@ def _objectives(
             found.append(ObjectiveFacts(name, metrics[name].direction, "validation", metrics[name].floor))
         elif name in COSTS or name in STABILITY:
             found.append(ObjectiveFacts(name, "min", "cost" if name in COSTS else "stability"))
+            if name == "seed_spread" and not any(other in metrics for other in names):
+                rule = "is the spread of a metric, and none is searched for"
+                document.report(Problem(rule, at, name, hint=f"Add one: {listed(metrics)}"))
             if name == "seed_spread" and study.search and study.search.seeds < 2:
                 rule = "is a standard deviation over seeds, and the search has one"
                 document.report(Problem(rule, at, name, hint="Give `seeds: 3`"))

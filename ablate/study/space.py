@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ablate.errors import Invalid, Problem, listed, nearest
+from ablate.errors import Invalid, Problem, listed, nearest, shown
 from ablate.records.searched import ParameterFacts
 from ablate.study.designs import Config, Resolve, level_labels
 from ablate.study.document import Document, PathKey
@@ -24,6 +24,8 @@ MAX_POINTS = 100_000
 """Points of a grid."""
 DIGITS = 4
 """Significant digits to which a float is used: what is reported is what was trained."""
+EXACT = 12
+"""Significant digits that any float can have."""
 
 
 @dataclass(frozen=True)
@@ -55,23 +57,38 @@ class Parameter:
         if self.kind != "float":
             return value
         if self.step is not None:
-            return round(float(value), 12)
-        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+            return float(f"{value:.{EXACT}g}")
+        # A narrow range far from zero needs more than those of its values.
+        shared = math.log10(max(abs(self.low), abs(self.high)) / (self.high - self.low))
+        digits = min(EXACT, DIGITS + max(0, math.floor(shared)))
+        return min(max(float(f"{value:.{digits}g}"), self.low), self.high)
+
+    def num_values(self) -> int:
+        """How many values there are; a float needs a step."""
+        if self.choices is not None:
+            return len(self.choices)
+        return math.floor((self.high - self.low) / (self.step or 1) + 1e-9) + 1
 
     def values(self) -> list[Any]:
         """All values, in order; a float needs a step."""
         if self.choices is not None:
             return list(self.choices)
-        step = self.step or 1
-        count = math.floor((self.high - self.low) / step + 1e-9) + 1
-        found = [self.rounded(self.low + i * step) for i in range(count)]
-        return [int(value) for value in found] if self.kind == "int" else found
+        if self.kind == "int":
+            return list(range(int(self.low), int(self.high) + 1, int(self.step or 1)))
+        return [self.rounded(self.low + i * (self.step or 1)) for i in range(self.num_values())]
 
     def ends(self) -> list[Any]:
         """Every choice, or the lowest and the highest value."""
         if self.choices is not None:
             return list(self.choices)
+        if self.step is not None:
+            highest = self.low + (self.num_values() - 1) * self.step
+            return [int(self.low), int(highest)] if self.kind == "int" else [self.low, self.rounded(highest)]
         return [int(self.low), int(self.high)] if self.kind == "int" else [self.low, self.high]
+
+    def label(self, value: Any) -> str:
+        """A value of a point in words, from which it can be read again."""
+        return value if self.kind == "choice" else str(value) if self.kind == "int" else f"{value:.{EXACT}g}"
 
     def facts(self) -> ParameterFacts:
         """What a report says of it."""
@@ -98,17 +115,21 @@ class Space:
         """Whether the conditions of a parameter hold at a point, as far as that is known."""
         return all(path in point and point[path] in values for path, values in parameter.conditions)
 
+    def consistent(self, point: Mapping[str, Any]) -> Point:
+        """A point without what its conditions take out."""
+        found: Point = {}
+        for parameter in self.parameters:
+            if parameter.path in point and self.active(parameter, found):
+                found[parameter.path] = point[parameter.path]
+        return found
+
     def patches(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Path → value, as a variant changes them."""
         return {p.path: p.used(point[p.path]) for p in self.parameters if p.path in point}
 
     def labels(self, point: Mapping[str, Any]) -> dict[str, str]:
         """Path → its value in words."""
-        return {
-            p.path: point[p.path] if p.kind == "choice" else f"{point[p.path]:.{DIGITS + 2}g}"
-            for p in self.parameters
-            if p.path in point
-        }
+        return {p.path: p.label(point[p.path]) for p in self.parameters if p.path in point}
 
     def grid(self) -> Iterator[Point]:
         """Every point, once."""
@@ -150,9 +171,13 @@ def read_space(
     built alone: together with others they may, so that they are no mistake.
     """
     before = len(document.problems)
-    parameters = [_parameter(path, spec, bases[0][1], resolve) for path, spec in over.items()]
+    parameters = [
+        _parameter(path, spec, bases[0][1], (*at, path), resolve, document) for path, spec in over.items()
+    ]
     parameters = [_conditioned(p, over[p.path], parameters, (*at, p.path), document) for p in parameters]
     ordered = _ordered(parameters, at, document)
+    if ordered is None:
+        return None
     space = Space(tuple(ordered))
     remarks: list[str] = []
     for parameter in ordered:
@@ -163,16 +188,20 @@ def read_space(
     return None if len(document.problems) > before else (space, list(dict.fromkeys(remarks)))
 
 
-def _parameter(path: str, spec: Any, base: Config, resolve: Resolve) -> Parameter:
+def _parameter(
+    path: str, spec: Any, base: Config, at: PathKey, resolve: Resolve, document: Document
+) -> Parameter:
     if isinstance(spec, (FloatRange, IntRange)):
         kind: Literal["float", "int"] = "float" if isinstance(spec, FloatRange) else "int"
         low, high = spec.bounds
         return Parameter(path, kind, low, high, spec.log, spec.step)
     assert isinstance(spec, Choice)
-    return Parameter(path, "choice", choices=_labelled(path, spec.choice, base, resolve))
+    return Parameter(path, "choice", choices=_labelled(path, spec.choice, base, at, resolve, document))
 
 
-def _labelled(path: str, values: Sequence[Any], base: Config, resolve: Resolve) -> dict[str, Any]:
+def _labelled(
+    path: str, values: Sequence[Any], base: Config, at: PathKey, resolve: Resolve, document: Document
+) -> dict[str, Any]:
     """Label → value; what a value is called is decided by what it becomes when it is resolved."""
     resolved = []
     for value in values:
@@ -181,7 +210,14 @@ def _labelled(path: str, values: Sequence[Any], base: Config, resolve: Resolve) 
         except Invalid:
             resolved.append(value)
     labels = level_labels(resolved)
-    return {labels[_key(found)]: value for found, value in zip(resolved, values, strict=True)}
+    found: dict[str, Any] = {}
+    for index, (is_now, value) in enumerate(zip(resolved, values, strict=True)):
+        label = labels[_key(is_now)]
+        if label in found:
+            rule = "is listed twice" if value == found[label] else f"is the same as {shown(found[label])}"
+            document.report(Problem(rule, (*at, "choice", index), value, hint="Take one of them out"))
+        found.setdefault(label, value)
+    return found
 
 
 def _key(value: Any) -> str:
@@ -194,7 +230,7 @@ def _conditioned(
     """The parameter with the conditions of its `when`."""
     texts = [spec.when] if isinstance(spec.when, str) else list(spec.when)
     by_path = {p.path: p for p in parameters if p.path != parameter.path}
-    conditions = []
+    conditions: dict[str, tuple[Any, ...]] = {}
     for text in texts:
         path, equals, level = (part.strip() for part in text.partition("="))
         if not equals or path not in by_path:
@@ -202,17 +238,24 @@ def _conditioned(
             hint = nearest(path, by_path)
             document.report(Problem(rule, (*at, "when"), text, listed(by_path) or "none", hint))
             continue
-        values = tuple(v for v in by_path[path].ends() if level in _names(v))
-        if by_path[path].kind == "int":
-            values = tuple(v for v in by_path[path].values() if str(v) == level)
-        if not values:
-            allowed = listed(by_path[path].values()) if by_path[path].kind != "float" else "no float"
-            rule = f"names a level that {path} does not take"
-            document.report(Problem(rule, (*at, "when"), text, allowed, nearest(level, map(str, values))))
+        other = by_path[path]
+        if other.kind == "float":
+            rule = f"names {path}, a float, which is seldom one number"
+            document.report(Problem(rule, (*at, "when"), text, "a choice or a whole number"))
             continue
-        conditions.append((path, values))
+        known = other.values()[:MAX_POINTS] if other.num_values() <= MAX_POINTS else []
+        values = tuple(v for v in known if level in _names(v))
+        if not values:
+            rule = f"names a level that {path} does not take"
+            names = [name for v in known for name in _names(v)]
+            document.report(Problem(rule, (*at, "when"), text, listed(known), nearest(level, names)))
+            continue
+        conditions[path] = tuple(value for value in values if value in conditions.get(path, values))
+        if not conditions[path]:
+            document.report(Problem("can never hold together with the other conditions", (*at, "when"), text))
+            del conditions[path]
     return Parameter(
-        **{**vars(parameter), "conditions": tuple(conditions), "when": " and ".join(texts)},
+        **{**vars(parameter), "conditions": tuple(conditions.items()), "when": " and ".join(texts)},
     )
 
 
@@ -221,8 +264,8 @@ def _names(label: Any) -> tuple[str, ...]:
     return (str(label), str(label).partition("(")[0])
 
 
-def _ordered(parameters: list[Parameter], at: PathKey, document: Document) -> list[Parameter]:
-    """Each after those that its conditions name, outer paths first."""
+def _ordered(parameters: list[Parameter], at: PathKey, document: Document) -> list[Parameter] | None:
+    """Each after those that its conditions name, outer paths first; None when there is no such order."""
     rest = sorted(parameters, key=lambda p: p.path.count("."))
     ordered: list[Parameter] = []
     while rest:
@@ -231,7 +274,7 @@ def _ordered(parameters: list[Parameter], at: PathKey, document: Document) -> li
         if not ready:
             names = listed(p.path for p in rest)
             document.report(Problem("wait for one another's conditions", (*at, rest[0].path), names))
-            return ordered + rest
+            return None
         ordered.append(ready[0])
         rest.remove(ready[0])
     return ordered
@@ -278,9 +321,8 @@ def _removing(
     if outer is parameter or not parameter.path.startswith(f"{outer.path}.") or outer.choices is None:
         return None
     for value in outer.choices:
-        point = space.satisfying(outer) | {outer.path: value}
-        conditions = dict(parameter.conditions)
-        if outer.path in conditions and value not in conditions[outer.path]:
+        point = space.consistent(space.satisfying(outer) | space.satisfying(parameter) | {outer.path: value})
+        if not space.active(parameter, point):
             continue
         try:
             if not has_path(resolve(apply_patches(base, space.patches(point))), parameter.path):
@@ -316,7 +358,7 @@ def _check_values(
             unbuildable.append((value, problems[0]))
     if document.is_faulty(at):
         return []
-    if parameter.kind == "int" and parameter.high - parameter.low <= 64:
+    if parameter.kind == "int" and parameter.num_values() <= 64:
         ends = parameter.values()
         configs = [(v, resolve(apply_patches(context, {parameter.path: v}))) for v in ends]
         unbuildable = [(v, problems[0]) for v, config in configs if (problems := build(config))]
@@ -335,11 +377,6 @@ def _check_values(
     ]
 
 
-def num_points(parameters: Sequence[Parameter]) -> int:
-    """An upper bound of the points of a grid."""
-    return math.prod(len(p.values()) for p in parameters)
-
-
 def check_grid(space: Space, at: PathKey, document: Document) -> int:
     """The number of points of a grid; what keeps it from being one is reported, and the number is then 0."""
     endless = [p.path for p in space.parameters if p.kind == "float" and p.step is None]
@@ -349,7 +386,10 @@ def check_grid(space: Space, at: PathKey, document: Document) -> int:
         document.report(Problem(rule, (*at, path), hint=hint))
     if endless:
         return 0
-    count = sum(1 for _ in itertools.islice(space.grid(), MAX_POINTS + 1))
+    if any(p.num_values() > MAX_POINTS for p in space.parameters):
+        count = MAX_POINTS + 1
+    else:
+        count = sum(1 for _ in itertools.islice(space.grid(), MAX_POINTS + 1))
     if count > MAX_POINTS:
         rule = f"makes more than {MAX_POINTS:,} points"
         document.report(Problem(rule, at, hint="Use coarser steps, or another sampler"))

@@ -97,7 +97,10 @@ class _OneKind:
                     "must be one kind of space",
                     "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}",
                 )
-            return self.models[kinds[0]].model_validate(value, context=info.context)
+            model = self.models[kinds[0]]
+            if unknown := [key for key in value if key not in model.model_fields]:
+                raise refusal(f"has no {unknown[0]!r}", ", ".join(model.model_fields))
+            return model.model_validate(value, context=info.context)
 
         def serialize(value: Any) -> Any:
             return value.model_dump(exclude_defaults=True) if isinstance(value, Section) else value

@@ -1,0 +1,83 @@
+"""What a setting is worth."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ablate.records.record import Curve, Record
+from ablate.records.searched import ObjectiveFacts
+from ablate.search.objectives import intermediate, measured, reported, worst, worth
+from ablate.workload import Description, Metric
+
+SCORE = ObjectiveFacts("score", "max", "validation", floor=0.1)
+LOSS = ObjectiveFacts("loss", "min", "validation")
+COST = ObjectiveFacts("parameters", "min", "cost")
+FLOPS = ObjectiveFacts("flops", "min", "cost")
+DIVERGED = ObjectiveFacts("divergence_rate", "min", "stability")
+SPREAD = ObjectiveFacts("seed_spread", "min", "stability")
+KNOWN = Description({"score": Metric("max")}, {"all": 7})
+
+
+def record(status: Any = "completed", curve: list[float] | None = None, **metrics: float | None) -> Record:
+    curves = {"validation_score": Curve(np.arange(1, len(curve) + 1) * 10, np.array(curve))} if curve else {}
+    return Record("id", {}, 0, status, metrics=metrics, curves=curves)
+
+
+def test_validation_comes_before_what_is_judged() -> None:
+    assert measured(record(validation_score=0.5, score=0.9), "score", "last") == (0.5, "validation")
+    # A workload may report its validation as a curve alone.
+    assert measured(record(curve=[0.1, 0.4], score=0.9), "score", "last") == (0.4, "validation")
+    assert measured(record(score=0.9), "score", "last") == (0.9, "own")
+    assert measured(record(score=0.9, score_at_best_validation=0.7), "score", "best_validation") == (0.7, "own")
+    best = record(curve=[0.6, 0.4], validation_score=0.4, best_validation_step=10)
+    assert measured(best, "score", "best_validation") == (0.6, "validation")
+    assert measured(best, "score", "last") == (0.4, "validation")
+    value, source = measured(record("diverged", validation_score=None), "score", "last")
+    assert math.isnan(value)
+    assert source == "validation"
+
+
+def test_what_a_trial_reports_on_its_way() -> None:
+    assert reported({"validation_score": 0.2, "score": 0.9}, "score") == 0.2
+    assert reported({"score": 0.9}, "score") == 0.9
+    assert math.isnan(reported({"loss": 1.0}, "score"))
+    assert intermediate(record(curve=[0.1, 0.4]), "score") == {10: 0.1, 20: 0.4}
+    assert intermediate(record(), "score") == {}
+
+
+def test_a_metric_is_its_mean_over_the_seeds() -> None:
+    found = worth([record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last")
+    assert found.values == pytest.approx((0.7, 7.0))
+    assert found.by_seed == (0.5, 0.7, 0.9)
+    assert found.spread == pytest.approx(np.std([0.5, 0.7, 0.9], ddof=1))
+    assert (found.diverged, found.own) == (0, False)
+
+
+def test_a_seed_that_diverged_counts_as_guessing_where_that_is_known() -> None:
+    records = [record(validation_score=0.5, validation_loss=1.0), record("diverged")]
+    found = worth(records, [SCORE, DIVERGED], KNOWN, "last")
+    assert found.values == pytest.approx((0.3, 0.5))
+    assert found.by_seed == (0.5, 0.1)
+    assert found.diverged == 1
+    assert worth(records, [LOSS], KNOWN, "last").values == (math.inf,)
+    assert worth(records, [ObjectiveFacts("score", "max", "validation")], KNOWN, "last").values == (-math.inf,)
+
+
+def test_what_has_no_value_is_the_worst_there_is() -> None:
+    assert (worst(SCORE), worst(LOSS)) == (-math.inf, math.inf)
+    assert worth([record(other=1.0)], [SCORE], KNOWN, "last").values == (-math.inf,)
+    assert worth([record(validation_score=1.0)], [SCORE, FLOPS], KNOWN, "last").values == (1.0, math.inf)
+    # One seed has no spread.
+    assert worth([record(validation_score=1.0)], [SCORE, SPREAD], KNOWN, "last").values == (1.0, math.inf)
+
+
+def test_the_spread_is_that_of_the_first_metric_wherever_it_stands() -> None:
+    records = [record(validation_score=v) for v in (0.5, 0.7)]
+    found = worth(records, [COST, SPREAD, SCORE], KNOWN, "last")
+    assert found.values == pytest.approx((7.0, np.std([0.5, 0.7], ddof=1), 0.6))
+
+
+def test_what_is_not_measured_on_validation_data_is_said() -> None:
+    assert worth([record(score=0.5)], [SCORE], KNOWN, "last").own

@@ -1,0 +1,65 @@
+"""Where Optuna keeps a search: how it is named, and that it opens for several at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import optuna
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from ablate.search.quiet import quiet
+from ablate.search.storage import StorageError, answering, open_storage, shown, url_of
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://me:secret@host:5432/x", "postgresql://me:…@host:5432/x"),
+        ("redis://:secret@host/0", "redis://:…@host/0"),
+        ("sqlite:///a/b.db", "sqlite:///a/b.db"),
+        ("journal:x.log", "journal:x.log"),
+        ("http://[", "http://["),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str, expected: str) -> None:
+    assert shown(url) == expected
+
+
+def test_what_is_not_named_is_a_file_in_the_studys_folder(tmp_path: Path) -> None:
+    assert url_of("journal:x.log", tmp_path) == "journal:x.log"
+    assert url_of(None, tmp_path) == f"sqlite:///{tmp_path}/optuna.db"
+
+
+@pytest.mark.parametrize("folder", ["plain", "with space", "with#hash", "deep/er"])
+@pytest.mark.parametrize("kind", ["sqlite:///{}/x.db", "journal:{}/x.log"])
+def test_what_is_written_is_there_when_it_is_opened_again(tmp_path: Path, folder: str, kind: str) -> None:
+    url = kind.format(tmp_path / folder)
+    with quiet():
+        study = optuna.create_study(storage=open_storage(url), study_name="s")
+        study.add_trial(optuna.create_trial(value=1.0))
+        again = optuna.load_study(storage=open_storage(url), study_name="s")
+    assert [trial.value for trial in again.trials] == [1.0]
+    assert list((tmp_path / folder).iterdir())
+
+
+def test_optuna_itself_opens_what_was_written(tmp_path: Path) -> None:
+    """So does its dashboard."""
+    url = f"sqlite:///{tmp_path}/x.db"
+    with quiet():
+        optuna.create_study(storage=open_storage(url), study_name="s")
+        assert optuna.get_all_study_names(url) == ["s"]
+
+
+@pytest.mark.slow
+def test_processes_that_make_the_same_tables_at_once(tmp_path: Path) -> None:
+    code = f"from ablate.search.storage import open_storage; open_storage('sqlite:///{tmp_path}/x.db')"
+    started = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    errors = [process.communicate(timeout=60)[1] for process in started]
+    assert [process.returncode for process in started] == [0] * 6, errors
+
+
+def test_a_storage_that_is_gone_is_an_error_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"storage a:…@b: does not answer any more: .*; finished trials are kept"):
+        with answering("a:…@b"):
+            raise OperationalError("select", {}, Exception("gone"))

@@ -1,0 +1,290 @@
+"""A search that cannot be done is a mistake of the study: named with its line, before anything trains or is written."""
+
+import io
+import socket
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import ablate
+from rich.console import Console
+from searching import PEAK_STUDY, SWEEP
+
+from ablate.errors import AblateError, StudyError
+from ablate.run import Options, execute
+from ablate.search.storage import StorageError
+from ablate.study.experiment import prepare
+
+WIDE = "model.kind: {choice: [plain, wide]}"
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(StudyError) as caught:
+        prepare(path)
+    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("over", "expected"),
+    [
+        (
+            "model.y: {float: [0, 1]}",
+            "model.y: the path does not exist: model has no 'y'; allowed: kind, x, heads",
+        ),
+        ("model.head: {int: [1, 2]}", "Did you mean 'heads'?"),
+        ("model.x: {float: [0, 0]}", "model.x: is empty: it holds one value; given {'float': [0, 0]}"),
+        (
+            "model.x: {float: [1, 0]}",
+            "model.x: is inverted; given {'float': [1, 0]}; allowed: [low, high] with low",
+        ),
+        ("model.x: {float: [0]}", "model.x.float: must have 2 entries; given [0]"),
+        ("model.x: {float: [0, .inf]}", "model.x.float[1]: must be a finite number; given inf"),
+        ("model.x: {float: [0, one]}", "model.x.float[1]: must be a number; given 'one'"),
+        ("training.lr: {float: [0, 1], log: true}", "training.lr: has no logarithm at 0"),
+        ("training.lr: {float: [-1, 1], log: true}", "training.lr: has no logarithm at -1"),
+        ("model.heads: {int: [0, 4], log: true}", "model.heads: has no logarithm at 0"),
+        ("model.heads: {int: [1.5, 3]}", "model.heads.int[0]: must be a whole number; given 1.5"),
+        ("model.x: {float: [0, 1], step: 2}", "model.x: holds no step of 2; given"),
+        ("model.x: {float: [0, 1], step: 0}", "model.x.step: must be greater than 0; given 0"),
+        ("model.x: {float: [1, 2], step: 0.1, log: true}", "model.x: cannot have both log and step"),
+        (
+            "model.x: {floot: [0, 1]}",
+            "model.x: must be one kind of space; given {'floot': [0, 1]}; allowed: {float:",
+        ),
+        ("model.x: {float: [0, 1], int: [0, 1]}", "model.x: must be one kind of space"),
+        ("model.x: {float: [0, 1], whn: x}", "model.x: has no 'whn'; given"),
+        ("model.kind: {choice: []}", "model.kind.choice: must not be empty"),
+        (
+            "model.kind: {choice: [plain, plain]}",
+            "model.kind.choice[1]: is listed twice; given 'plain'. Take one of",
+        ),
+        ("model.x: {choice: [1, 1.0]}", "model.x.choice[1]: is listed twice; given 1.0"),
+        (
+            "model.kind: {choice: [plain, wid]}",
+            "choice[1]: is not a choice; given 'wid'; allowed: plain, wide. Did",
+        ),
+        ("model.heads: {float: [1.5, 2.5]}", "model.heads.float[0]: must be a whole number; given 1.5"),
+        (
+            "model.heads: {choice: [7]}",
+            "model.heads: must not be seven, whatever its value; given '7'; allowed: any",
+        ),
+        (f"model.heads: {{int: [1, 2], when: model.knd=wide}}, {WIDE}", "Did you mean 'model.kind'?"),
+        (
+            f"model.heads: {{int: [1, 2], when: wide}}, {WIDE}",
+            "heads.when: must be PATH=LEVEL, of another path",
+        ),
+        (
+            f"model.heads: {{int: [1, 2], when: model.kind=wid}}, {WIDE}",
+            "allowed: plain, wide. Did you mean 'wide'?",
+        ),
+        (
+            "model.heads: {int: [1, 2], when: model.heads=1}",
+            "heads.when: must be PATH=LEVEL, of another path",
+        ),
+        (
+            "model.heads: {int: [1, 2], when: model.x=1.0}, model.x: {float: [0, 1]}",
+            "heads.when: names model.x, a float, which is seldom one number; given 'model.x=1.0'",
+        ),
+        (
+            f"model.heads: {{int: [1, 2], when: [model.kind=wide, model.kind=plain]}}, {WIDE}",
+            "heads.when: can never hold together with the other conditions; given 'model.kind=plain'",
+        ),
+        (
+            "model.heads: {int: [1, 2], when: model.kind=wide}, model.kind: {choice: [plain, wide], when: model.heads=1}",
+            "model.heads: wait for one another's conditions",
+        ),
+        (
+            "task.name: {choice: [peak, valley]}",
+            "task.name: changes the task, on which all settings must be judged",
+        ),
+    ],
+)
+def test_a_space_that_cannot_be_searched(write: Callable[..., Path], over: str, expected: str) -> None:
+    for kind in ("search", "tune"):
+        found = problems(write(f"{PEAK_STUDY}{kind}:\n  over: {{{over}}}\n"))
+        assert found[0].startswith(f"line 8: {kind}.over.")
+        assert expected in found[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("search: {}", "line 7: search.over: is required"),
+        ("search: {over: {}}", "line 7: search.over: must not be empty"),
+        (
+            "search: {over: X, trails: 3}",
+            "line 7: search.trails: unknown key; allowed: over, objectives, trials",
+        ),
+        (
+            "search: {over: X, sampler: tpee}",
+            "line 7: search.sampler: unknown sampler; given 'tpee'; allowed: cmaes,",
+        ),
+        (
+            "search: {over: X, sampler: {name: tpe, n_startup: 3}}",
+            "sampler.n_startup: unknown key; allowed: name, n_st",
+        ),
+        ("search: {over: X, pruner: medain}", "line 7: search.pruner: unknown pruner; given 'medain'"),
+        (
+            "search: {over: X, objectives: [scor]}",
+            "objectives[0]: no such objective; given 'scor'; allowed: score,",
+        ),
+        ("search: {over: X, objectives: [score, score]}", "line 7: search.objectives[1]: is listed twice"),
+        ("search: {over: X, objectives: score}", "line 7: search.objectives: must be a list; given 'score'"),
+        (
+            "search: {over: X, objectives: [score, flops], sampler: cmaes}",
+            "line 7: search.sampler: looks for one objective; the search has 2; given 'cmaes'; allowed: gp, grid, nsga2",
+        ),
+        (
+            "search: {over: X, objectives: [score, flops], pruner: median}",
+            "search.pruner: prunes by one objective",
+        ),
+        (
+            "search: {over: X, objectives: [seed_spread]}",
+            "is the spread of a metric, and none is searched for",
+        ),
+        (
+            "search: {over: X, objectives: [score, seed_spread], seeds: 1}",
+            "is a standard deviation over seeds",
+        ),
+        (
+            "search: {over: X, pruner: median}\ntraining: {reports: 1}",
+            "search.pruner: needs intermediate values",
+        ),
+        ("search: {over: X, pruner: wilcoxon, seeds: 1}", "line 7: search.pruner: needs 5 seeds"),
+        (
+            "search: {over: X, sampler: grid}",
+            "over.model.x: has no end of values, which a grid cannot visit. Give it",
+        ),
+        (
+            "search: {over: {model.x: {float: [0, 1], step: 0.1}}, sampler: grid, trials: 5}",
+            "line 7: search.trials: would leave 6 of the 11 points of the grid out; given 5; allowed: 11",
+        ),
+        ("search: {over: X, trials: 0}", "line 7: search.trials: must be greater than 0"),
+        ("search: {over: X, seeds: 0}", "line 7: search.seeds: must be greater than or equal to 1"),
+        (
+            "tune: {over: X}\nfactors: {model.x: [1]}",
+            "tune.over.model.x: is what the study compares (model.x); tuning",
+        ),
+        (
+            "tune: {over: X}\nvariants: {a: {model.x: 1}}",
+            "tune.over.model.x: is what the study compares (model.x)",
+        ),
+        ("tune: {over: X}\nmatch: {parameters: baseline, by: model.x}", "model.x is searched by `tune`"),
+        ("tune: {over: X, objectives: [score]}", "line 7: tune.objectives: unknown key"),
+        (
+            "variants: {winner: {model.x: 1}}\nsearch: {over: X}",
+            "line 7: variants.winner: is what a sweep calls the",
+        ),
+        ("search: {over: X}\nclaims: [winner-2 beats baseline on score]", "names no variant: 'winner-2'"),
+    ],
+)
+def test_a_search_that_cannot_be_done(write: Callable[..., Path], text: str, expected: str) -> None:
+    found = problems(write(f"{PEAK_STUDY}{text.replace('X', '{model.x: {float: [0, 1]}}')}\n"))
+    assert len(found) == 1
+    assert expected in found[0]
+
+
+def test_several_tasks_are_swept_one_by_one(write: Callable[..., Path]) -> None:
+    text = SWEEP.replace("task: {name: peak}", "tasks: [{name: peak}, {name: valley}]")
+    assert problems(write(text)) == [
+        "line 7: search: looks at one task, and the study has several. Give `task`, one study for each"
+    ]
+
+
+def test_all_mistakes_of_a_search_are_named_at_once_and_nothing_is_written(
+    write: Callable[..., Path],
+) -> None:
+    path = write(
+        PEAK_STUDY
+        + """\
+search:
+  over:
+    model.y: {float: [0, 1]}
+    model.x: {float: [1, 0]}
+    training.lr: {float: [0, 1], log: true}
+    model.heads: {int: [1, 4], when: model.kind=wide}
+  objectives: [scor]
+  trials: none
+  sampler: tpee
+tune: {over: {model.z: {int: [1, 2]}}}
+"""
+    )
+    done = ablate("sweep", path, cwd=path.parent)
+    assert done.returncode == 2
+    assert [line.strip().split(": ")[0].rpartition(":")[2] for line in done.stderr.splitlines()[1:]] == [
+        "9", "10", "11", "12", "13", "14", "15", "16",
+    ]  # fmt: skip
+    assert [p.name for p in path.parent.iterdir()] == ["study.yaml"]
+
+
+def test_a_sweep_needs_a_search(write: Callable[..., Path]) -> None:
+    path = write(PEAK_STUDY)
+    with pytest.raises(StudyError, match="search: is required: it says what a sweep looks for"):
+        sweep(path)
+    assert [p.name for p in path.parent.iterdir()] == ["study.yaml"]
+
+
+def sweep(path: Path, storage: str | None = None) -> None:
+    sets = [f"search.storage={storage}"] if storage else []
+    options = Options(results=path.parent / "results", jobs=0, sweep=True, sets=sets)
+    execute(path, options, Console(file=io.StringIO()))
+
+
+@pytest.mark.parametrize(
+    ("storage", "expected"),
+    [
+        (
+            "postgresql://me:secret@localhost/x",
+            "postgresql://me:…@localhost/x: needs the Python package psycopg",
+        ),
+        ("nonsense", "storage nonsense: does not answer or is no storage of Optuna's: Could not parse"),
+        ("sqlite:///text.db", "file is not a database"),
+        ("sqlite:///text.db/below/x.db", "Not a directory|File exists"),
+        ("journal:text.db/below/x.log", "Not a directory|File exists"),
+        ("journal:text.db", "does not answer or is no storage of Optuna's"),
+        ("sqlite:////proc/none/x.db", "does not answer or is no storage of Optuna's"),
+        (
+            "sqlite:///other.db",
+            r"is a database of another program \(its tables: recipes\); name one that does not",
+        ),
+    ],
+)
+def test_a_storage_that_cannot_be_used(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, storage: str, expected: str
+) -> None:
+    path = write(SWEEP)
+    monkeypatch.chdir(path.parent)
+    Path("text.db").write_text("name: not a database, and no journal either\n" * 40)
+    with sqlite3.connect("other.db") as other:
+        other.execute("create table recipes (id integer)")
+    other.close()
+    before = {p.name: p.read_bytes() for p in path.parent.glob("*.db")}
+    with pytest.raises(StorageError, match=expected) as caught:
+        sweep(path, storage)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert {p.name: p.read_bytes() for p in path.parent.glob("*.db")} == before
+    assert not list((path.parent / "results").glob("peaks"))
+    assert not list((path.parent / "results/store").glob("trials/*"))
+
+
+@pytest.mark.parametrize("scheme", ["postgresql+psycopg", "mysql+pymysql", "redis"])
+def test_a_server_that_does_not_answer(write: Callable[..., Path], scheme: str) -> None:
+    """Refused where its driver is installed, and named where it is not."""
+    path = write(SWEEP)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(AblateError, match=r"does not answer|needs the Python package") as caught:
+            sweep(path, f"{scheme}://me:secret@127.0.0.1:{taken.getsockname()[1]}/0")
+    assert "secret" not in str(caught.value)
+
+
+def test_the_database_of_mlflow_is_left_alone(write: Callable[..., Path]) -> None:
+    path = write(SWEEP.replace("trials: 8", "trials: 1"))
+    sweep(path)
+    database = path.parent / "results/store/mlflow.db"
+    before = database.read_bytes()
+    with pytest.raises(StorageError, match="is a database of another program"):
+        sweep(path, f"sqlite:///{database}")
+    assert database.read_bytes() == before
