@@ -200,6 +200,8 @@ class Session:
                 return self._conclude(course, trained, False)
             if trained:
                 self.say("Comparing, and writing the report …")
+            elif course.experiment.searched:
+                self.say(f"{self.study.name}: all trials are in the store.")
             course.extras(self)
             experiment = course.experiment
             evidence = gather(experiment.facts(claims, surroundings), course.cells, self.records)
@@ -353,7 +355,7 @@ class Session:
                 "mlflow.source.name": str(surroundings["command"]),
             },
             metrics={f"comparisons_{verdict}": count for verdict, count in verdicts.items()},
-            artifacts=[self.folder / name for name in ARTIFACTS],
+            artifacts=[path for name in ARTIFACTS if (path := self.folder / name).exists()],
             current=set(self.places),
         )
 

@@ -30,7 +30,10 @@ def test_validation_comes_before_what_is_judged() -> None:
     # A workload may report its validation as a curve alone.
     assert measured(record(curve=[0.1, 0.4], score=0.9), "score", "last") == (0.4, "validation")
     assert measured(record(score=0.9), "score", "last") == (0.9, "own")
-    assert measured(record(score=0.9, score_at_best_validation=0.7), "score", "best_validation") == (0.7, "own")
+    assert measured(record(score=0.9, score_at_best_validation=0.7), "score", "best_validation") == (
+        0.7,
+        "own",
+    )
     best = record(curve=[0.6, 0.4], validation_score=0.4, best_validation_step=10)
     assert measured(best, "score", "best_validation") == (0.6, "validation")
     assert measured(best, "score", "last") == (0.4, "validation")
@@ -62,7 +65,9 @@ def test_a_seed_that_diverged_counts_as_guessing_where_that_is_known() -> None:
     assert found.by_seed == (0.5, 0.1)
     assert found.diverged == 1
     assert worth(records, [LOSS], KNOWN, "last").values == (math.inf,)
-    assert worth(records, [ObjectiveFacts("score", "max", "validation")], KNOWN, "last").values == (-math.inf,)
+    assert worth(records, [ObjectiveFacts("score", "max", "validation")], KNOWN, "last").values == (
+        -math.inf,
+    )
 
 
 def test_what_has_no_value_is_the_worst_there_is() -> None:

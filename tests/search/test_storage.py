@@ -54,12 +54,16 @@ def test_optuna_itself_opens_what_was_written(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_processes_that_make_the_same_tables_at_once(tmp_path: Path) -> None:
     code = f"from ablate.search.storage import open_storage; open_storage('sqlite:///{tmp_path}/x.db')"
-    started = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) for _ in range(6)
+    ]
     errors = [process.communicate(timeout=60)[1] for process in started]
     assert [process.returncode for process in started] == [0] * 6, errors
 
 
 def test_a_storage_that_is_gone_is_an_error_of_the_user(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"storage a:…@b: does not answer any more: .*; finished trials are kept"):
+    with pytest.raises(
+        StorageError, match=r"storage a:…@b: does not answer any more: .*; finished trials are kept"
+    ):
         with answering("a:…@b"):
             raise OperationalError("select", {}, Exception("gone"))

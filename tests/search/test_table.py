@@ -22,7 +22,9 @@ def searched(rows: list[dict[str, Any]], *objectives: ObjectiveFacts) -> Searche
     full = [base | {"number": i, "x": i / 10} | row for i, row in enumerate(rows)]
     for row, front in zip(full, _front(full, objectives), strict=True):
         row["front"] = front
-    return Searched(SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), pd.DataFrame(full))
+    return Searched(
+        SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), pd.DataFrame(full)
+    )
 
 
 def test_the_best_is_the_best_in_its_own_direction() -> None:
