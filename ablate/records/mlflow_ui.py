@@ -29,6 +29,7 @@ from ablate.records.mlflow_store import (
 )
 
 if TYPE_CHECKING:
+    from ablate.records.evidence import Evidence
     from ablate.records.store import Store
 
 HOST = "127.0.0.1"
