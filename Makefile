@@ -31,7 +31,10 @@ lint: $(READY) ## ruff and mypy
 	$(BIN)/mypy
 
 studies: $(READY) ## run every study under studies/
-	for study in studies/*.yaml; do $(BIN)/ablate run "$$study" || exit; done
+	for study in studies/*.yaml; do \
+		if grep -q "^search:" "$$study"; then command=sweep; else command=run; fi; \
+		$(BIN)/ablate $$command "$$study" || exit; \
+	done
 
 bench: $(READY) ## what the harness and what the scores cost, on an idle machine; writes results/bench
 	$(BIN)/python tests/bench/cost.py --out results/bench

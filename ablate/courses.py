@@ -13,9 +13,9 @@ from ablate.errors import Invalid
 from ablate.execution.events import Progress
 from ablate.files import write_text
 from ablate.judged import swept, tuned
-from ablate.publish import UNTUNED, gather
+from ablate.publish import gather
 from ablate.records.evidence import BASELINE
-from ablate.records.searched import SWEEP, TUNING, Searched
+from ablate.records.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
 from ablate.search.plans import SearchPlan
 from ablate.search.search import Prepared, Search
 from ablate.search.storage import open_storage, shown, url_of
@@ -25,9 +25,9 @@ from ablate.selection import chosen, finished
 from ablate.session import Place, Session
 from ablate.streams import stream_seed
 from ablate.study.designs import Config, Variant
-from ablate.study.experiment import Experiment, winner_names
+from ablate.study.experiment import Experiment
 from ablate.study.plan import Cell, FixedPlan, Plan
-from ablate.study.schema import PLACEBO
+from ablate.study.schema import PLACEBO, winner_names
 from ablate.study.searches import SearchSpec
 from ablate.study.space import Point
 from ablate.workload import Trial
@@ -175,8 +175,7 @@ class _Searched:
         for setting in search.open if search is not None else ():
             levels = self.spec.space.labels(setting.point)
             assert search is not None
-            of = "" if search.variant == BASELINE and self.file == SWEEP else f"{search.variant} · "
-            variant = f"{of}setting {setting.ticket.rank:03d}"
+            variant = setting_name(search.variant, setting.ticket.rank, self.file == SWEEP)
             for trial in setting.trials:
                 on = self.given.on(search.task)
                 place = Place(variant, search.task, trial.seed, levels, f"{variant}{on} seed {trial.seed}")

@@ -19,8 +19,9 @@ from ablate.records.store import Store
 from ablate.report.costs import percent, setting
 from ablate.run import Options
 from ablate.selection import finished
-from ablate.study.experiment import Experiment, prepare, winner_names
+from ablate.study.experiment import Experiment, prepare
 from ablate.study.rates import Rates
+from ablate.study.schema import winner_names
 from ablate.study.searches import SearchSpec
 
 SIZES = ("parameters", "FLOPs forward", "and backward")

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ablate.report.search_section import Sweep
     from ablate.study.plan import Cell
 
-UNTUNED = "untuned"
-"""The folder, in that of a study that tunes, of the evidence of its variants as the study gives them."""
-
 
 def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
     """The evidence of a study from its records; trials that have not run are absent."""
@@ -90,7 +87,7 @@ def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuni
     from ablate.analysis.compare import compare
     from ablate.analysis.tuning import tuning
     from ablate.files import replacing
-    from ablate.records.searched import TUNING, Searched
+    from ablate.records.searched import TUNING, UNTUNED, Searched
 
     searched = Searched.load(folder / TUNING) if evidence.facts.searched == "tuning" else None
     if searched is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ablate.errors import AblateError
 from ablate.publish import gather, print_results, publish
+from ablate.study.schema import TUNING_SEEDS_FROM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -199,6 +200,8 @@ class Session:
                 return self._conclude(course, trained, False)
             if trained:
                 self.say("Comparing, and writing the report …")
+            elif course.experiment.searched:
+                self.say(f"{self.study.name}: all trials are in the store.")
             course.extras(self)
             experiment = course.experiment
             evidence = gather(experiment.facts(claims, surroundings), course.cells, self.records)
@@ -259,11 +262,8 @@ class Session:
         expected = course.expected
         devices = self._devices()
         jobs = self._jobs(devices, expected)
-        metric = self.study.metric.name or next(
-            iter(self.experiment.describe(self.experiment.variants[0])[0].metrics)
-        )
         self._announce(expected, jobs, len(finished))
-        with Display(self.console, expected, self.names, jobs, metric) as display:
+        with Display(self.console, expected, self.names, jobs, self._metric) as display:
 
             def listen(event: Event) -> None:
                 if isinstance(event, Finished):
@@ -288,6 +288,13 @@ class Session:
                 fresh=self.options.fresh,
             )
         return display.done
+
+    def _metric(self, record: Record) -> str:
+        """The number by which a trial is judged: one that tunes, on validation data where there are any."""
+        described = self.experiment.describe(self.experiment.variants[0])[0]
+        name = self.study.metric.name or next(iter(described.metrics))
+        validation = f"validation_{name}"
+        return validation if record.seed >= TUNING_SEEDS_FROM and validation in record.metrics else name
 
     def _announce(self, expected: int, jobs: int, cached: int) -> None:
         kept = f", {cached} already in the store" if cached else ""
@@ -348,7 +355,7 @@ class Session:
                 "mlflow.source.name": str(surroundings["command"]),
             },
             metrics={f"comparisons_{verdict}": count for verdict, count in verdicts.items()},
-            artifacts=[self.folder / name for name in ARTIFACTS],
+            artifacts=[path for name in ARTIFACTS if (path := self.folder / name).exists()],
             current=set(self.places),
         )
 

@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from ablate.errors import AblateError, Problem, listed, nearest
 from ablate.records.record import Record
 from ablate.records.references import Place, places, reported, study_folders
+from ablate.records.searched import TUNING
 from ablate.records.store import Store
 
 DEFAULT_RESULTS = Path("results")
@@ -110,8 +111,14 @@ def _repeat(place: Place, results: Path, record: Record) -> str:
     study = results / place.study / "study.yaml"
     if not study.is_file():
         return f"{study} is gone; run {place.study} again to have it back."
+    where = ["--results", str(results)] if results != DEFAULT_RESULTS else []
+    if not place.judged:
+        # Neither of a setting nor of a variant before it was tuned can a run be asked for alone.
+        command = "run" if (study.parent / TUNING).is_file() else "sweep"
+        again = shlex.join(["ablate", command, str(study), *where])
+        return f"{again}   # after its record was removed from the store: {record.id}.json"
     words = ["ablate", "run", str(study), "--only", place.row["variant"], "--seed", str(place.row["seed"])]
-    words += ["--fresh", *(["--results", str(results)] if results != DEFAULT_RESULTS else [])]
+    words += ["--fresh", *where]
     words += ["--jobs", "0"] if record.status == "failed" else []
     return shlex.join(words)
 

@@ -18,7 +18,8 @@ from ablate.cleanup import clean, size
 from ablate.errors import AblateError, StoreError
 from ablate.records.record import Record
 from ablate.records.store import Store
-from ablate.run import Options, Outcome, execute
+from ablate.run import Options, execute
+from ablate.session import Outcome
 
 Said = tuple[str, str]
 """What was said, what was warned of."""

@@ -18,7 +18,8 @@ from ablate.execution.exclusive import exclusive
 from ablate.overview import print_plan
 from ablate.publish import rebuild
 from ablate.records.evaluated import Evaluated
-from ablate.run import Options, Outcome, execute
+from ablate.run import Options, execute
+from ablate.session import Outcome
 from ablate.show import show
 from ablate.study.experiment import prepare
 

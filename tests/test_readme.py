@@ -56,6 +56,16 @@ def test_its_study_is_valid(tmp_path: Path) -> None:
     assert len(experiment.claims) == 2
 
 
+def test_its_fair_comparisons_are_valid(tmp_path: Path) -> None:
+    (sections,) = [block for block in blocks("yaml") if "tune:" in block]
+    study = f"name: fair\ntask: recall\nmodel: {{d_model: 32}}\nfactors: {{model.norm: [batch]}}\n{sections}"
+    (tmp_path / "fair.yaml").write_text(study)
+    experiment = prepare(tmp_path / "fair.yaml")
+    assert experiment.tune is not None
+    assert experiment.search is not None
+    assert experiment.matched.keys() == {"baseline", "model.norm=batch"}
+
+
 def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     """Nothing but the two files as they are shown, with fewer steps."""
     (plugin,) = [block for block in blocks("python") if "@register" in block]

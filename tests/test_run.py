@@ -15,7 +15,8 @@ import ablate
 from ablate.errors import AblateError, StudyError
 from ablate.overview import print_plan
 from ablate.publish import rebuild
-from ablate.run import Options, Outcome, execute
+from ablate.run import Options, execute
+from ablate.session import Outcome
 from ablate.study.declared import read_claims
 
 Run = Callable[..., tuple[Outcome, str]]

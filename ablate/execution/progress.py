@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from rich.console import Console
@@ -18,8 +18,14 @@ class Display:
     """Counts trials done, running and failed, and says how long the rest will take."""
 
     def __init__(
-        self, console: Console, total: int, names: Mapping[str, str], jobs: int, metric: str
+        self,
+        console: Console,
+        total: int,
+        names: Mapping[str, str],
+        jobs: int,
+        metric: Callable[[Record], str],
     ) -> None:
+        """`names` may grow while trials run; `metric` says which number of a record is shown."""
         self.console = console
         self.total = total
         self.names = names
@@ -68,8 +74,9 @@ class Display:
         self.failed += record.status == "failed"
         name = self.names.get(record.id, record.id)
         if record.status == "completed":
-            value = record.metrics.get(self.metric)
-            outcome = f"{self.metric} {value:.4g}" if value is not None else "completed"
+            metric = self.metric(record)
+            value = record.metrics.get(metric)
+            outcome = f"{metric.replace('_', ' ')} {value:.4g}" if value is not None else "completed"
         else:
             outcome = f"{record.status}: {record.reason}"
         if self._bar is None or record.status != "completed":

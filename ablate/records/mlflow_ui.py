@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from ablate.records.mlflow_store import (
 )
 
 if TYPE_CHECKING:
+    from ablate.records.evidence import Evidence
     from ablate.records.store import Store
 
 HOST = "127.0.0.1"
@@ -41,7 +42,10 @@ _SERVER = {
 }
 _KIND = "?workflowType=machine_learning"
 "Without it, MLflow opens an experiment, whatever its kind, on the pages for language models, which show no runs."
-ARTIFACTS = ("report.html", "report.md", "figures", "study.yaml")
+ARTIFACTS = (
+    *("report.html", "report.md", "figures", "study.yaml"),
+    *("sweep.parquet", "importances.csv", "tuning.parquet"),
+)
 "What the parent run keeps of a study's folder."
 
 
@@ -144,8 +148,8 @@ def _bring_study(folder: Path, store: Store, warn: Callable[[str], None]) -> Non
     from ablate.records.evidence import Evidence
 
     evidence = Evidence.load(folder)
-    levels = {variant.name: variant.levels for variant in evidence.facts.variants}
-    current = set(evidence.trials["id"])
+    placed = _placed(folder, evidence)
+    current = set(placed)
     if not any((store.trials / f"{trial}.json").exists() for trial in current):
         return  # published evidence, whose trials were run elsewhere
     artifacts = [path for name in ARTIFACTS if (path := folder / name).exists()]
@@ -154,12 +158,12 @@ def _bring_study(folder: Path, store: Store, warn: Callable[[str], None]) -> Non
             return
         runs.begin()
         missing = 0
-        for row in evidence.trials[["id", "variant", "task", "seed"]].itertuples(index=False):
-            record = store.load(row.id)
+        for trial_id, (variant, task, seed, levels) in placed.items():
+            record = store.load(trial_id)
             if record is None:
                 missing += 1
                 continue
-            runs.put(TrackedRun(row.variant, row.task, int(row.seed), levels.get(row.variant, {}), record))
+            runs.put(TrackedRun(variant, task, seed, levels, record))
         if missing:
             warn(
                 f"{folder}: {missing} of {len(current)} trials are no longer in {store.root}; MLflow keeps what it has"
@@ -169,6 +173,28 @@ def _bring_study(folder: Path, store: Store, warn: Callable[[str], None]) -> Non
         runs.finish(
             description=description, params=None, tags={}, metrics={}, artifacts=artifacts, current=current
         )
+
+
+def _placed(folder: Path, evidence: Evidence) -> dict[str, tuple[str, str, int, Mapping[str, str]]]:
+    """Every trial of a study by id: variant, task, seed and levels; settings of searches come first, as they did."""
+    from ablate.records.evidence import Evidence
+    from ablate.records.searched import SWEEP, TUNING, UNTUNED, Searched
+
+    found: dict[str, tuple[str, str, int, Mapping[str, str]]] = {}
+    file = {"sweep": SWEEP, "tuning": TUNING}.get(evidence.facts.searched, "")
+    searched = Searched.load(folder / file) if file else None
+    if searched is not None:
+        for trial_id, name, task, seed, levels in searched.runs(swept=file == SWEEP):
+            found.setdefault(trial_id, (name, task, seed, levels))
+    beside = [(evidence, "")]
+    if file == TUNING and (folder / UNTUNED / "trials.parquet").is_file():
+        beside.append((Evidence.load(folder / UNTUNED), " untuned"))
+    for each, note in beside:
+        of_variant = {variant.name: variant.levels for variant in each.facts.variants}
+        for row in each.trials[["id", "variant", "task", "seed"]].itertuples(index=False):
+            place = (f"{row.variant}{note}", row.task, int(row.seed), of_variant.get(row.variant, {}))
+            found.setdefault(row.id, place)
+    return found
 
 
 def _number(text: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import AblateError
+from ablate.records.searched import SWEEP, TUNING, UNTUNED, Searched
 
 TABLE = "trials.parquet"
 
@@ -19,6 +21,8 @@ class Place:
     study: str
     row: dict[str, Any]
     "Its row of the study's table of trials: id, variant, task, seed, factors, status, reason, metrics."
+    judged: bool = True
+    "Whether a verdict rests on it; otherwise it is of a search, or of a variant before it was tuned."
 
 
 def study_folders(results: Path) -> list[Path]:
@@ -28,20 +32,43 @@ def study_folders(results: Path) -> list[Path]:
 
 
 def reported(folder: Path) -> list[str]:
-    """The trials in the table of a study's folder; none when it has not been reported. Raises `AblateError`."""
-    path = folder / TABLE
-    return [row["id"] for row in _rows(path, ["id"])] if path.is_file() else []
+    """The trials in the tables of a study's folder; none when it has not been reported. Raises `AblateError`."""
+    judged = [path for path in (folder / TABLE, folder / UNTUNED / TABLE) if path.is_file()]
+    found = [row["id"] for path in judged for row in _rows(path, ["id"])]
+    return found + [
+        trial for path in _searches(folder) for row in _rows(path, ["ids"]) for trial in row["ids"]
+    ]
+
+
+def _searches(folder: Path) -> list[Path]:
+    return [path for name in (SWEEP, TUNING) if (path := folder / name).is_file()]
 
 
 def places(results: Path, trial_id: str) -> list[Place]:
     """Where a trial stands in the studies that have been reported. Raises `AblateError`."""
-    return [
-        Place(folder.name, row)
-        for folder in study_folders(results)
-        if trial_id in reported(folder)
-        for row in _rows(folder / TABLE)
-        if row["id"] == trial_id
-    ]
+    found = []
+    for folder in study_folders(results):
+        if trial_id not in reported(folder):
+            continue
+        tables = ((folder / TABLE, ""), (folder / UNTUNED / TABLE, " untuned"))
+        for path, note in tables:
+            rows = _rows(path) if path.is_file() else []
+            found += [
+                Place(folder.name, row | {"variant": f"{row['variant']}{note}"}, judged=not note)
+                for row in rows
+                if row["id"] == trial_id
+            ]
+        for path in _searches(folder):
+            found += [Place(folder.name, row, judged=False) for row in _settings(path, trial_id)]
+    return found
+
+
+def _settings(path: Path, trial_id: str) -> Iterator[dict[str, Any]]:
+    """What a table of trials would say of a trial, for each setting of a search that it belongs to."""
+    searched = Searched.load(path)
+    for found, name, task, seed, levels in searched.runs(swept=path.name == SWEEP) if searched else ():
+        if found == trial_id:
+            yield {"id": trial_id, "variant": name, "task": task, "seed": seed, **levels}
 
 
 def remembered(root: Path) -> dict[str, list[str]]:

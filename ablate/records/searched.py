@@ -11,6 +11,7 @@ facts travel in the attributes of the frame.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 SWEEP = "sweep.parquet"
 TUNING = "tuning.parquet"
+UNTUNED = "untuned"
+"""The folder, in that of a study that tunes, of the evidence of its variants as the study gives them."""
 COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
@@ -96,6 +99,11 @@ class SearchFacts:
         return cls(**fields)
 
 
+def setting_name(variant: str, number: int, swept: bool) -> str:
+    """What the trials of a setting are called: `setting 007`, or `model.norm=batch · setting 007`."""
+    return f"setting {number:03d}" if swept else f"{variant} · setting {number:03d}"
+
+
 @dataclass(frozen=True)
 class Searched:
     """One table of searches, with its facts."""
@@ -107,6 +115,20 @@ class Searched:
     def paths(self) -> list[str]:
         """The searched paths."""
         return [parameter.path for parameter in self.facts.parameters]
+
+    def runs(self, swept: bool) -> Iterator[tuple[str, str, str, int, dict[str, str]]]:
+        """Of every training: id, name of its setting, task, seed, and the label of each searched path."""
+        import pandas as pd
+
+        for _, row in self.trials.iterrows():
+            levels = {}
+            for parameter in self.facts.parameters:
+                value = row[parameter.path]
+                if not pd.isna(value):
+                    levels[parameter.path] = value if parameter.kind == "choice" else f"{value:.12g}"
+            name = setting_name(row["variant"], int(row["number"]), swept)
+            for trial_id, seed in zip(row["ids"], self.facts.seeds, strict=False):
+                yield str(trial_id), name, row["task"], seed, levels
 
     def save(self, path: Path) -> None:
         """Writes the table, whole or not at all."""

@@ -120,6 +120,8 @@ def scale(low: float, high: float, *, log: bool = False, whole: bool = False) ->
     """An axis from low to high, with a few round ticks; around them where they are the same."""
     if not low < high:
         low, high = (low / 2, high * 2) if log else (low - 1, high + 1)
+    from matplotlib.ticker import MaxNLocator
+
     if log:
         start, end = math.log10(low), math.log10(high)
         powers = range(math.floor(start), math.ceil(end) + 1)
@@ -127,11 +129,12 @@ def scale(low: float, high: float, *, log: bool = False, whole: bool = False) ->
             (1,) if end - start >= 2 else (1, 2, 5) if end - start > 0.7 else (1, 2, 3, 5, 7)
         )
         places = [math.log10(step) + power for power in powers for step in steps]
-        thin = max(1, -(-len(places) // 6)) if len(steps) == 1 else 1
-        kept = [place for place in places[::thin] if start - 1e-9 <= place <= end + 1e-9]
-        return Scale(start, end, [(place, brief(10**place)) for place in kept], log=True)
-    from matplotlib.ticker import MaxNLocator
-
+        inside = [place for place in places if start - 1e-9 <= place <= end + 1e-9]
+        if not inside:
+            round_ones = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+            inside = [math.log10(n) for n in round_ones if low <= n <= high]
+        thin = max(1, -(-len(inside) // 6)) if len(steps) == 1 else 1
+        return Scale(start, end, [(place, brief(10**place)) for place in inside[::thin]], log=True)
     found = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], integer=whole).tick_values(low, high)
     slack = 1e-9 * (high - low)
     return Scale(low, high, [(p, brief(p)) for p in found if low - slack <= p <= high + slack])

@@ -5,7 +5,10 @@ How far the other settings of the same batch have come is a matter of timing, an
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +35,7 @@ class Judge:
 
         self._pruner = pruner
         self._told = {trial.number: trial for trial in told}
+        self._finite = all(math.isfinite(v) for trial in told for v in trial.intermediate_values.values())
         self._storage = _shadow()
         directions = optuna.study.StudyDirection
         wanted = directions.MAXIMIZE if direction == "max" else directions.MINIMIZE
@@ -66,7 +70,13 @@ class Judge:
                 intermediate_values=dict(intermediate),
             )
             self._storage.written = attrs
-            return bool(self._pruner.prune(self._study, trial))
+            with self._warnings(intermediate):
+                return bool(self._pruner.prune(self._study, trial))
+
+    def _warnings(self, intermediate: Mapping[int, float]) -> AbstractContextManager[object]:
+        """Without those of numpy where there is something that is no number; see `quiet` why not always."""
+        finite = self._finite and all(map(math.isfinite, intermediate.values()))
+        return nullcontext() if finite else warnings.catch_warnings(action="ignore")
 
     def _fill(self, last: int) -> None:
         """Trials up to number `last`: the storage counts them itself, and those not told are blank."""

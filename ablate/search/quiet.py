@@ -16,7 +16,8 @@ def quiet() -> Iterator[None]:
     """
     import optuna
 
-    for category in (UserWarning, optuna.exceptions.ExperimentalWarning):
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    for category in (UserWarning, RuntimeWarning):
         # From Python 3.12 on, Optuna warns in the name of its caller.
         warnings.filterwarnings("ignore", category=category, module=r"(optuna|ablate\.search)\.")
     loggers = [logging.getLogger(name) for name in ("alembic", "sqlalchemy")]

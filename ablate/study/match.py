@@ -70,7 +70,7 @@ class Matcher:
             raise Invalid(
                 by,
                 f"cannot give {self.wanted(target)} within {100 * self.match.within:.3g} %: the nearest is "
-                f"{result.value:.6g}, with {self.shown(result.achieved)} ({100 * result.residual:+.1f} %)",
+                f"{result.value:.6g}, with {self.shown(result.achieved)} ({100 * result.residual:+.2f} %)",
                 start,
                 hint="Match by another path, or allow more with `within`",
             )
@@ -111,8 +111,13 @@ class Matcher:
         return value
 
     def amount(self, config: Config) -> float:
-        """How much of the quantity a config that can be built has; raises `Invalid` where that is not known."""
-        amount = self._amount(config)
+        """How much of the quantity a config has; raises `Invalid` where it cannot be built or that is not known."""
+        try:
+            amount = self._amount(config)
+        except Invalid:
+            raise
+        except Exception as error:
+            raise Invalid("", f"cannot be built: {type(error).__name__}: {error}") from error
         if not amount:
             why = (
                 "its rate was not measured" if self.match.quantity == "seconds" else "they cannot be counted"

@@ -26,7 +26,8 @@ MAX_DIGITS = 12
 
 
 def nearest(quantity: Quantity, start: Number, target: float, *, whole: bool) -> tuple[Number, float] | None:
-    """The number whose quantity is nearest to `target`, and its quantity; None where no number changes it.
+    """The number whose quantity is nearest to `target`, and its quantity; None where no number changes a
+    quantity that is not the target.
 
     Starts from `start`, which must have a quantity, and keeps it where nothing is nearer. whole: only whole
     numbers are tried. Of the floats of one stair, it is the one with the fewest digits.
@@ -50,6 +51,8 @@ class _Search:
         self.known: dict[Number, float | None] = {}
 
     def run(self, target: float) -> tuple[Number, float] | None:
+        if self.value(self.start) == target:
+            return self.start, target
         for sign in (1, -1):
             bracket = self.bracket(sign, target)
             if bracket is not None:

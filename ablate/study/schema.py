@@ -20,6 +20,11 @@ TUNING_SEEDS_FROM = MAX_SEEDS
 """Seeds from here on tune; those below judge."""
 
 
+def winner_names(count: int) -> list[str]:
+    """`winner`, `winner-2`, …"""
+    return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
+
+
 def _study_name(name: str) -> str:
     if name in RESERVED:
         raise PydanticCustomError("name", "is kept for the harness", {"allowed": "any other name"})

@@ -17,7 +17,7 @@ from ablate.study.sections.search import SearchSection, TuneSection
 from ablate.study.space import Build, Space, check_grid, read_space
 from ablate.workload import Description, Metric
 
-COSTS = ("parameters", "flops", "training_flops")
+COSTS = ("parameters", "flops", "training_flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")
 DEFAULT_TRIALS = 20
 
@@ -76,7 +76,7 @@ def read_search(
     before = len(document.problems)
     _check_conflicts(study, kind, section, document)
     found = read_space(section.over, (kind, "over"), bases, resolve, build, document)
-    objectives = _objectives(study, kind, metrics, document)
+    objectives = _objectives(study, kind, metrics, description, document)
     trials = section.trials or DEFAULT_TRIALS
     if section.sampler.part.exhaustive and found is not None:
         trials = _grid_trials(section, found[0], kind, document)
@@ -135,7 +135,11 @@ def _check_conflicts(
 
 
 def _objectives(
-    study: StudyBase, kind: str, metrics: Mapping[str, Metric], document: Document
+    study: StudyBase,
+    kind: str,
+    metrics: Mapping[str, Metric],
+    description: Description | None,
+    document: Document,
 ) -> list[ObjectiveFacts]:
     primary = study.metric.name or next(iter(metrics), "")
     names = list(getattr(study.search, "objectives", [])) if kind == "search" else []
@@ -148,6 +152,9 @@ def _objectives(
             found.append(ObjectiveFacts(name, metrics[name].direction, "validation", metrics[name].floor))
         elif name in COSTS or name in STABILITY:
             found.append(ObjectiveFacts(name, "min", "cost" if name in COSTS else "stability"))
+            if name in COSTS and description is not None and getattr(description, name) is None:
+                rule = f"is not known of what {study.workload} trains here"
+                document.report(Problem(rule, at, name, hint="Search for another cost"))
             if name == "seed_spread" and not any(other in metrics for other in names):
                 rule = "is the spread of a metric, and none is searched for"
                 document.report(Problem(rule, at, name, hint=f"Add one: {listed(metrics)}"))

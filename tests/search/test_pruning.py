@@ -2,6 +2,7 @@
 
 import logging
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_numbers_that_are_none_are_judged_as_optuna_judges_them(
 ) -> None:
     built, reference = REFERENCES[name]
     curves = drawn(7, special=special)
-    with quiet():
+    with warnings.catch_warnings(action="ignore"):
         expected, kept = by_optuna(curves, reference(), "min")
     with caplog.at_level(logging.DEBUG, "optuna"):
         decisions, attrs = by_judge(curves, built, "min")

@@ -129,6 +129,9 @@ def test_a_search_may_match_any_config(write: Write) -> None:
     far = matcher.resolve({**config, "model": {**config["model"], "d_model": 512}})
     with pytest.raises(Invalid, match="Match by another path, or allow more with `within`"):
         matcher(far)
+    uneven = matcher.resolve({**config, "model": {**config["model"], "d_model": 30}})
+    with pytest.raises(Invalid, match="must divide d_model = 30"):
+        matcher(uneven)
 
 
 TINY = "model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"

@@ -124,9 +124,9 @@ class SearchSection(Section):
     over: Space
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     objectives: list[str] = []
-    """Validation metrics, each in its own direction; or, less being better, parameters, flops, training_flops,
-    divergence_rate (share of the seeds) or seed_spread (standard deviation over them); not given: the study's
-    metric."""
+    """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
+    example), training_flops (with its backward pass), compute (of the whole training), divergence_rate (share of the
+    seeds) or seed_spread (standard deviation over them); not given: the study's metric."""
     trials: PositiveInt | None = None
     "Settings that are tried; not given: 20, or with `sampler: grid` all."
     sampler: Annotated[Any, Slot("sampler")] = "tpe"
