@@ -281,3 +281,14 @@ def _originals(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """Those that replace no other, by number: the ranks."""
     found = [trial for trial in trials if REPLACES not in trial.user_attrs]
     return sorted(found, key=lambda trial: trial.number)
+
+
+def asked_for(storage: BaseStorage, study: str) -> list[str]:
+    """The trials of the store that all searches of a study have asked for, whether they have ended or not."""
+    return [
+        trial_id
+        for search in storage.get_all_studies()
+        if search.study_name.startswith(f"{study} ")
+        for trial in storage.get_all_trials(search._study_id, deepcopy=False)
+        for trial_id in trial.user_attrs.get(IDS, ())
+    ]
