@@ -215,7 +215,7 @@ class _Searched:
         return list(todo.values())
 
     def _place_tried(self, searched: Searched) -> None:
-        """Gives every trial of the searches its place: also those of earlier runs, and those that needed no training."""
+        """Gives every trial of the searches its place, those of earlier runs and those that needed no training too."""
         for trial_id, name, task, seed, levels in searched.runs(self.file == SWEEP):
             self.session.put(
                 trial_id, Place(name, task, seed, levels, f"{name}{self.given.on(task)} seed {seed}")
