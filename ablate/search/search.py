@@ -101,13 +101,10 @@ class Search:
     @property
     def expected(self) -> int:
         """Trainings that this process will have asked for in the end, at most."""
-        from optuna.trial import TrialState
-
         if self.done:
             return len(self._asked)
-        waiting = sum(trial.state == TrialState.WAITING for trial in self.tickets.trials())
         later = [t for s in self.open if self._reads != "nothing" and s.pruned_at is None for t in s.trials]
-        return len(self._asked | {t.id for t in later}) + waiting * len(self.spec.seeds)
+        return len(self._asked | {t.id for t in later}) + self.tickets.waiting * len(self.spec.seeds)
 
     def _begin(self) -> bool:
         """Chooses the settings of the next batch; False when there is none."""

@@ -65,6 +65,7 @@ class Tickets:
         "Numbers of the trials that this process has drawn and not finished."
         self._seen: dict[int, tuple[Any, float]] = {}
         "Number of a trial that another driver is at → its last sign of life, and when it was first seen."
+        self._waiting: int | None = None
         self._closed = threading.Event()
         self._heart: threading.Thread | None = None
         with quiet():
@@ -111,6 +112,15 @@ class Tickets:
         return list(latest.values())
 
     @property
+    def waiting(self) -> int:
+        """How many tickets nobody had drawn when this driver last looked."""
+        from optuna.trial import TrialState
+
+        if self._waiting is None:
+            self._waiting = sum(trial.state == TrialState.WAITING for trial in self.trials())
+        return self._waiting
+
+    @property
     def over(self) -> bool:
         """Whether every trial has ended."""
         return all(trial.state.is_finished() for trial in self.trials())
@@ -128,6 +138,7 @@ class Tickets:
     def _replace(self, trial: FrozenTrial) -> None:
         import optuna
 
+        self._waiting = None
         attributes = {REPLACES: trial.number, POINT: trial.user_attrs.get(POINT)}
         self.study.add_trial(
             optuna.create_trial(state=optuna.trial.TrialState.WAITING, user_attrs=attributes)
@@ -180,6 +191,7 @@ class Tickets:
                     self.storage.set_trial_user_attr(trial._trial_id, DRIVER, self.driver)
                     drawn.append(Ticket(trial.number, trial._trial_id, ranks[trial.number], point))
                     self.mine.add(trial._trial_id)
+            self._waiting = len(free) - sum(trial.number in {t.number for t in drawn} for trial in free)
         self._live()
         return drawn if drawn else self.draw(batch)
 
