@@ -1,0 +1,88 @@
+"""What `search:` and `tune:` ask for, once they are valid."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from searching import GRID, PEAK_STUDY, SWEEP, prepared
+
+from ablate.study.schema import MAX_SEEDS, TUNING_SEEDS_FROM
+from ablate.study.searches import DEFAULT_TRIALS, SearchSpec, described_point
+
+OVER = "over: {model.x: {float: [0, 1]}}"
+
+
+def spec(path: Path, kind: str = "search") -> SearchSpec:
+    found = getattr(prepared(path), kind)
+    assert isinstance(found, SearchSpec)
+    return found
+
+
+def test_what_is_not_given_takes_its_default(write: Callable[..., Path]) -> None:
+    study = write(f"{PEAK_STUDY}search: {{{OVER}}}\ntune: {{{OVER}}}\n")
+    search, tune = spec(study), spec(study, "tune")
+    assert search.trials == tune.trials == DEFAULT_TRIALS
+    assert (search.sampler.name, tune.sampler.name) == ("tpe", "random")
+    assert (len(search.seeds), len(tune.seeds)) == (3, 2)
+    for found in (search, tune):
+        (objective,) = found.objectives
+        assert (objective.name, objective.direction, objective.floor) == ("score", "max", -9.0)
+        assert found.pruner.name == "none"
+        assert found.at == "last"
+
+
+def test_tuning_seeds_never_judge(write: Callable[..., Path]) -> None:
+    assert min(spec(write(SWEEP)).seeds) >= TUNING_SEEDS_FROM >= MAX_SEEDS
+    many = spec(write(SWEEP.replace("seeds: 2", "seeds: 1000")))
+    assert len(many.seeds) == len(set(many.seeds)) == 1000
+
+
+def test_objectives_have_their_own_direction_and_source(write: Callable[..., Path]) -> None:
+    names = "[loss, score, parameters, flops, divergence_rate, seed_spread]"
+    found = spec(write(f"{PEAK_STUDY}search: {{{OVER}, objectives: {names}}}\n")).objectives
+    assert [(o.name, o.direction, o.source) for o in found] == [
+        ("loss", "min", "validation"),
+        ("score", "max", "validation"),
+        ("parameters", "min", "cost"),
+        ("flops", "min", "cost"),
+        ("divergence_rate", "min", "stability"),
+        ("seed_spread", "min", "stability"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "label"),
+    [
+        ("tpe", "tpe"),
+        ("{name: tpe, n_startup_trials: 5}", "tpe(n_startup_trials=5)"),
+        ("{name: tpe, n_startup_trials: 10}", "tpe"),
+    ],
+)
+def test_a_sampler_is_called_by_what_is_not_at_its_default(
+    write: Callable[..., Path], sampler: str, label: str
+) -> None:
+    facts = spec(write(f"{PEAK_STUDY}search: {{{OVER}, sampler: {sampler}}}\n")).facts("sqlite:///x.db")
+    assert facts.sampler == label
+    assert facts.storage == "sqlite:///x.db"
+
+
+def test_the_facts_of_a_space_say_what_it_was(write: Callable[..., Path]) -> None:
+    facts = spec(write(GRID)).facts("")
+    heads = {parameter.path: parameter for parameter in facts.parameters}["model.heads"]
+    assert (heads.kind, heads.low, heads.high, heads.when) == ("int", 2, 3, "model.kind=wide")
+    kinds = {parameter.path: parameter for parameter in facts.parameters}["model.kind"]
+    assert (kinds.kind, kinds.choices, kinds.low) == ("choice", ["plain", "wide"], None)
+    assert facts.trials == 9
+
+
+def test_a_setting_in_words(write: Callable[..., Path]) -> None:
+    space = spec(write(GRID)).space
+    point = {"model.kind": "wide", "model.x": 0.2, "model.heads": 3}
+    assert described_point(space, point) == "model.kind=wide, model.x=0.2, model.heads=3"
+
+
+def test_values_that_cannot_be_built_alone_are_remarked(write: Callable[..., Path]) -> None:
+    (remark,) = spec(write(f"{PEAK_STUDY}search: {{over: {{model.heads: {{int: [5, 8]}}}}}}\n")).remarks
+    assert remark.startswith(
+        "model.heads = 7 cannot be built with everything else as it is (must not be seven)"
+    )
