@@ -33,7 +33,12 @@ class StorageError(AblateError):
 
 
 def url_of(storage: str | None, folder: Path) -> str:
-    """The URL that is asked for, or that of the file in the study's folder."""
+    """The URL that is asked for, or that of the file in the study's folder. Raises `StorageError` where it has none."""
+    if not storage and "?" in str(folder):
+        raise StorageError(
+            f"{folder / FILE}: SQLite has no URL of a file below a name with '?'; choose another --results, or give a "
+            "`storage`"
+        )
     return storage or f"sqlite:///{folder / FILE}"
 
 
