@@ -63,7 +63,8 @@ def _winner(
     words = search_data.named(objective)
     verdict = _verdict(evidence, str(row["chosen"]), comparisons)
     measured = objective.source in ("validation", "own")
-    sentence = f"The {first} ({values}{more}) {'reached' if measured else 'has'} {words} {fixed(seen, places)}"
+    sentence = f"The {first} ({values}{more}) {'reached' if measured else 'has'} {words} "
+    sentence += fixed(seen, places) if measured else search_data.brief(float(row[objective.name]))
     if measured:
         sentence += " on its tuning seeds"
     if measured and len(values_seen):

@@ -144,6 +144,7 @@ def best_table(searched: Searched) -> Table | None:
     if not len(found):
         return None
     objectives = [o for o in searched.facts.objectives if o.name not in search_data.COSTS]
+    measured = next((o for o in objectives if o.source in ("validation", "own")), None)
     short = search_data.short(searched.paths)
     columns = [
         Column("number", "Setting"),
@@ -160,7 +161,7 @@ def best_table(searched: Searched) -> Table | None:
         cells |= {"seeds": count(row["seeds"])} | {cost: count(row[cost]) for cost in search_data.COSTS}
         cells |= {f"path {path}": value(row[path]) or NOTHING for path in searched.paths}
         for objective in objectives:
-            spread = number(row["spread"]) if objective is first else None
+            spread = number(row["spread"]) if objective is measured else None
             places = decimals(None if spread is None else -spread, spread)
             shown = fixed(row[objective.name], places)
             cells[f"objective {objective.name}"] = (
