@@ -9,11 +9,14 @@ import pytest
 from harness import TOY
 from rich.console import Console
 
+from ablate.overview import print_plan
 from ablate.publish import rebuild
 from ablate.records.searched import SWEEP, TUNING
 from ablate.run import Options, Results, execute, load
 from ablate.show import show
 from ablate.study.declared import read_claims
+from ablate.study.experiment import prepare
+from ablate.study.resolved import write_resolved
 
 STUDY = f"""
 name: toy
@@ -100,3 +103,23 @@ def test_a_trial_of_a_search_is_shown_without_its_record(tmp_path: Path, text: s
         assert f"its row of {folder / 'untuned/trials.parquet'}." in show(
             other, tmp_path / "results", lambda message: None
         )
+
+
+@pytest.mark.parametrize("kind", ["search", "tune"])
+def test_the_resolved_study_holds_no_password(tmp_path: Path, kind: str) -> None:
+    space = "{over: {model.noise: {float: [0.1, 1]}}, storage: 'mysql://me:secret@host/db'}"
+    (tmp_path / "study.yaml").write_text(STUDY + f"{kind}: {space}\n")
+    write_resolved(prepare(tmp_path / "study.yaml"), tmp_path / "resolved.yaml")
+    text = (tmp_path / "resolved.yaml").read_text()
+    assert "secret" not in text
+    assert "mysql://me:…@host/db" in text
+
+
+def test_a_plan_does_not_say_that_tuning_is_in_the_store(tmp_path: Path) -> None:
+    run_in(tmp_path, TUNED.replace("tune:", "search:").partition("claims")[0])
+    (tmp_path / "study.yaml").write_text(TUNED)
+    console = Console(file=io.StringIO(), width=200)
+    print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "at most 6 trials" in printed
+    assert "Of the variants as they were given: everything is in the store" in printed

@@ -15,9 +15,9 @@ from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import Tuning, tuning
-from ablate.publish import UNTUNED, publish
+from ablate.publish import publish
 from ablate.records.evidence import Evidence
-from ablate.records.searched import TUNING, ParameterFacts, Searched
+from ablate.records.searched import TUNING, UNTUNED, ParameterFacts, Searched
 from ablate.report import style, tuning_figures, tuning_tables
 
 NORMS = {"model.norm": {"layer": 0.0, "batch": -0.002, "rms": 0.001}}
