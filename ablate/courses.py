@@ -199,20 +199,22 @@ class _Searched:
         self.searched = table(self.searches, self.url)
         self._found = self.found(self.searched)
         self.cells = self._found.cells()
-        asked = chosen(list(self.cells), self.session.options.only, self.session.options.seed)
+        only, seed = self.session.options.only, self.session.options.seed
         self.session.place(self.cells, self._found)
         others = self.others()
-        done = known(self.session, [*self.cells, *others], [*asked, *others])
+        # Variants that were tuned are to be compared with themselves, so that only the seed is chosen.
+        asked = [*chosen(list(self.cells), only, seed), *chosen(list(others), seed=seed)]
+        done = known(self.session, [*self.cells, *others], asked)
         for record in done.values():
             self.session.track(record)
         self._known |= done
         self.complete = True
-        todo = {cell.trial.id: cell.trial for cell in [*asked, *others] if cell.trial.id not in done}
+        todo = {cell.trial.id: cell.trial for cell in asked if cell.trial.id not in done}
         self._judging = len(todo)
         return list(todo.values())
 
     def others(self) -> Sequence[Cell]:
-        """What else is trained, for comparison."""
+        """What else belongs to the report, for comparison."""
         return []
 
     @property
@@ -304,8 +306,7 @@ class Tuned(_Searched):
         names = {search.variant for search in self.searches}
         cells = [cell for cell in self.given.cells() if cell.variant in names]
         self.session.place(cells, self.given, " untuned")
-        # Variants that were tuned are to be compared with themselves, so that only the seed is chosen.
-        return chosen(cells, seed=self.session.options.seed)
+        return cells
 
     def extras(self, session: Session) -> None:
         """Writes the table, and the evidence of the variants as they were given."""

@@ -74,10 +74,11 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
             soft_wrap=True,
         )
     rest = len({cell.trial.id for cell in cells}) - len(done)
+    expectation = _expectation(rest, records.values())
     if experiment.tune is not None:
         _print_search(experiment, "tune", experiment.tune, console)
-        rest *= 2
-    console.print(_expectation(rest, records.values()), highlight=False, soft_wrap=True)
+        expectation = f"Of the variants as they were given: {expectation[0].lower()}{expectation[1:]}"
+    console.print(expectation, highlight=False, soft_wrap=True)
     if experiment.search is not None:
         _print_search(experiment, "search", experiment.search, console)
 
@@ -155,7 +156,7 @@ def _expectation(rest: int, records: Iterable[Record]) -> str:
     """How long `rest` trials will take, by those that have run."""
     times = [seconds for record in records if (seconds := record.metrics.get("train_seconds"))]
     if not rest:
-        return "Everything is in the store: a run trains nothing."
+        return "Everything is in the store: nothing is trained."
     if not times:
         return f"{rest} trials to train; how long they take is not known before the first has run."
     jobs = min(default_jobs(), rest)

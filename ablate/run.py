@@ -94,8 +94,8 @@ def load(folder: str | Path) -> Results:
 
     folder = Path(folder)
     evidence = Evidence.load(folder)
-    frames = [pd.read_csv(folder / name) for name in ("comparisons.csv", "claims.csv")]
-    return Results(folder, evidence, *frames)
+    comparisons, claims = (pd.read_csv(folder / name) for name in ("comparisons.csv", "claims.csv"))
+    return Results(folder, evidence, comparisons, claims[claims["verdict"].notna()].reset_index(drop=True))
 
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:

@@ -180,7 +180,7 @@ class Session:
         surroundings = environment(sys.argv, [self.experiment.path, *plugins])
         claims = declare(
             self.folder / "claims.csv",
-            course.experiment.claims,
+            self.experiment.claims,
             lambda claim: self._has_results(claim, course.cells),
         )
         write_resolved(self.experiment, self.folder / "study.yaml")
@@ -204,7 +204,9 @@ class Session:
                 self.say(f"{self.study.name}: all trials are in the store.")
             course.extras(self)
             experiment = course.experiment
-            evidence = gather(experiment.facts(claims, surroundings), course.cells, self.records)
+            settled = {claim.hash for claim in experiment.claims}
+            judged = [claim for claim in claims if claim.hash in settled]
+            evidence = gather(experiment.facts(judged, surroundings), course.cells, self.records)
             evidence.save(self.folder)
             publish(evidence, self.folder)
             up_to_date = self._finish(tracker, surroundings)

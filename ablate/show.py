@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ablate.errors import AblateError, Problem, listed, nearest
 from ablate.records.record import Record
 from ablate.records.references import Place, places, reported, study_folders
-from ablate.records.searched import TUNING
+from ablate.records.searched import SWEEP
 from ablate.records.store import Store
 
 DEFAULT_RESULTS = Path("results")
@@ -31,7 +31,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     if record is None:
         if not where:
             raise AblateError(f"{store.trials / trial_id}.json: cannot be used any more; run its study again")
-        table = results / where[0].study / "trials.parquet"
+        table = results / where[0].study / where[0].table
         lines = [
             f"Its record is not in {store.root}: it was trained elsewhere, or dropped.",
             f"What follows is its row of {table}.",
@@ -114,7 +114,7 @@ def _repeat(place: Place, results: Path, record: Record) -> str:
     where = ["--results", str(results)] if results != DEFAULT_RESULTS else []
     if not place.judged:
         # Neither of a setting nor of a variant before it was tuned can a run be asked for alone.
-        command = "run" if (study.parent / TUNING).is_file() else "sweep"
+        command = "sweep" if place.table == SWEEP else "run"
         again = shlex.join(["ablate", command, str(study), *where])
         return f"{again}   # after its record was removed from the store: {record.id}.json"
     words = ["ablate", "run", str(study), "--only", place.row["variant"], "--seed", str(place.row["seed"])]

@@ -126,7 +126,7 @@ class Experiment:
         design = Design(list(variants), factors, list(paths), self.design.factorial)
         matcher = self.matcher
         matched = {
-            v.name: [matcher(config, index)[1] for index, config in enumerate(v.configs)]
+            v.name: [matcher.given(config, index) for index, config in enumerate(v.configs)]
             for v in variants
             if matcher is not None
         }

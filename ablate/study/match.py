@@ -56,6 +56,10 @@ class Matcher:
             self._matched[key] = self._solved(config, self.target(task_index))
         return self._matched[key]
 
+    def given(self, config: Config, task_index: int = 0) -> Matched:
+        """What a config that has been matched has."""
+        return Matched(self.number(config), self.amount(config), self.target(task_index))
+
     def _solved(self, config: Config, target: float) -> tuple[Config, Matched]:
         by = self.match.by
         start, now = self.number(config), self.amount(config)
