@@ -93,9 +93,12 @@ def test_the_same_sweep_again_trains_and_writes_nothing(sweep: Sweep, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "study", [SWEEP, GRID, SWEEP.replace("seeds: 2", "seeds: 2\n  pruner: {name: median, n_startup_trials: 2}")]
+    "study",
+    [SWEEP, GRID, SWEEP.replace("seeds: 2", "seeds: 2\n  pruner: {name: median, n_startup_trials: 2}")],
 )
-def test_the_table_is_the_same_whatever_the_number_of_workers(sweep: Sweep, tmp_path: Path, study: str) -> None:
+def test_the_table_is_the_same_whatever_the_number_of_workers(
+    sweep: Sweep, tmp_path: Path, study: str
+) -> None:
     tables = [frame(sweep(study, jobs=jobs, results=tmp_path / f"r{jobs}")[0].folder) for jobs in (0, 1, 2)]
     for table in tables[1:]:
         pd.testing.assert_frame_equal(table, tables[0])
@@ -136,7 +139,9 @@ def test_another_search_begins_anew(sweep: Sweep, change: str, shared: int) -> N
         assert not set(sum(map(list, first.ids), [])) & set(sum(map(list, second.ids), []))
 
 
-def test_trials_of_a_sweep_and_of_a_run_are_one_in_the_store(sweep: Sweep, write: Callable[..., Path]) -> None:
+def test_trials_of_a_sweep_and_of_a_run_are_one_in_the_store(
+    sweep: Sweep, write: Callable[..., Path]
+) -> None:
     outcome, _ = sweep()
     table = load(outcome.folder).trials
     winner = table[table.chosen == "winner"].iloc[0]
@@ -182,7 +187,9 @@ def test_failed_settings_are_listed_and_tried_again_alone(sweep: Sweep, tmp_path
     mended = frame(again.folder)
     assert set(mended.status) == {"completed"}
     assert again.trained - 2 * failed.sum() in (0, 3)
-    pd.testing.assert_frame_equal(mended[["number", "model.x", "training.lr"]], table[["number", "model.x", "training.lr"]])
+    pd.testing.assert_frame_equal(
+        mended[["number", "model.x", "training.lr"]], table[["number", "model.x", "training.lr"]]
+    )
 
 
 def test_diverged_settings_are_an_outcome_and_told_as_such(sweep: Sweep) -> None:
@@ -218,7 +225,9 @@ def test_a_winner_that_is_the_baseline_is_not_compared_with_itself(sweep: Sweep)
 
 
 def test_several_objectives_and_several_winners(sweep: Sweep) -> None:
-    text = SWEEP.replace("trials: 8", "trials: 16\n  objectives: [score, parameters]\n  winners: 3\n  sampler: nsga2")
+    text = SWEEP.replace(
+        "trials: 8", "trials: 16\n  objectives: [score, parameters]\n  winners: 3\n  sampler: nsga2"
+    )
     outcome, printed = sweep(text)
     table = frame(outcome.folder)
     assert [o.direction for o in load(outcome.folder).facts.objectives] == ["max", "min"]
@@ -311,7 +320,9 @@ def test_mlflow_has_every_trial_once(sweep: Sweep, tmp_path: Path) -> None:
     assert {run.info.status for run in runs} == {"FINISHED"}
 
 
-def test_only_what_was_asked_for_is_kept_of_a_search_in_a_storage_elsewhere(sweep: Sweep, tmp_path: Path) -> None:
+def test_only_what_was_asked_for_is_kept_of_a_search_in_a_storage_elsewhere(
+    sweep: Sweep, tmp_path: Path
+) -> None:
     outcome, _ = sweep(sets=[f"search.storage=journal:{tmp_path}/shared/peaks.log"])
     assert not (outcome.folder / "optuna.db").exists()
     assert load(outcome.folder).facts.storage == f"journal:{tmp_path}/shared/peaks.log"
@@ -344,7 +355,10 @@ def test_the_best_of_twenty_twins_looks_better_than_it_is(write: Callable[..., P
         means = {}
         for twin in range(1, 21):
             config = experiment.setting(base, {"model.twin": 100 * repetition + twin})
-            values = [train(experiment, experiment.trial(config, s)).metrics["validation_score"] for s in (10000, 10001)]
+            values = [
+                train(experiment, experiment.trial(config, s)).metrics["validation_score"]
+                for s in (10000, 10001)
+            ]
             means[twin] = float(np.mean(values))  # type: ignore[arg-type]
         best = max(means, key=means.__getitem__)
         winner = experiment.setting(base, {"model.twin": 100 * repetition + best})
