@@ -18,11 +18,15 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ablate.errors import AblateError, StoreError, listed
 from ablate.files import sweep
 from ablate.records.references import TABLE, remembered, reported, study_folders
 from ablate.records.store import SUFFIXES
+
+if TYPE_CHECKING:
+    from ablate.study.experiment import Experiment
 
 MAX_COMMANDS = 10
 """Commands by which trials to be dropped were made that are listed, at most."""
@@ -212,11 +216,24 @@ def _trials_of(study: Path) -> tuple[list[str], str]:
         experiment = prepare(study, rates=Rates(study.parent.parent))
         if experiment.awaits_rates:
             return [], f"{study}: its {RATES} is not there, without which its trials are not known"
-        return [cell.trial.id for cell in experiment.cells()], ""
+        return [*(cell.trial.id for cell in experiment.cells()), *_tried(experiment, study.parent)], ""
     except Exception as error:
         return [], str(error) if isinstance(
             error, AblateError
         ) else f"{study}: {type(error).__name__}: {error}"
+
+
+def _tried(experiment: Experiment, folder: Path) -> list[str]:
+    """What searches of the study have asked for, by their storage: one that was cut short is in no table yet."""
+    from ablate.search.storage import FILE, open_storage, url_of
+    from ablate.search.tickets import asked_for
+
+    found: list[str] = []
+    for spec in (experiment.search, experiment.tune):
+        # Where there is no file there was no search, and looking must not make one.
+        if spec is not None and (spec.storage or (folder / FILE).is_file()):
+            found += asked_for(open_storage(url_of(spec.storage, folder)), experiment.study.name)
+    return found
 
 
 def _written(results: Path, folders: list[Path]) -> list[Path]:

@@ -18,7 +18,7 @@ from ablate.records.evidence import BASELINE
 from ablate.records.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
 from ablate.search.plans import SearchPlan
 from ablate.search.search import Prepared, Search
-from ablate.search.storage import open_storage, shown, url_of
+from ablate.search.storage import answering, open_storage, shown, url_of
 from ablate.search.table import best, table
 from ablate.search.tickets import Tickets
 from ablate.selection import chosen, finished
@@ -104,8 +104,9 @@ class _Searched:
         self.url = shown(url)
         self.storage = open_storage(url)
         self.driver = _driver(session)
-        self.searches = self._searches()
-        self.plan: Plan = SearchPlan(self.searches, self._judged, self._asked, session.say)
+        with answering(url):
+            self.searches = self._searches()
+        self.plan: Plan = SearchPlan(self.searches, self._judged, self._asked, session.say, url)
 
     def variants(self) -> Sequence[Variant]:
         """Whose settings are searched for."""
@@ -185,8 +186,9 @@ class _Searched:
         """See `Course`."""
         for remark in self.spec.remarks:
             session.say(f"note: {remark}.")
-        for search in self.searches:
-            search.tickets.again()
+        with answering(self.url):
+            for search in self.searches:
+                search.tickets.again()
         return self._known
 
     def decide(self, event: Progress) -> bool:
@@ -201,6 +203,7 @@ class _Searched:
         self.cells = self._found.cells()
         only, seed = self.session.options.only, self.session.options.seed
         self.session.place(self.cells, self._found)
+        self._place_tried(self.searched)
         others = self.others()
         # Variants that were tuned are to be compared with themselves, so that only the seed is chosen.
         asked = [*chosen(list(self.cells), only, seed), *chosen(list(others), seed=seed)]
@@ -212,6 +215,14 @@ class _Searched:
         todo = {cell.trial.id: cell.trial for cell in asked if cell.trial.id not in done}
         self._judging = len(todo)
         return list(todo.values())
+
+    def _place_tried(self, searched: Searched) -> None:
+        """Gives every trial of the searches its place: also those of earlier runs, and those that needed no training."""
+        for trial_id, name, task, seed, levels in searched.runs(self.file == SWEEP):
+            self.session.put(
+                trial_id, Place(name, task, seed, levels, f"{name}{self.given.on(task)} seed {seed}")
+            )
+            self._find(trial_id)
 
     def others(self) -> Sequence[Cell]:
         """What else belongs to the report, for comparison."""
@@ -324,7 +335,10 @@ def _driver(session: Session) -> str:
     path = session.store.root / "driver"
     if not path.is_file():
         write_text(path, uuid.uuid4().hex + "\n")
-    return f"{path.read_text(encoding='utf-8').strip()} {platform.node()}:{path.resolve().parent}"
+    name = stream_seed(
+        0, path.read_text(encoding="utf-8").strip(), platform.node(), str(path.resolve().parent)
+    )
+    return f"{platform.node()} {name:016x}"
 
 
 def _digest(spec: SearchSpec, first: str, sources: Sequence[str]) -> str:

@@ -149,10 +149,11 @@ def best_table(searched: Searched) -> Table | None:
     columns = [
         Column("number", "Setting"),
         *(Column(f"objective {o.name}", _heading(o), True) for o in objectives),
-        *(Column(f"path {p.path}", short[p.path], p.kind != "choice") for p in searched.facts.parameters),
-        Column("seeds", "Seeds", True),
         *(Column(cost, _COSTS[cost], True) for cost in search_data.COSTS if found[cost].notna().any()),
-        Column("status", "Status"),
+        *(Column(f"path {p.path}", short[p.path], p.kind != "choice") for p in searched.facts.parameters),
+        # What is alike in every row is said of the search.
+        *([Column("seeds", "Seeds", True)] if found["seeds"].nunique() > 1 else []),
+        *([Column("status", "Status")] if (found["status"] != "completed").any() else []),
     ]
     rows = []
     for row in found.to_dict("records"):

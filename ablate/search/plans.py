@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ablate.execution.events import Progress
 from ablate.records.record import Record
 from ablate.search.search import Search
+from ablate.search.storage import answering
 from ablate.workload import Trial
 
 _POLL = 1.0
@@ -17,7 +18,8 @@ _POLL = 1.0
 class SearchPlan:
     """Searches in step with one another, so that all workers are busy; then what `judged` gives.
 
-    `judged` is called once, when every search is done. `asked` hears of every trial that is asked for.
+    `judged` is called once, when every search is done. `asked` hears of every trial that is asked for. `storage` is the
+    URL of theirs, for what is said when it is gone.
     """
 
     def __init__(
@@ -26,16 +28,25 @@ class SearchPlan:
         judged: Callable[[], Sequence[Trial]],
         asked: Callable[[Search | None, Sequence[Trial]], None],
         say: Callable[[str], None],
+        storage: str = "",
     ) -> None:
         self.searches = searches
         self.judged = judged
         self.asked = asked
         self.say = say
+        self.storage = storage
         self._judging: list[Trial] | None = None
         self._waited = False
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Trial]:
-        """The trials that the searches need now; when these are done, those that judge, once."""
+        """The trials that the searches need now; when these are done, those that judge, once.
+
+        Raises `StorageError` when their storage does not answer any more.
+        """
+        with answering(self.storage):
+            return self._ask(records)
+
+    def _ask(self, records: Mapping[str, Record]) -> Sequence[Trial]:
         while self._judging is None:
             found: dict[str, Trial] = {}
             for search in self.searches:
@@ -66,4 +77,5 @@ class SearchPlan:
     @property
     def expected(self) -> int:
         """Trainings that the searches will have asked for in the end, at most."""
-        return sum(search.expected for search in self.searches)
+        with answering(self.storage):
+            return sum(search.expected for search in self.searches)

@@ -84,7 +84,9 @@ def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[ObjectiveFacts])
         len(rows), len(objectives)
     )
     values = values * signs
-    counts = np.array([row["status"] in OUTCOMES for row in rows]) & np.isfinite(values).all(axis=1)
+    counts = np.array([row["status"] in OUTCOMES for row in rows], dtype=bool) & np.isfinite(values).all(
+        axis=1
+    )
     flags = []
     for value, counted in zip(values, counts, strict=True):
         others = values[counts]

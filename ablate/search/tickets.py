@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 DRIVER = "driver"
+WANTED = "wanted by "
 REPLACES = "replaces"
 POINT = "point"
 IDS = "ids"
 ALIVE = "alive"
 RESULT = "result"
-"""Attributes of a trial in the storage: who drew it, the number of the ticket that it replaces, its point and the ids
-of the trials that it is made of, the last sign of life of its driver, and all that a table says of it."""
+"""Attributes of a trial in the storage: who drew it, who was about to, the number of the ticket that it replaces, its
+point and the ids of the trials that it is made of, the last sign of life of its driver, and all that a table says."""
 _CREATOR_MAY_TAKE = 5.0
 
 
@@ -144,7 +145,7 @@ class Tickets:
         gone = []
         now = time.monotonic()
         for trial in self.trials():
-            if trial.state != TrialState.RUNNING or trial.user_attrs.get(DRIVER) == self.driver:
+            if trial.state != TrialState.RUNNING or self._is_mine(trial):
                 continue
             sign = trial.user_attrs.get(ALIVE)
             known, since = self._seen.get(trial.number, (None, -math.inf))
@@ -163,9 +164,7 @@ class Tickets:
         with quiet():
             trials = self.trials()
             ranks = {trial.number: rank for rank, trial in enumerate(trials)}
-            own = [
-                t for t in trials if t.state == TrialState.RUNNING and t.user_attrs.get(DRIVER) == self.driver
-            ]
+            own = [t for t in trials if t.state == TrialState.RUNNING and self._is_mine(t)]
             free = [t for t in trials if t.state == TrialState.WAITING]
             # Trials that replace others come first, by themselves: a batch is a block of ranks, whoever drew it.
             again = [t for t in [*own, *free] if REPLACES in t.user_attrs]
@@ -178,21 +177,28 @@ class Tickets:
                 inside = len(drawn) < batch if again else ranks[trial.number] // batch == block
                 if inside and (trial in own or self._take(trial)):
                     point = trial.user_attrs.get(POINT)
+                    self.storage.set_trial_user_attr(trial._trial_id, DRIVER, self.driver)
                     drawn.append(Ticket(trial.number, trial._trial_id, ranks[trial.number], point))
                     self.mine.add(trial._trial_id)
         self._live()
         return drawn if drawn else self.draw(batch)
+
+    def _is_mine(self, trial: FrozenTrial) -> bool:
+        """Whether this driver has drawn a running trial: also when it was killed before it could say so."""
+        if DRIVER in trial.user_attrs:
+            return bool(trial.user_attrs[DRIVER] == self.driver)
+        return [name for name in trial.user_attrs if name.startswith(WANTED)] == [WANTED + self.driver]
 
     def _take(self, trial: FrozenTrial) -> bool:
         from optuna.exceptions import UpdateFinishedTrialError
         from optuna.trial import TrialState
 
         try:
+            self.storage.set_trial_user_attr(trial._trial_id, WANTED + self.driver, True)
             if not self.storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
                 return False
         except UpdateFinishedTrialError:
             return False
-        self.storage.set_trial_user_attr(trial._trial_id, DRIVER, self.driver)
         return True
 
     def tell(
@@ -239,16 +245,15 @@ class Tickets:
         self.storage.set_trial_user_attr(ticket.trial_id, IDS, list(ids))
 
     def elsewhere(self) -> int:
-        """How many trials other drivers are at; what one that is gone has left is given out again."""
-        from optuna.trial import TrialState
-
+        """How many trials have not ended, when none is left to draw: those that other drivers are at, and what one that
+        is gone has left, which is then given out again.
+        """
         with quiet():
             gone = self._give_up_stale()
-            trials = self.trials()
-            for trial in trials:
+            for trial in self.trials():
                 if trial.number in gone:
                     self._replace(trial)
-        return sum(trial.state == TrialState.RUNNING for trial in trials)
+            return sum(not trial.state.is_finished() for trial in self.trials())
 
     def _live(self) -> None:
         """A thread gives signs of life of what this driver is at."""
@@ -276,3 +281,14 @@ def _originals(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """Those that replace no other, by number: the ranks."""
     found = [trial for trial in trials if REPLACES not in trial.user_attrs]
     return sorted(found, key=lambda trial: trial.number)
+
+
+def asked_for(storage: BaseStorage, study: str) -> list[str]:
+    """The trials of the store that all searches of a study have asked for, whether they have ended or not."""
+    return [
+        trial_id
+        for search in storage.get_all_studies()
+        if search.study_name.startswith(f"{study} ")
+        for trial in storage.get_all_trials(search._study_id, deepcopy=False)
+        for trial_id in trial.user_attrs.get(IDS, ())
+    ]

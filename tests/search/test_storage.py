@@ -62,8 +62,6 @@ def test_processes_that_make_the_same_tables_at_once(tmp_path: Path) -> None:
 
 
 def test_a_storage_that_is_gone_is_an_error_of_the_user(tmp_path: Path) -> None:
-    with pytest.raises(
-        StorageError, match=r"storage a:…@b: does not answer any more: .*; finished trials are kept"
-    ):
-        with answering("a:…@b"):
-            raise OperationalError("select", {}, Exception("gone"))
+    expected = r"storage a:…@b: does not answer any more: .*; finished trials are kept"
+    with pytest.raises(StorageError, match=expected), answering("a:…@b"):
+        raise OperationalError("select", {}, Exception("gone"))

@@ -152,7 +152,7 @@ def test_a_driver_without_signs_of_life_is_replaced_and_may_come_back(
         if not here.elsewhere() or here.draw(1):
             break
         waited.wait(0.05)
-    (mine,) = [t for t in here.draw(1)]
+    (mine,) = here.draw(1)
     assert (mine.rank, mine.point) == (0, {"x": 7})
     assert not gone.tell(lost, "COMPLETE", [1.0], {"status": "completed"}), "taken over"
     assert finish(here, mine)

@@ -91,7 +91,7 @@ def problems(path: Path) -> list[str]:
             "heads.when: can never hold together with the other conditions; given 'model.kind=plain'",
         ),
         (
-            "model.heads: {int: [1, 2], when: model.kind=wide}, model.kind: {choice: [plain, wide], when: model.heads=1}",
+            f"model.heads: {{int: [1, 2], when: model.kind=wide}}, {WIDE[:-1]}, when: model.heads=1}}",
             "model.heads: wait for one another's conditions",
         ),
         (
@@ -133,7 +133,7 @@ def test_a_space_that_cannot_be_searched(write: Callable[..., Path], over: str, 
         ("search: {over: X, objectives: score}", "line 7: search.objectives: must be a list; given 'score'"),
         (
             "search: {over: X, objectives: [score, flops], sampler: cmaes}",
-            "line 7: search.sampler: looks for one objective; the search has 2; given 'cmaes'; allowed: gp, grid, nsga2",
+            "line 7: search.sampler: looks for one objective; the search has 2; given 'cmaes'; allowed: gp, grid",
         ),
         (
             "search: {over: X, objectives: [score, flops], pruner: median}",

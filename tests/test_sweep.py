@@ -1,0 +1,371 @@
+"""`ablate sweep` from study to report: what it leaves, what it trains again, what it shares."""
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from scipy.stats import ttest_rel
+from searching import GRID, PEAK_STUDY, SWEEP, TIMES
+
+import ablate
+from ablate.cleanup import clean
+from ablate.publish import rebuild
+from ablate.records.searched import COLUMNS, Searched
+from ablate.run import Options, execute
+from ablate.session import Outcome
+from ablate.show import show
+
+Sweep = Callable[..., tuple[Outcome, str]]
+
+FAULTY = SWEEP + "training: {fault: FAULT, above: 0.0}\n"
+"""About half of the settings go wrong, on all seeds; the baseline is at 0 and does as well."""
+LOW = "model: {x: -1}\n"
+"""A baseline that is out of the fault's reach."""
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, write: Callable[..., Path]) -> Sweep:
+    """Sweeps, or runs, a study; returns the outcome and what was printed."""
+
+    def sweep(study: str | Path = SWEEP, **options: Any) -> tuple[Outcome, str]:
+        console = Console(file=io.StringIO(), width=200)
+        options = {"results": tmp_path / "results", "jobs": 0, "sweep": True} | options
+        path = study if isinstance(study, Path) else write(study)
+        outcome = execute(path, Options(**options), console)
+        return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+
+    return sweep
+
+
+def load(folder: Path) -> Searched:
+    searched = Searched.load(folder / "sweep.parquet")
+    assert searched is not None
+    return searched
+
+
+def frame(folder: Path) -> pd.DataFrame:
+    """The table of a sweep without times."""
+    return load(folder).trials.drop(columns=TIMES)
+
+
+def test_a_sweep_leaves_a_table_a_winner_with_a_verdict_and_a_report(sweep: Sweep) -> None:
+    outcome, printed = sweep(SWEEP + "claims: [winner beats baseline on score]\n")
+    assert outcome.trained == 8 * 2 + 2 * 3
+    searched = load(outcome.folder)
+    assert list(searched.trials.columns) == [*COLUMNS, "training.lr", "model.x", "score"]
+    assert list(searched.trials.number) == list(range(8))
+    assert searched.facts.seeds == [10000, 10001]
+    found = searched.trials.set_index("number")
+    assert (found.chosen == "winner").sum() == 1
+    assert found.score.idxmax() == found.index[found.chosen == "winner"][0]
+    results = ablate.load(outcome.folder)
+    assert set(results.trials.seed) == {0, 1, 2}
+    assert set(results.trials.variant) == {"baseline", "winner"}
+    assert list(results.comparisons[~results.comparisons.exploratory].verdict) == ["better"]
+    assert list(results.claims.verdict) == ["supported"]
+    assert "winner" in printed
+    assert {"optuna.db", "report.html", "report.md", "importances.csv"} <= {
+        path.name for path in outcome.folder.iterdir()
+    }
+
+
+def test_the_same_sweep_again_trains_and_writes_nothing(sweep: Sweep, tmp_path: Path) -> None:
+    outcome, _ = sweep()
+
+    def stamps() -> dict[Path, int]:
+        return {p: p.stat().st_mtime_ns for p in (tmp_path / "results").rglob("*") if p.is_file()}
+
+    before = stamps()
+    again, printed = sweep()
+    assert again.trained == 0
+    assert "Nothing to train" in printed
+    assert stamps() == before
+    (outcome.folder / "sweep.parquet").unlink()
+    assert sweep()[0].trained == 0
+    assert len(frame(outcome.folder)) == 8
+
+
+@pytest.mark.parametrize(
+    "study", [SWEEP, GRID, SWEEP.replace("seeds: 2", "seeds: 2\n  pruner: {name: median, n_startup_trials: 2}")]
+)
+def test_the_table_is_the_same_whatever_the_number_of_workers(sweep: Sweep, tmp_path: Path, study: str) -> None:
+    tables = [frame(sweep(study, jobs=jobs, results=tmp_path / f"r{jobs}")[0].folder) for jobs in (0, 1, 2)]
+    for table in tables[1:]:
+        pd.testing.assert_frame_equal(table, tables[0])
+
+
+def test_more_trials_go_on_and_fewer_look_at_the_first(sweep: Sweep) -> None:
+    first = frame(sweep()[0].folder)
+    outcome, _ = sweep(sets=["search.trials=12"])
+    assert outcome.trained - 2 * 4 in (0, 3), "a better winner is judged as well"
+    more = frame(outcome.folder)
+    same = [name for name in first.columns if name not in ("chosen", "front")]
+    pd.testing.assert_frame_equal(more[same].head(8), first[same])
+    assert len(more) == 12
+    assert len(frame(sweep(sets=["search.trials=5"])[0].folder)) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "shared"),
+    [
+        ("search.seeds=3", 0),
+        ("search.over.model.x.float=[-1, 2]", 0),
+        ("search.sampler=qmc", 0),
+        ("search.objectives=[loss]", 0),
+        ("training.noise=0.02", 0),
+    ],
+)
+def test_another_search_begins_anew(sweep: Sweep, change: str, shared: int) -> None:
+    first = frame(sweep()[0].folder)
+    outcome, _ = sweep(sets=[change])
+    second = frame(outcome.folder)
+    assert len(second) == 8
+    assert list(second.number) == list(range(8))
+    if "seeds" in change:
+        # The random settings are the same, and so are their trials on the seeds that both have.
+        assert (second.seeds == 3).all()
+        assert outcome.trained < 8 * 3 + 6
+    elif "noise" in change:
+        assert not set(sum(map(list, first.ids), [])) & set(sum(map(list, second.ids), []))
+
+
+def test_trials_of_a_sweep_and_of_a_run_are_one_in_the_store(sweep: Sweep, write: Callable[..., Path]) -> None:
+    outcome, _ = sweep()
+    table = load(outcome.folder).trials
+    winner = table[table.chosen == "winner"].iloc[0]
+    text = PEAK_STUDY.replace("name: peaks", "name: again", 1)
+    patches = json.dumps({path: winner[path] for path in ("training.lr", "model.x")})
+    again, _ = sweep(write(f"{text}variants: {{named: {patches}}}\n", "again.yaml"), sweep=False)
+    assert again.trained == 0
+    judged = ablate.load(outcome.folder).trials
+    repeated = ablate.load(again.folder).trials
+    assert list(repeated.id) == list(judged.id)
+    # And the other way about: what was run is not trained again by a sweep.
+    third = SWEEP.replace("name: peaks", "name: third", 1)
+    assert sweep(third)[0].trained <= 8 * 2 + 3
+
+
+def test_a_sweep_and_tuning_of_one_space_share_their_settings(sweep: Sweep) -> None:
+    over = SWEEP.partition("search:\n")[2].replace("seeds: 2", "seeds: 2\n  sampler: random")
+    study = f"{PEAK_STUDY}search:\n{over}tune:\n{over}"
+    assert sweep(study)[0].trained == 8 * 2 + 2 * 3
+    outcome, _ = sweep(study, sweep=False)
+    assert outcome.trained == 0
+    tuned = Searched.load(outcome.folder / "tuning.parquet")
+    assert tuned is not None
+    pd.testing.assert_series_equal(tuned.trials["model.x"], load(outcome.folder).trials["model.x"])
+
+
+def test_failed_settings_are_listed_and_tried_again_alone(sweep: Sweep, tmp_path: Path) -> None:
+    text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
+    outcome, printed = sweep(text)
+    table = frame(outcome.folder)
+    failed = table.status == "failed"
+    assert 0 < failed.sum() < 8 == len(table)
+    assert (table["model.x"][failed] >= 0).all()
+    assert (table.reason[failed] == "RuntimeError: the peak gave way").all()
+    assert len(outcome.failed) == 2 * failed.sum()
+    assert "warning: failed: setting " in printed
+    # Once more they fail, and nothing else is trained.
+    assert sweep(text)[0].trained == 2 * failed.sum()
+    assert list(frame(outcome.folder).status) == list(table.status)
+    (tmp_path / "mended").touch()
+    again, _ = sweep(text)
+    assert again.failed == []
+    mended = frame(again.folder)
+    assert set(mended.status) == {"completed"}
+    assert again.trained - 2 * failed.sum() in (0, 3)
+    pd.testing.assert_frame_equal(mended[["number", "model.x", "training.lr"]], table[["number", "model.x", "training.lr"]])
+
+
+def test_diverged_settings_are_an_outcome_and_told_as_such(sweep: Sweep) -> None:
+    outcome, printed = sweep(FAULTY.replace("FAULT", "diverge") + LOW)
+    table = frame(outcome.folder)
+    diverged = table[table.status == "diverged"]
+    assert 0 < len(diverged) < 8
+    assert set(diverged.score) == {-9.0}
+    assert (diverged.diverged == 2).all()
+    assert not outcome.failed
+    assert "diverged: the peak left the numbers" in printed
+    assert sweep(FAULTY.replace("FAULT", "diverge") + LOW)[0].trained == 0
+
+
+@pytest.mark.parametrize(("fault", "failed"), [("raise", True), ("diverge", False)])
+def test_a_search_without_any_value_has_no_winner_and_says_so(sweep: Sweep, fault: str, failed: bool) -> None:
+    outcome, printed = sweep(FAULTY.replace("FAULT", fault).replace("above: 0.0", "above: -9"))
+    assert "warning: no setting of the search has a value; there is no winner" in printed
+    assert bool(outcome.failed) == failed
+    table = frame(outcome.folder)
+    assert set(table.status) == {"failed" if failed else "diverged"}
+    assert len(table) == 8
+    assert not table.chosen.any()
+    assert set(ablate.load(outcome.folder).trials.variant) == {"baseline"}
+
+
+def test_a_winner_that_is_the_baseline_is_not_compared_with_itself(sweep: Sweep) -> None:
+    study = f"{PEAK_STUDY}search: {{over: {{model.x: {{choice: [0.3, -1, 1]}}}}, sampler: grid, seeds: 1}}\n"
+    outcome, printed = sweep(study + "model: {x: 0.3}\n")
+    assert "The winner is the baseline itself" in printed
+    assert list(frame(outcome.folder).chosen) == ["winner", "", ""]
+    assert set(ablate.load(outcome.folder).trials.variant) == {"baseline"}
+
+
+def test_several_objectives_and_several_winners(sweep: Sweep) -> None:
+    text = SWEEP.replace("trials: 8", "trials: 16\n  objectives: [score, parameters]\n  winners: 3\n  sampler: nsga2")
+    outcome, printed = sweep(text)
+    table = frame(outcome.folder)
+    assert [o.direction for o in load(outcome.folder).facts.objectives] == ["max", "min"]
+    chosen = table[table.chosen != ""].sort_values("chosen")
+    assert list(chosen.chosen) == ["winner", "winner-2", "winner-3"][: len(chosen)]
+    assert len(chosen) > 1
+    assert chosen.front.all()
+    assert chosen.score.is_monotonic_decreasing
+    assert chosen.parameters.is_monotonic_decreasing
+    assert {"baseline", *chosen.chosen} == set(ablate.load(outcome.folder).trials.variant)
+    assert sweep(text)[0].trained == 0
+
+
+def test_a_placebo_is_judged_beside_the_winner(sweep: Sweep) -> None:
+    outcome, _ = sweep(SWEEP + "placebo: true\n")
+    assert set(ablate.load(outcome.folder).trials.variant) == {"baseline", "winner", "placebo"}
+    assert set(frame(outcome.folder).variant) == {"baseline"}
+
+
+def test_to_fail_fast_is_to_stop_there_and_the_next_run_goes_on(sweep: Sweep, tmp_path: Path) -> None:
+    text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
+    outcome, printed = sweep(text, fail_fast=True)
+    assert len(outcome.failed) == 1
+    assert "The search is not over; the same command goes on from here." in printed
+    assert not (outcome.folder / "trials.parquet").exists()
+    (tmp_path / "mended").touch()
+    assert not sweep(text)[0].failed
+    whole = sweep(text, results=tmp_path / "whole")[0].folder
+    pd.testing.assert_frame_equal(frame(outcome.folder), frame(whole))
+
+
+def test_its_report_is_made_again_from_the_folder_alone(sweep: Sweep, tmp_path: Path) -> None:
+    outcome, _ = sweep()
+    kept = {name: (outcome.folder / name).read_bytes() for name in ("report.html", "comparisons.csv")}
+    alone = tmp_path / "elsewhere" / "peaks"
+    shutil.copytree(outcome.folder, alone)
+    shutil.rmtree(tmp_path / "results")
+    for name in ("report.html", "comparisons.csv", "optuna.db"):
+        (alone / name).unlink()
+    rebuild(Path("peaks"), tmp_path / "elsewhere", Console(file=io.StringIO()))
+    assert {name: (alone / name).read_bytes() for name in kept} == kept
+
+
+def cleaned(results: Path) -> str:
+    said: list[str] = []
+    clean(results, lambda: True, said.append, said.append)
+    return "\n".join(said)
+
+
+def test_clean_keeps_the_trials_of_a_sweep_whatever_it_knows_them_by(sweep: Sweep, tmp_path: Path) -> None:
+    outcome, _ = sweep()
+    results = tmp_path / "results"
+    assert cleaned(results).endswith("nothing to clean; all 22 trials belong to a study.")
+    (results / "store/studies/peaks.json").unlink()
+    assert cleaned(results).endswith("nothing to clean; all 22 trials belong to a study.")
+    # As if it had been killed before its first report.
+    for name in ("sweep.parquet", "trials.parquet"):
+        (outcome.folder / name).unlink()
+    assert "3 of 22 trials" in cleaned(results), "only the winner's are not known before the search is over"
+    assert sweep()[0].trained == 3
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_show_tells_what_a_trial_was_for(sweep: Sweep, tmp_path: Path, judged: bool) -> None:
+    outcome, _ = sweep()
+    if judged:
+        trials = ablate.load(outcome.folder).trials
+        text = show(trials[trials.variant == "winner"].id.iloc[1], tmp_path / "results", lambda message: None)
+        assert "peaks: winner on peak, seed 1" in text
+    else:
+        text = show(frame(outcome.folder).ids[3][1], tmp_path / "results", lambda message: None)
+        assert "peaks: setting 003 on peak, seed 10001" in text
+
+
+def test_mlflow_has_every_trial_once(sweep: Sweep, tmp_path: Path) -> None:
+    from mlflow.tracking import MlflowClient
+
+    for trials in (8, 8, 10):
+        sweep(sets=[f"search.trials={trials}"])
+    client = MlflowClient(f"sqlite:///{tmp_path}/results/store/mlflow.db")
+    experiment = client.get_experiment_by_name("peaks")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    ids = [run.data.tags["ablate.trial"] for run in runs if "ablate.trial" in run.data.tags]
+    assert len(ids) == len(set(ids))
+    stored = {path.stem for path in (tmp_path / "results/store/trials").glob("*.json")}
+    expected = {trial for ids in frame(tmp_path / "results/peaks").ids for trial in ids}
+    expected |= set(ablate.load(tmp_path / "results/peaks").trials.id)
+    assert expected <= set(ids) <= stored
+    assert {run.info.status for run in runs} == {"FINISHED"}
+
+
+def test_only_what_was_asked_for_is_kept_of_a_search_in_a_storage_elsewhere(sweep: Sweep, tmp_path: Path) -> None:
+    outcome, _ = sweep(sets=[f"search.storage=journal:{tmp_path}/shared/peaks.log"])
+    assert not (outcome.folder / "optuna.db").exists()
+    assert load(outcome.folder).facts.storage == f"journal:{tmp_path}/shared/peaks.log"
+    assert sweep(sets=[f"search.storage=journal:{tmp_path}/shared/peaks.log"])[0].trained == 0
+    # Another folder, the same search: its settings are known, and only what is judged is trained.
+    other, _ = sweep(
+        sets=[f"search.storage=journal:{tmp_path}/shared/peaks.log"], results=tmp_path / "elsewhere"
+    )
+    assert other.trained == 6
+    pd.testing.assert_frame_equal(frame(other.folder), frame(outcome.folder))
+
+
+A_A = f"""{PEAK_STUDY.replace("seeds: 3", "seeds: 6")}training: {{lr: 1e-3, noise: 0.1}}
+search:
+  over: {{model.twin: {{int: [1, 20]}}}}
+  sampler: grid
+  seeds: 2
+"""
+"""Twenty settings that differ in their noise alone, and the baseline, which is one more."""
+
+
+def test_the_best_of_twenty_twins_looks_better_than_it_is(write: Callable[..., Path]) -> None:
+    """The winner's curse: over 60 searches, on seeds that chose and on seeds that did not."""
+    from searching import prepared, train
+
+    gains, fresh, better = [], [], 0
+    experiment = prepared(write(A_A))
+    base = experiment.variants[0].configs[0]
+    for repetition in range(60):
+        means = {}
+        for twin in range(1, 21):
+            config = experiment.setting(base, {"model.twin": 100 * repetition + twin})
+            values = [train(experiment, experiment.trial(config, s)).metrics["validation_score"] for s in (10000, 10001)]
+            means[twin] = float(np.mean(values))  # type: ignore[arg-type]
+        best = max(means, key=means.__getitem__)
+        winner = experiment.setting(base, {"model.twin": 100 * repetition + best})
+        truth = -0.2 - 0.09
+        gains.append(means[best] - truth)
+        judged = [
+            [train(experiment, experiment.trial(config, seed)).metrics["score"] for seed in range(6)]
+            for config in (winner, base)
+        ]
+        fresh.append(float(np.mean(judged[0])) - truth)
+        better += bool(ttest_rel(*judged, alternative="greater").pvalue < 0.025)
+    assert np.mean(gains) > 0.08
+    assert abs(np.mean(fresh)) < 3 * 0.1 / np.sqrt(6 * 60)
+    # Each of 60 is `better` with probability .025: more than 6 has one of 500.
+    assert better <= 6
+
+
+def test_the_report_of_twins_says_what_fresh_seeds_made_of_the_winner(sweep: Sweep) -> None:
+    outcome, _ = sweep(A_A)
+    table = load(outcome.folder).trials
+    winner = table[table.chosen == "winner"].iloc[0]
+    assert winner.score == table.score.max() > -0.2 - 0.09 + 0.05
+    results = ablate.load(outcome.folder)
+    assert list(results.comparisons[~results.comparisons.exploratory].verdict) != ["better"]
