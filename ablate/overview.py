@@ -77,7 +77,7 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
     expectation = _expectation(rest, records.values())
     if experiment.tune is not None:
         _print_search(experiment, "tune", experiment.tune, console)
-        expectation = f"Of the variants as they were given: {expectation[0].lower()}{expectation[1:]}"
+        expectation = f"Of the untuned variants, {expectation[0].lower()}{expectation[1:]}"
     console.print(expectation, highlight=False, soft_wrap=True)
     if experiment.search is not None:
         _print_search(experiment, "search", experiment.search, console)

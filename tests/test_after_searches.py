@@ -122,4 +122,4 @@ def test_a_plan_does_not_say_that_tuning_is_in_the_store(tmp_path: Path) -> None
     print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "at most 6 trials" in printed
-    assert "Of the variants as they were given: everything is in the store" in printed
+    assert "Of the untuned variants, everything is in the store" in printed
