@@ -81,13 +81,14 @@ def differences(facts: Facts) -> str:
     """
     match = facts.match
     keys = ["parameters", "flops", *(["compute"] if _shown(facts, "compute") else [])]
-    found = [_difference(facts, key) for key in keys if match is None or key != match.quantity]
-    rest = "; ".join(filter(None, found))
-    if match is not None and rest:
-        rest = rest[0].upper() + rest[1:]
+    if match is not None:
+        keys = [
+            key for key in keys if key != match.quantity and any(share for _, share in _shares(facts, key))
+        ]
+    rest = "; ".join(filter(None, (_difference(facts, key) for key in keys)))
     if match is None:
         return f"Sizes are as they come, not matched: {rest}." if rest else ""
-    return _matched(facts, match) + (f" {rest}." if rest else "")
+    return _matched(facts, match) + (f" Not matched: {rest}." if rest else "")
 
 
 def _matched(facts: Facts, match: MatchFacts) -> str:
