@@ -50,6 +50,10 @@ class Given:
 
     def prepare(self, session: Session) -> dict[str, Record]:
         """See `Course`."""
+        if session.study.search is not None:
+            session.say(
+                "note: the study's `search:` is for `ablate sweep`; this run and its report leave it out."
+            )
         session.place(self.cells, self.experiment)
         done = known(session, self.cells, self.asked)
         self._todo = len({cell.trial.id for cell in self.asked} - done.keys())

@@ -24,6 +24,7 @@ from ablate.study.checks import (
     Resolver,
     attempt,
     check_baseline,
+    check_faulty_paths,
     check_keeping,
     check_live,
     check_metric,
@@ -251,6 +252,7 @@ def prepare(
     baseline = study.configs(sections)
     if any(config.get("task", {}) is None for config in baseline):
         baseline = with_stand_in(baseline, resolver, document)
+    check_faulty_paths(study, baseline, document)
     known = check_baseline(workload, baseline, document)
     design = expand(study, baseline, resolver, document)
     check_variants(workload, design, known, document)

@@ -352,7 +352,11 @@ def _check_values(
                     if problem.path == tuple(parameter.path.split("."))
                     else problem.given
                 )
-                document.report(Problem(problem.rule, inside, given, problem.allowed, problem.hint))
+                whole = parameter.kind == "float" and "whole number" in problem.rule
+                hint = "Write {int: [low, high]}" if whole else problem.hint
+                place = at if whole else inside
+                if not (whole and document.is_faulty(at)):
+                    document.report(Problem(problem.rule, place, given, problem.allowed, hint))
             continue
         if (other := found.setdefault(_key(config), value)) is not value:
             document.report(Problem(f"is the same as {other}", inside, value, hint="Take one of them out"))
