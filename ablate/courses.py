@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ablate.errors import Invalid
+from ablate.errors import Invalid, listed
 from ablate.execution.events import Progress
 from ablate.files import write_text
 from ablate.judged import swept, tuned
@@ -102,6 +102,8 @@ class _Searched:
         self._found: Experiment | None = None
         url = url_of(spec.storage, session.folder)
         self.url = shown(url)
+        if spec.storage is None:
+            session.folder.mkdir(parents=True, exist_ok=True)
         self.storage = open_storage(url)
         self.driver = _driver(session)
         with answering(url):
@@ -217,7 +219,7 @@ class _Searched:
         return list(todo.values())
 
     def _place_tried(self, searched: Searched) -> None:
-        """Gives every trial of the searches its place: also those of earlier runs, and those that needed no training."""
+        """Gives every trial of the searches its place, also those of earlier runs or that needed no training."""
         for trial_id, name, task, seed, levels in searched.runs(self.file == SWEEP):
             self.session.put(
                 trial_id, Place(name, task, seed, levels, f"{name}{self.given.on(task)} seed {seed}")
@@ -258,6 +260,12 @@ class Swept(_Searched):
 
     def __init__(self, experiment: Experiment, spec: SearchSpec, session: Session) -> None:
         names = [v.name for v in experiment.variants if v.name == BASELINE or v.placebo]
+        dropped = [v.name for v in experiment.variants if v.name not in names]
+        if dropped:
+            session.say(
+                f"note: the {len(dropped)} variants of the study ({listed(dropped, 3)}), and claims on them, are for "
+                "`ablate run`."
+            )
         super().__init__(experiment.settling([*names, *winner_names(spec.winners)]), spec, session)
 
     def variants(self) -> Sequence[Variant]:
@@ -278,7 +286,13 @@ class Swept(_Searched):
         found = swept(self.given, self.spec, searched)
         for name in set(names) - {variant.name for variant in found.variants}:
             self.session.say(f"The {name} is the baseline itself: nothing is left to compare.")
-        return found
+        if places and (missing := winner_names(self.spec.winners)[len(places) :]):
+            which = "on the front" if len(self.spec.objectives) > 1 else "different"
+            self.session.say(
+                f"note: {listed(missing)} would need more settings that have a value and are {which}: there are "
+                f"{len(places)}."
+            )
+        return found.settling([variant.name for variant in found.variants])
 
     def extras(self, session: Session) -> None:
         """Writes the table, and what each parameter mattered."""

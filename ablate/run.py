@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.execution.pool import Standby
+    from ablate.records.searched import Searched
     from ablate.records.store import Store
     from ablate.session import Course, Outcome, Session
     from ablate.study.experiment import Experiment
@@ -71,15 +72,26 @@ class Results:
         """id, step, metric, value."""
         return self.evidence.curves
 
+    @property
+    def searched(self) -> Searched | None:
+        """What a sweep has tried, or what tuned the variants: `.trials`, a row a setting, and `.facts`."""
+        from ablate.records.searched import SWEEP, TUNING, Searched
+
+        file = {"sweep": SWEEP, "tuning": TUNING}.get(self.evidence.facts.searched)
+        return Searched.load(self.folder / file) if file else None
+
     def figures(self) -> dict[str, Figure]:
-        """The figures of the report, by name: `forest`, `seeds`, `cost`, and the learning curves."""
+        """The figures of the report's comparison, by name: `forest`, `seeds`, `cost`, and the learning curves."""
         from ablate.report.drawings import figures_of
 
         return figures_of(self.evidence, self.comparisons)
 
 
 def run(study: str | Path, **options: Any) -> Results:
-    """Runs a study and loads its results; the keywords are those of `Options`. Raises `AblateError`."""
+    """Runs a study, or with `sweep=True` its search, and loads its results. Raises `AblateError`.
+
+    The keywords are those of `Options`: results, jobs, seeds, sets, only, seed, fresh, sweep, …
+    """
     from rich.console import Console
 
     if "results" in options:

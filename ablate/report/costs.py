@@ -83,9 +83,11 @@ def differences(facts: Facts) -> str:
     keys = ["parameters", "flops", *(["compute"] if _shown(facts, "compute") else [])]
     found = [_difference(facts, key) for key in keys if match is None or key != match.quantity]
     rest = "; ".join(filter(None, found))
+    if match is not None and rest:
+        rest = rest[0].upper() + rest[1:]
     if match is None:
         return f"Sizes are as they come, not matched: {rest}." if rest else ""
-    return _matched(facts, match) + (f" Not matched: {rest}." if rest else "")
+    return _matched(facts, match) + (f" {rest}." if rest else "")
 
 
 def _matched(facts: Facts, match: MatchFacts) -> str:
@@ -111,6 +113,8 @@ def _difference(facts: Facts, key: str) -> str:
     low, high = percent(min(shares.values())), percent(max(shares.values()))
     most, task = max(shares, key=lambda place: abs(shares[place]))
     on = f" on {task}" if len(facts.tasks) > 1 else ""
+    if len(shares) == 1 or low == high:
+        return f"{QUANTITIES[key]} differ from the baseline's by {low}{on}"
     return f"{QUANTITIES[key]} differ from the baseline's by {low} to {high}, most in {most}{on}"
 
 

@@ -105,7 +105,9 @@ class Search:
 
         if self.done:
             return len(self._asked)
-        waiting = sum(trial.state == TrialState.WAITING for trial in self.tickets.trials())
+        drawn = {s.ticket.number for s in self.open}
+        mine = (TrialState.WAITING, TrialState.RUNNING)
+        waiting = sum(t.state in mine and t.number not in drawn for t in self.tickets.trials())
         later = [t for s in self.open if self._reads != "nothing" and s.pruned_at is None for t in s.trials]
         return len(self._asked | {t.id for t in later}) + waiting * len(self.spec.seeds)
 

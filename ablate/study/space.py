@@ -235,6 +235,8 @@ def _conditioned(
         path, equals, level = (part.strip() for part in text.partition("="))
         if not equals or path not in by_path:
             rule = "must be PATH=LEVEL, of another path that is searched"
+            if equals and path not in by_path and path != parameter.path:
+                rule = f"names {path}, which is not searched: search it too, or leave the condition out"
             hint = nearest(path, by_path)
             document.report(Problem(rule, (*at, "when"), text, listed(by_path) or "none", hint))
             continue

@@ -240,7 +240,7 @@ def sweep(path: Path, storage: str | None = None) -> None:
         ),
         ("nonsense", "storage nonsense: does not answer or is no storage of Optuna's: Could not parse"),
         ("sqlite:///text.db", "file is not a database"),
-        ("sqlite:///text.db/below/x.db", "Not a directory|File exists"),
+        ("sqlite:///text.db/below/x.db", "unable to open database file"),
         ("journal:text.db/below/x.log", "Not a directory|File exists"),
         ("journal:text.db", "does not answer or is no storage of Optuna's"),
         ("sqlite:////proc/none/x.db", "does not answer or is no storage of Optuna's"),
