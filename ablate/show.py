@@ -15,9 +15,8 @@ from ruamel.yaml import YAML
 from ablate.errors import AblateError, Problem, listed, nearest
 from ablate.records.record import Record
 from ablate.records.references import Place, places, reported, study_folders
-from ablate.records.searched import SWEEP
+from ablate.records.searched import SWEEP, WINNER
 from ablate.records.store import Store
-from ablate.study.schema import WINNER
 
 DEFAULT_RESULTS = Path("results")
 
