@@ -46,7 +46,7 @@ class Options:
     tracking_uri: str | None = None
     "Where MLflow keeps its runs; None: SQLite in the store."
     fresh: bool = False
-    "Train again what is in the store."
+    "Train again what is in the store; what a search has tried and chosen stands."
     fail_fast: bool = False
     "Stop at the first failed trial."
     sweep: bool = False

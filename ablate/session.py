@@ -195,7 +195,9 @@ class Session:
             for record in self.records.values():
                 self.track(record)
             if not course.complete:
-                course.extras(self)
+                # A report that stands goes with the table that it was made from.
+                if not (self.folder / "trials.parquet").is_file():
+                    course.extras(self)
                 tracker.abandon()
                 return self._conclude(course, trained, False)
             if trained:

@@ -123,3 +123,23 @@ def test_a_plan_does_not_say_that_tuning_is_in_the_store(tmp_path: Path) -> None
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "at most 6 trials" in printed
     assert "Of the untuned variants, everything is in the store" in printed
+
+
+def test_a_winner_is_repeated_by_its_sweep(tmp_path: Path) -> None:
+    trials = run_in(tmp_path, SWEPT, sweep=True).trials.set_index("variant")["id"]
+    shown = {
+        name: show(trials[name].iloc[0], tmp_path / "results", lambda message: None)
+        for name in set(trials.index)
+    }
+    assert "\n  ablate sweep " in shown["winner"]
+    assert "--only baseline --seed 0 --fresh" in shown["baseline"]
+
+
+def test_a_search_that_stops_half_way_leaves_the_report_and_its_table(tmp_path: Path) -> None:
+    folder = run_in(tmp_path, SWEPT, sweep=True).folder
+    before = (folder / SWEEP).read_bytes()
+    failing = SWEPT.replace("trials: 2", "trials: 4") + "training: {fault: raise, fault_seed: 10000}\n"
+    run_in(tmp_path, failing, sweep=True, fail_fast=True)
+    assert (folder / SWEEP).read_bytes() == before
+    rebuild(folder, tmp_path / "results", Console(file=io.StringIO()))
+    assert "The winner (model.effect=" in (folder / "report.md").read_text()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SWEEP = "sweep.parquet"
 TUNING = "tuning.parquet"
+WINNER = "winner"
+"The variant that is the best setting of a sweep; the next is `winner-2`."
 UNTUNED = "untuned"
 """The folder, in that of a study that tunes, of the evidence of its variants as the study gives them."""
 COLUMNS = (

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ablate.errors import Invalid, Problem, listed, nearest
-from ablate.records.searched import ObjectiveFacts, SearchFacts
+from ablate.records.searched import WINNER, ObjectiveFacts, SearchFacts
 from ablate.registry import CATALOGUE, PartConfig
 from ablate.study.designs import Config, Resolve
 from ablate.study.document import Document, PathKey
-from ablate.study.schema import TUNING_SEEDS_FROM, WINNER, StudyBase
+from ablate.study.schema import TUNING_SEEDS_FROM, StudyBase
 from ablate.study.sections.search import SearchSection, TuneSection
 from ablate.study.space import Build, Space, check_grid, read_space
 from ablate.workload import Description, Metric
