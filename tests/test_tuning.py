@@ -1,0 +1,199 @@
+"""`tune:` from study to report: equal budgets on seeds that judge nothing, and what is judged afterwards."""
+
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from rich.console import Console
+from searching import PEAK_STUDY
+
+import ablate
+from ablate.cleanup import clean
+from ablate.publish import rebuild
+from ablate.records.evidence import Evidence
+from ablate.records.searched import Searched
+from ablate.run import Options, execute
+from ablate.session import Outcome
+from ablate.study.schema import TUNING_SEEDS_FROM
+
+Run = Callable[..., tuple[Outcome, str]]
+
+TUNED = (
+    PEAK_STUDY
+    + """\
+variants:
+  wide: {model.kind: wide}
+  right: {model.x: 0.3}
+placebo: true
+tune:
+  over: {training.lr: {float: [1e-5, 1e-1], log: true}}
+  trials: 5
+  seeds: 2
+"""
+)
+SEARCHES = 4
+"""Baseline, wide, right and the placebo."""
+
+
+@pytest.fixture
+def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
+    """Runs a study; returns the outcome and what was printed."""
+
+    def run(study: str = TUNED, **options: Any) -> tuple[Outcome, str]:
+        console = Console(file=io.StringIO(), width=200)
+        options = {"results": tmp_path / "results", "jobs": 0} | options
+        outcome = execute(write(study), Options(**options), console)
+        return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of the study, run once."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "study.yaml").write_text(TUNED)
+    outcome = execute(
+        folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO())
+    )
+    assert outcome.trained == SEARCHES * 5 * 2 + 2 * SEARCHES * 3
+    return folder / "results"
+
+
+@pytest.fixture
+def tuned(made: Path, tmp_path: Path) -> Path:
+    """The folder of the study, to be changed; `run` goes on in it."""
+    shutil.copytree(made, tmp_path / "results")
+    return tmp_path / "results" / "peaks"
+
+
+def load(folder: Path) -> Searched:
+    searched = Searched.load(folder / "tuning.parquet")
+    assert searched is not None
+    return searched
+
+
+def test_every_variant_is_given_the_same(made: Path) -> None:
+    searched = load(made / "peaks")
+    table = searched.trials
+    assert set(table.variant) == {"baseline", "wide", "right", "placebo"}
+    assert table.groupby("variant").size().unique().tolist() == [5]
+    assert set(table.seeds) == {2}
+    # Random settings are the same for all; a placebo has a stream of its own, as everything of it.
+    by_variant = {name: list(rows["training.lr"]) for name, rows in table.groupby("variant")}
+    assert by_variant["wide"] == by_variant["right"] == by_variant["baseline"] != by_variant["placebo"]
+    assert len(set(table.ids.explode())) == 4 * 5 * 2
+
+
+def test_what_is_judged_is_the_best_on_the_tuning_seeds_on_seeds_that_never_tuned(made: Path) -> None:
+    table = load(made / "peaks").trials
+    results = ablate.load(made / "peaks")
+    for name, rows in table.groupby("variant"):
+        (chosen,) = rows.index[rows.chosen == name]
+        assert rows.score.idxmax() == chosen
+        judged = results.trials[results.trials.variant == name]
+        assert set(judged.seed) == {0, 1, 2}
+        (facts,) = [v for v in results.evidence.facts.variants if v.name == name]
+        assert facts.tuned == {"peak": {"training.lr": f"{rows.loc[chosen, 'training.lr']:.12g}"}}
+    assert min(load(made / "peaks").facts.seeds) >= TUNING_SEEDS_FROM > max(results.trials.seed)
+    assert not set(table.ids.explode()) & set(results.trials.id)
+
+
+def test_the_untuned_study_stands_beside_the_tuned_one(made: Path) -> None:
+    beside = Evidence.load(made / "peaks/untuned")
+    tuned = ablate.load(made / "peaks").trials
+    assert len(beside.trials) == len(tuned) == 4 * 3
+    assert beside.trials.score.mean() < tuned.score.mean()
+    assert (made / "peaks/untuned/comparisons.csv").is_file()
+    assert (tuned.score > -1.5).all(), "the learning rate that is given is far from the best"
+
+
+def test_the_same_run_again_trains_nothing(tuned: Path, run: Run) -> None:
+    run()
+    outcome, printed = run()
+    assert outcome.trained == 0
+    assert "Nothing to train" in printed
+
+
+def test_the_report_is_made_again_from_the_folder_alone(made: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "elsewhere" / "peaks"
+    shutil.copytree(made / "peaks", alone)
+    kept = {name: (alone / name).read_bytes() for name in ("report.html", "comparisons.csv")}
+    for name in ("report.html", "comparisons.csv", "optuna.db"):
+        (alone / name).unlink()
+    rebuild(Path("peaks"), tmp_path / "elsewhere", Console(file=io.StringIO()))
+    assert {name: (alone / name).read_bytes() for name in kept} == kept
+
+
+def test_clean_keeps_what_tuned(tuned: Path) -> None:
+    (tuned.parent / "store/studies/peaks.json").unlink()
+    said: list[str] = []
+    clean(tuned.parent, lambda: True, said.append, said.append)
+    assert said == [f"{tuned.parent}/store: nothing to clean; all 64 trials belong to a study."]
+
+
+def test_more_seeds_judge_and_tune_nothing_anew(tuned: Path, run: Run) -> None:
+    outcome, _ = run(seeds=4)
+    assert outcome.trained == 2 * SEARCHES
+    pd.testing.assert_frame_equal(load(outcome.folder).trials, load(tuned).trials)
+
+
+@pytest.mark.slow
+def test_one_variant_and_one_seed_can_be_asked_for(run: Run) -> None:
+    outcome, printed = run(only=["wide"], seed=1)
+    # Two variants are tuned, and judged on one seed, both ways.
+    assert outcome.trained == 2 * 5 * 2 + 2 * 2
+    assert outcome.missing == 2 * 2
+    assert set(load(outcome.folder).trials.variant) == {"baseline", "wide"}
+    assert "4 of 6 trials have not been run" in printed
+    outcome, _ = run()
+    assert outcome.trained == SEARCHES * 5 * 2 + 2 * SEARCHES * 3 - 24
+    assert set(load(outcome.folder).trials.variant) == {"baseline", "wide", "right", "placebo"}
+    # What is over is kept, whoever is asked for.
+    outcome, _ = run(only=["wide"])
+    assert len(load(outcome.folder).trials) == 4 * 5
+
+
+@pytest.mark.slow
+def test_each_task_is_tuned_by_itself(run: Run) -> None:
+    text = TUNED.replace("task: {name: peak}", "tasks: [{name: peak}, {name: valley}]").replace(
+        "placebo: true\n", ""
+    )
+    outcome, printed = run(text)
+    table = load(outcome.folder).trials
+    assert table.groupby(["variant", "task"]).size().to_dict() == {
+        (variant, task): 5 for variant in ("baseline", "wide", "right") for task in ("peak", "valley")
+    }
+    assert (table.chosen != "").sum() == 6
+    facts = {v.name: v for v in ablate.load(outcome.folder).evidence.facts.variants}
+    assert set(facts["wide"].tuned) == {"peak", "valley"}
+    assert "baseline · setting 000 on valley seed 10001" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["raise", "diverge"])
+def test_a_variant_without_any_value_is_judged_as_it_was_given(run: Run, fault: str) -> None:
+    text = TUNED.replace("placebo: true\n", "") + f"training: {{fault: {fault}, above: 0.3}}\n"
+    outcome, printed = run(text)
+    assert "warning: right: no setting has a value; it is judged as it was given" in printed
+    table = load(outcome.folder).trials.set_index("variant")
+    assert set(table.loc["right"].status) == {{"raise": "failed", "diverge": "diverged"}[fault]}
+    assert not table.loc["right"].chosen.any()
+    results = ablate.load(outcome.folder)
+    judged = results.trials[results.trials.variant == "right"]
+    assert set(judged.status) == {{"raise": "failed", "diverge": "diverged"}[fault]}
+    assert bool(outcome.failed) == (fault == "raise")
+    again, _ = run(text)
+    assert again.trained == (5 * 2 + 3 if fault == "raise" else 0)
+
+
+@pytest.mark.slow
+def test_the_tuning_of_one_study_serves_another_of_the_same_name_elsewhere(run: Run, tmp_path: Path) -> None:
+    """Trials of the same config and seed are one in the store, also with another set of variants."""
+    run(TUNED)
+    fewer = TUNED.replace("  wide: {model.kind: wide}\n", "").replace("placebo: true\n", "")
+    assert run(fewer)[0].trained == 0
