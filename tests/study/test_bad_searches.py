@@ -64,7 +64,10 @@ def problems(path: Path) -> list[str]:
             "model.kind: {choice: [plain, wid]}",
             "choice[1]: is not a choice; given 'wid'; allowed: plain, wide. Did",
         ),
-        ("model.heads: {float: [1.5, 2.5]}", "model.heads: must be a whole number; given 1.5. Write {int: [low, high]}"),
+        (
+            "model.heads: {float: [1.5, 2.5]}",
+            "model.heads: must be a whole number; given 1.5. Write {int: [low, high]}",
+        ),
         (
             "model.heads: {choice: [7]}",
             "model.heads: must not be seven, whatever its value; given '7'; allowed: any",
