@@ -83,7 +83,7 @@ def main() -> None:
 @click.option("--seed", type=click.IntRange(0), help="Train only this seed.")
 @RESULTS
 @click.option("--tracking-uri", help="MLflow server or database (default: SQLite in the results folder).")
-@click.option("--fresh", is_flag=True, help="Train again what is already in the store.")
+@click.option("--fresh", is_flag=True, help="Train again what is in the store; searches stand.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
 @click.option("--gate", is_flag=True, help="Exit with 1 when a claim is refuted.")
 @guarded

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ablate.errors import Invalid
+from ablate.errors import Invalid, listed
 from ablate.execution.events import Progress
 from ablate.files import write_text
 from ablate.judged import swept, tuned
@@ -50,6 +50,10 @@ class Given:
 
     def prepare(self, session: Session) -> dict[str, Record]:
         """See `Course`."""
+        if session.study.search is not None:
+            session.say(
+                "note: the study's `search:` is for `ablate sweep`; this run and its report leave it out."
+            )
         session.place(self.cells, self.experiment)
         done = known(session, self.cells, self.asked)
         self._todo = len({cell.trial.id for cell in self.asked} - done.keys())
@@ -102,6 +106,8 @@ class _Searched:
         self._found: Experiment | None = None
         url = url_of(spec.storage, session.folder)
         self.url = shown(url)
+        if spec.storage is None:
+            session.folder.mkdir(parents=True, exist_ok=True)
         self.storage = open_storage(url)
         self.driver = _driver(session)
         with answering(url):
@@ -201,21 +207,23 @@ class _Searched:
         self.searched = table(self.searches, self.url)
         self._found = self.found(self.searched)
         self.cells = self._found.cells()
-        asked = chosen(list(self.cells), self.session.options.only, self.session.options.seed)
+        only, seed = self.session.options.only, self.session.options.seed
         self.session.place(self.cells, self._found)
         self._place_tried(self.searched)
         others = self.others()
-        done = known(self.session, [*self.cells, *others], [*asked, *others])
+        # Variants that were tuned are to be compared with themselves, so that only the seed is chosen.
+        asked = [*chosen(list(self.cells), only, seed), *chosen(list(others), seed=seed)]
+        done = known(self.session, [*self.cells, *others], asked)
         for record in done.values():
             self.session.track(record)
         self._known |= done
         self.complete = True
-        todo = {cell.trial.id: cell.trial for cell in [*asked, *others] if cell.trial.id not in done}
+        todo = {cell.trial.id: cell.trial for cell in asked if cell.trial.id not in done}
         self._judging = len(todo)
         return list(todo.values())
 
     def _place_tried(self, searched: Searched) -> None:
-        """Gives every trial of the searches its place, those of earlier runs and those that needed no training too."""
+        """Gives every trial of the searches its place, also those of earlier runs or that needed no training."""
         for trial_id, name, task, seed, levels in searched.runs(self.file == SWEEP):
             self.session.put(
                 trial_id, Place(name, task, seed, levels, f"{name}{self.given.on(task)} seed {seed}")
@@ -223,7 +231,7 @@ class _Searched:
             self._find(trial_id)
 
     def others(self) -> Sequence[Cell]:
-        """What else is trained, for comparison."""
+        """What else belongs to the report, for comparison."""
         return []
 
     @property
@@ -256,6 +264,12 @@ class Swept(_Searched):
 
     def __init__(self, experiment: Experiment, spec: SearchSpec, session: Session) -> None:
         names = [v.name for v in experiment.variants if v.name == BASELINE or v.placebo]
+        dropped = [v.name for v in experiment.variants if v.name not in names]
+        if dropped:
+            session.say(
+                f"note: the {len(dropped)} variants of the study ({listed(dropped, 3)}), and claims on them, are for "
+                "`ablate run`."
+            )
         super().__init__(experiment.settling([*names, *winner_names(spec.winners)]), spec, session)
 
     def variants(self) -> Sequence[Variant]:
@@ -276,7 +290,13 @@ class Swept(_Searched):
         found = swept(self.given, self.spec, searched)
         for name in set(names) - {variant.name for variant in found.variants}:
             self.session.say(f"The {name} is the baseline itself: nothing is left to compare.")
-        return found
+        if places and (missing := winner_names(self.spec.winners)[len(places) :]):
+            which = "on the front" if len(self.spec.objectives) > 1 else "different"
+            self.session.say(
+                f"note: {listed(missing)} would need more settings that have a value and are {which}: there are "
+                f"{len(places)}."
+            )
+        return found.settling([variant.name for variant in found.variants])
 
     def extras(self, session: Session) -> None:
         """Writes the table, and what each parameter mattered."""
@@ -315,8 +335,7 @@ class Tuned(_Searched):
         names = {search.variant for search in self.searches}
         cells = [cell for cell in self.given.cells() if cell.variant in names]
         self.session.place(cells, self.given, " untuned")
-        # Variants that were tuned are to be compared with themselves, so that only the seed is chosen.
-        return chosen(cells, seed=self.session.options.seed)
+        return cells
 
     def extras(self, session: Session) -> None:
         """Writes the table, and the evidence of the variants as they were given."""

@@ -146,6 +146,17 @@ def listed(names: Iterable[object], limit: int = 12) -> str:
 
 
 def shown(value: Any, limit: int = 80) -> str:
-    """A value as an error message shows it, cut to `limit` characters."""
-    text = repr(value)
+    """A value as an error message shows it, as YAML would have it, cut to `limit` characters."""
+    text = _flow(value) if isinstance(value, (dict, list)) else repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _flow(value: Any) -> str:
+    """A value in YAML's flow style: `{float: [0.1, 1], log: true}`."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)

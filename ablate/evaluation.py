@@ -76,13 +76,14 @@ def evaluate(
     been kept.
     """
     from ablate.publish import print_results, publish
+    from ablate.records.references import reported
     from ablate.run import Options, remember, unchanged
 
-    options = Options(results=results)
     try:
         path = _study_file(path, results)
+        experiment = _judged(prepare(path, rates=Rates(results)), results)
+        options = Options(results=results, sweep=experiment.searched == "sweep")
         up_to_date = unchanged(path, options) is not None
-        experiment = prepare(path, rates=Rates(results))
         workload, cells, slices = _planned(experiment, path, sets, only)
     except StudyError as error:
         raise NotEvaluated(error.problems) from None
@@ -101,7 +102,7 @@ def evaluate(
         Evaluated.load(folder).of(everything).made_by(kind).updated(new).save(folder)
         publish(evidence, folder)
         if up_to_date:
-            remember(path, options, store, folder, list(everything))
+            remember(path, options, store, folder, [i for i in reported(folder) if store.has(i)])
     on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
     _say(console, f"Evaluated {_count(len(kept), 'trial')} on {on}: {folder}")
     print_results(folder, console)
@@ -252,7 +253,8 @@ def _kept(
     kept = by_kind[kind]
     where = "" if store.root.parent == Path("results") else f" --results {store.root.parent}"
     flag = ("" if asked != "none" else " --set checkpoint=final") + where
-    how = f"`ablate run {path}{flag}` trains what is missing and keeps them"
+    command = "sweep" if experiment.searched == "sweep" else "run"
+    how = f"`ablate {command} {path}{flag}` trains what is missing and keeps them"
     if asked == "none":
         how += "; or write `checkpoint: final` into the study and run it"
     if not kept and any((record := store.load(i)) and store.weights(record) for i in others):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ablate.errors import AblateError
 from ablate.records.searched import SWEEP, TUNING, Searched
 from ablate.study.designs import Variant
 from ablate.study.experiment import Experiment
@@ -15,7 +16,10 @@ from ablate.study.space import Point
 
 
 def as_judged(experiment: Experiment, folder: Path, searched: str) -> Experiment:
-    """A study as it was last reported in `folder`, after a search (`sweep`, `tuning`) or without one."""
+    """A study as it was last reported in `folder`, after a search (`sweep`, `tuning`) or without one.
+
+    Raises `AblateError` where the study searches another space by now.
+    """
     kinds: Mapping[str, tuple[SearchSpec | None, str, Any]] = {
         "sweep": (experiment.search, SWEEP, swept),
         "tuning": (experiment.tune, TUNING, tuned),
@@ -24,6 +28,12 @@ def as_judged(experiment: Experiment, folder: Path, searched: str) -> Experiment
     table = Searched.load(folder / file) if spec is not None else None
     if spec is None or table is None:
         return experiment
+    if [parameter.facts() for parameter in spec.space.parameters] != table.facts.parameters:
+        name = experiment.study.name
+        raise AblateError(
+            f"{folder / file}: is of another space than {experiment.path} has now; run the study again, or name it "
+            f"({name}) to have it as it was run"
+        )
     judged: Experiment = found(experiment, spec, table)
     return judged
 

@@ -29,8 +29,8 @@ TRIALS = ("cached", "to train")
 
 
 def print_plan(path: Path, options: Options, console: Console) -> None:
-    """A row a variant and task: what is matched, parameters, FLOPs, trials cached and to be trained; then
-    parameters by part.
+    """A row a variant and task: parameters, FLOPs, trials cached and to be trained; what is matched; parameters by
+    part; what is searched.
     """
     experiment = prepare(path, options.sets, options.seeds, Rates(options.results))
     store = Store(options.results / "store", console.print, read_only=True)
@@ -42,6 +42,7 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
     lengths_differ = any(len({d.examples for d in descriptions}) > 1 for descriptions in of_task)
     rows: list[tuple[str, str]] = []
     planned: list[list[str]] = []
+    matched: list[list[str]] = []
     by_part: list[Mapping[str, int]] = []
     for variant in experiment.variants:
         for index, task in enumerate(experiment.tasks):
@@ -51,18 +52,17 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
             sizes = [found.parameters, found.flops, found.training_flops]
             counts = [*sizes, *([found.compute] if lengths_differ else []), cached, len(ids) - cached]
             rows.append((variant.name, task))
-            planned.append(_matched(experiment, variant.name, index) + [_count(n) for n in counts])
+            planned.append([_count(n) for n in counts])
+            matched.append(_matched(experiment, variant.name, index))
             by_part.append(found.parameters_by_part)
     names = [row if len(experiment.tasks) > 1 else row[:1] for row in rows]
     title = f"{experiment.study.name}: {len(experiment.variants)} variants"
     match = experiment.study.match
-    headings = (
-        *((match.by, "residual") if match and experiment.matched else ()),
-        *SIZES,
-        *(("of training",) if lengths_differ else ()),
-        *TRIALS,
-    )
+    headings = (*SIZES, *(("of training",) if lengths_differ else ()), *TRIALS)
     console.print(_table(title, names, headings, planned))
+    if match and experiment.matched:
+        title = f"{match.quantity} matched by {match.by}"
+        console.print(_table(title, names, (match.by.rpartition(".")[2], "residual"), matched))
     if parts := list(dict.fromkeys(part for of_part in by_part for part in of_part)):
         shown = [[_count(of_part.get(part, 0)) for part in parts] for of_part in by_part]
         console.print(_table("parameters by part", names, [part.replace("_", " ") for part in parts], shown))
@@ -74,10 +74,14 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
             soft_wrap=True,
         )
     rest = len({cell.trial.id for cell in cells}) - len(done)
+    expectation = _expectation(rest, records.values())
     if experiment.tune is not None:
         _print_search(experiment, "tune", experiment.tune, console)
-        rest *= 2
-    console.print(_expectation(rest, records.values()), highlight=False, soft_wrap=True)
+        expectation = f"Of the untuned variants, {expectation[0].lower()}{expectation[1:]}"
+        searches = len(experiment.variants) * len(experiment.tasks)
+        most = searches * experiment.tune.trials * len(experiment.tune.seeds) + 2 * len(cells)
+        expectation += f" With tuning and the tuned variants, a run trains at most {most:,}."
+    console.print(expectation, highlight=False, soft_wrap=True)
     if experiment.search is not None:
         _print_search(experiment, "search", experiment.search, console)
 
@@ -144,8 +148,10 @@ def _table(
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("variant", "task")[: len(names[0])]:
         table.add_column(heading, overflow="fold")
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    for index, heading in enumerate(headings):
+        # A number is never cut; a name can be folded.
+        widest = max((len(row[index]) for row in cells), default=0)
+        table.add_column(heading, justify="right", min_width=widest)
     for first, row in zip(names, cells, strict=True):
         table.add_row(*map(escape, first), *row)
     return table
@@ -155,7 +161,7 @@ def _expectation(rest: int, records: Iterable[Record]) -> str:
     """How long `rest` trials will take, by those that have run."""
     times = [seconds for record in records if (seconds := record.metrics.get("train_seconds"))]
     if not rest:
-        return "Everything is in the store: a run trains nothing."
+        return "Everything is in the store: nothing is trained."
     if not times:
         return f"{rest} trials to train; how long they take is not known before the first has run."
     jobs = min(default_jobs(), rest)

@@ -65,7 +65,7 @@ def publish(evidence: Evidence, folder: Path) -> None:
 
         comparisons = compare(evidence)
         claims = judge(evidence)
-        for name, frame in (("comparisons.csv", comparisons), ("claims.csv", claims)):
+        for name, frame in (("comparisons.csv", comparisons), ("claims.csv", _declared(claims, folder))):
             with replacing(folder / name) as path:
                 frame.to_csv(path, index=False)
         evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
@@ -76,6 +76,17 @@ def publish(evidence: Evidence, folder: Path) -> None:
 
             sentences = [*search_headline(sweep.searched, evidence, comparisons), *sentences]
         write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out, tuned, sweep)
+
+
+def _declared(claims: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """The claims that are judged, and those of the study that this evidence cannot settle, such as of a winner."""
+    import pandas as pd
+
+    from ablate.study.declared import waiting
+
+    rows = waiting(folder / "claims.csv", set(claims["hash"]))
+    # As objects, so that a number that some lack stays whole.
+    return pd.DataFrame([*claims.to_dict("records"), *rows], columns=claims.columns, dtype=object)
 
 
 def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuning | None:

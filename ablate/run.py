@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.execution.pool import Standby
+    from ablate.records.searched import Searched
     from ablate.records.store import Store
     from ablate.session import Course, Outcome, Session
     from ablate.study.experiment import Experiment
@@ -45,7 +46,7 @@ class Options:
     tracking_uri: str | None = None
     "Where MLflow keeps its runs; None: SQLite in the store."
     fresh: bool = False
-    "Train again what is in the store."
+    "Train again what is in the store; what a search has tried and chosen stands."
     fail_fast: bool = False
     "Stop at the first failed trial."
     sweep: bool = False
@@ -71,15 +72,26 @@ class Results:
         """id, step, metric, value."""
         return self.evidence.curves
 
+    @property
+    def searched(self) -> Searched | None:
+        """What a sweep has tried, or what tuned the variants: `.trials`, a row a setting, and `.facts`."""
+        from ablate.records.searched import SWEEP, TUNING, Searched
+
+        file = {"sweep": SWEEP, "tuning": TUNING}.get(self.evidence.facts.searched)
+        return Searched.load(self.folder / file) if file else None
+
     def figures(self) -> dict[str, Figure]:
-        """The figures of the report, by name: `forest`, `seeds`, `cost`, and the learning curves."""
+        """The figures of the report's comparison, by name: `forest`, `seeds`, `cost`, and the learning curves."""
         from ablate.report.drawings import figures_of
 
         return figures_of(self.evidence, self.comparisons)
 
 
 def run(study: str | Path, **options: Any) -> Results:
-    """Runs a study and loads its results; the keywords are those of `Options`. Raises `AblateError`."""
+    """Runs a study, or with `sweep=True` its search, and loads its results. Raises `AblateError`.
+
+    The keywords are those of `Options`: results, jobs, seeds, sets, only, seed, fresh, sweep, …
+    """
     from rich.console import Console
 
     if "results" in options:
@@ -94,8 +106,8 @@ def load(folder: str | Path) -> Results:
 
     folder = Path(folder)
     evidence = Evidence.load(folder)
-    frames = [pd.read_csv(folder / name) for name in ("comparisons.csv", "claims.csv")]
-    return Results(folder, evidence, *frames)
+    comparisons, claims = (pd.read_csv(folder / name) for name in ("comparisons.csv", "claims.csv"))
+    return Results(folder, evidence, comparisons, claims[claims["verdict"].notna()].reset_index(drop=True))
 
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:

@@ -100,6 +100,15 @@ def study_text(name: str, task: str, schema: bool) -> str:
         _Line(f"design: {StudyBase.model_fields['design'].default}", about["design"]),
         _Line(f"seeds: {StudyBase.model_fields['seeds'].default}", about["seeds"]),
         _Line("placebo: off", about["placebo"]),
+        _Line("# match: {parameters: baseline, by: model.feedforward.expansion}", about["match"]),
+        _Line("# tune:", about["tune"]),
+        _Line("#   over: {training.lr: {float: [1e-4, 1e-2], log: true}}"),
+        _Line("#   trials: 12"),
+        _Line("# search:", about["search"]),
+        _Line(
+            "#   over: {training.lr: {float: [1e-4, 1e-2], log: true}, model.norm: {choice: [layer, rms]}}"
+        ),
+        _Line("#   trials: 20"),
         _Line("# time_limit: 600", about["time_limit"]),
         _Line("# plugins: [parts.py]", about["plugins"]),
         _Line(""),

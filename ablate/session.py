@@ -180,7 +180,7 @@ class Session:
         surroundings = environment(sys.argv, [self.experiment.path, *plugins])
         claims = declare(
             self.folder / "claims.csv",
-            course.experiment.claims,
+            self.experiment.claims,
             lambda claim: self._has_results(claim, course.cells),
         )
         write_resolved(self.experiment, self.folder / "study.yaml")
@@ -195,7 +195,9 @@ class Session:
             for record in self.records.values():
                 self.track(record)
             if not course.complete:
-                course.extras(self)
+                # A report that stands goes with the table that it was made from.
+                if not (self.folder / "trials.parquet").is_file():
+                    course.extras(self)
                 tracker.abandon()
                 return self._conclude(course, trained, False)
             if trained:
@@ -204,7 +206,9 @@ class Session:
                 self.say(f"{self.study.name}: all trials are in the store.")
             course.extras(self)
             experiment = course.experiment
-            evidence = gather(experiment.facts(claims, surroundings), course.cells, self.records)
+            settled = {claim.hash for claim in experiment.claims}
+            judged = [claim for claim in claims if claim.hash in settled]
+            evidence = gather(experiment.facts(judged, surroundings), course.cells, self.records)
             evidence.save(self.folder)
             publish(evidence, self.folder)
             up_to_date = self._finish(tracker, surroundings)

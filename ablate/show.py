@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ablate.errors import AblateError, Problem, listed, nearest
 from ablate.records.record import Record
 from ablate.records.references import Place, places, reported, study_folders
-from ablate.records.searched import TUNING
+from ablate.records.searched import SWEEP, WINNER
 from ablate.records.store import Store
 
 DEFAULT_RESULTS = Path("results")
@@ -31,7 +31,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     if record is None:
         if not where:
             raise AblateError(f"{store.trials / trial_id}.json: cannot be used any more; run its study again")
-        table = results / where[0].study / "trials.parquet"
+        table = results / where[0].study / where[0].table
         lines = [
             f"Its record is not in {store.root}: it was trained elsewhere, or dropped.",
             f"What follows is its row of {table}.",
@@ -112,12 +112,14 @@ def _repeat(place: Place, results: Path, record: Record) -> str:
     if not study.is_file():
         return f"{study} is gone; run {place.study} again to have it back."
     where = ["--results", str(results)] if results != DEFAULT_RESULTS else []
-    if not place.judged:
-        # Neither of a setting nor of a variant before it was tuned can a run be asked for alone.
-        command = "run" if (study.parent / TUNING).is_file() else "sweep"
+    variant = str(place.row["variant"])
+    found = (study.parent / SWEEP).is_file() and variant.partition("-")[0] == WINNER
+    if found or not place.judged:
+        # None of a setting, of what a sweep has found, and of a variant before it was tuned, can be asked for alone.
+        command = "sweep" if found or place.table == SWEEP else "run"
         again = shlex.join(["ablate", command, str(study), *where])
         return f"{again}   # after its record was removed from the store: {record.id}.json"
-    words = ["ablate", "run", str(study), "--only", place.row["variant"], "--seed", str(place.row["seed"])]
+    words = ["ablate", "run", str(study), "--only", variant, "--seed", str(place.row["seed"])]
     words += ["--fresh", *where]
     words += ["--jobs", "0"] if record.status == "failed" else []
     return shlex.join(words)

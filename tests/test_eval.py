@@ -284,3 +284,38 @@ def test_the_command_line(toy_study: Path) -> None:
     assert done.returncode == 2
     assert "workload toy keeps none" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+SEARCHED = """
+name: tiny
+checkpoint: final
+task: {name: recall, num_eval: 32}
+model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
+training: {steps: 8, batch_size: 32, eval_every: 8, lr: 1e-3}
+seeds: 1
+"""
+SPACE = "over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 1, seeds: 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "sweep", "variants"),
+    [
+        (f"search: {{{SPACE}}}\n", True, {"baseline", "winner"}),
+        (f"tune: {{{SPACE}}}\nfactors: {{model.norm: [rms]}}\n", False, {"baseline", "model.norm=rms"}),
+    ],
+)
+def test_what_a_search_has_found_is_evaluated(
+    tmp_path: Path, text: str, sweep: bool, variants: set[str]
+) -> None:
+    run_in(tmp_path, SEARCHED + text, sweep=sweep)
+    evaluated(tmp_path)
+    trials = pd.read_parquet(tmp_path / "results/tiny/trials.parquet")
+    table = pd.read_csv(tmp_path / "results/tiny/evaluation.csv")
+    assert set(table.id) == set(trials.id)
+    assert set(table.variant) == variants
+    own = table[table.metric == "accuracy"].set_index("id").value
+    assert own.to_dict() == trials.set_index("id").accuracy.to_dict()
+    assert run_in(tmp_path, SEARCHED + text, sweep=sweep)[1].startswith("Nothing to train")
+    (tmp_path / "study.yaml").write_text((SEARCHED + text).replace("1e-2", "1e-1"))
+    with pytest.raises(AblateError, match="is of another space than"):
+        evaluated(tmp_path)

@@ -18,6 +18,7 @@ BASE = {
     "plugins",
     "streams",
     "signature",
+    "passwords",
     "workload",
     "records.record",
 }
@@ -27,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "collector": set(),
     "streams": set(),
     "signature": set(),
+    "passwords": set(),
     "files": {"errors"},
     "registry": {"errors"},
     "plugins": {"errors", "registry"},

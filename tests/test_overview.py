@@ -49,14 +49,17 @@ def plan_of(study: Path, tmp_path: Path) -> str:
 def test_what_is_matched_stands_beside_the_sizes(write: Callable[..., Path], tmp_path: Path) -> None:
     study = write(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
     plan = plan_of(study, tmp_path)
-    assert "model.feedforward.expansion   residual   parameters" in plan
+    sizes, _, matched = plan.partition("parameters matched by model.feedforward.expansion")
     experiment = prepare(study)
     for variant in experiment.variants:
         (given,) = experiment.matched[variant.name]
-        row = next(line.split() for line in plan.splitlines() if line.split()[:1] == [variant.name])
+        size, row = (
+            next(line.split() for line in text.splitlines() if line.split()[:1] == [variant.name])
+            for text in (sizes, matched)
+        )
+        assert size[1] == f"{given.achieved:,}"
         assert float(row[1]) == given.value
         assert float(row[2].replace("−", "-")) == round(100 * given.residual, 2)
-        assert row[4] == f"{given.achieved:,}"
 
 
 def test_the_whole_training_is_shown_where_its_length_differs(

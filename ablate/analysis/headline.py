@@ -35,9 +35,20 @@ def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame
         *_baseline_learned(evidence),
         *_verdicts(evidence, comparisons),
         *_placebos(evidence, comparisons),
+        *_matched(evidence),
         *_claims(claims),
         *_caveats(evidence, comparisons),
     ]
+
+
+def _matched(evidence: Evidence) -> list[str]:
+    """What is held equal, and how well."""
+    match = evidence.facts.match
+    residuals = [m.residual for variant in evidence.facts.variants for m in variant.matched.values()]
+    if match is None or not residuals:
+        return []
+    largest = f"{100 * max(map(abs, residuals)):.2g} %"
+    return [f"Every variant has the same {match.quantity} to within {largest}: matched by {match.by}."]
 
 
 def _baseline_learned(evidence: Evidence) -> list[str]:

@@ -67,7 +67,13 @@ def tuning(
     curves = budget_curves(searched, evidence.facts)
     spent = budgets(searched, evidence.facts, curves)
     changed = changes(evidence, comparisons, untuned, untuned_comparisons)
-    sentences = [*_parity(searched.facts, spent), *_changed(changed), *_edges(spent), *_rising(spent)]
+    sentences = [
+        *_parity(searched.facts, spent),
+        *_changed(changed),
+        *_as_given(spent),
+        *_edges(spent),
+        *_rising(spent),
+    ]
     return Tuning(searched.facts, spent, curves, changed, sentences)
 
 
@@ -345,6 +351,20 @@ def _result(diff: float, low: float, high: float) -> str:
     if math.isnan(low):
         return ""
     return f" ({wording.signed(diff, (low, high))} {wording.interval((low, high))})"
+
+
+def _as_given(spent: pd.DataFrame) -> list[str]:
+    """Of which variants settings were tried and none could be chosen."""
+    rows = spent[spent["best"].isna() & (spent["settings"] > 0)]
+    if rows.empty:
+        return []
+    several = spent["task"].nunique() > 1
+    names = [
+        f"{row['variant']} on {row['task']}" if several else row["variant"] for row in rows.to_dict("records")
+    ]
+    return [
+        f"Judged as the study gives it, for no setting that was tried has a value: {listed(names, MAX_CHANGES)}."
+    ]
 
 
 def _edges(spent: pd.DataFrame) -> list[str]:

@@ -12,17 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ablate.passwords import masked
+
 PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "statsmodels", "mlflow", "optuna", "scikit-learn")
 
 
 def environment(command: Sequence[str], watched: Sequence[Path]) -> dict[str, Any]:
-    """Command, commit, dirty flag, versions and machine.
+    """Command without passwords, commit, dirty flag, versions and machine.
 
     `watched` are the study and its plugins: with the package itself they make a commit dirty, results never do.
     """
     commit, dirty = _commit(watched)
     return {
-        "command": " ".join(_quoted(word) for word in command),
+        "command": " ".join(_quoted(masked(word)) for word in command),
         "commit": commit,
         "dirty": dirty,
         "versions": _versions(),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import AblateError
-from ablate.records.searched import SWEEP, TUNING, UNTUNED, Searched
+from ablate.records.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
 
 TABLE = "trials.parquet"
 
@@ -20,9 +20,15 @@ class Place:
 
     study: str
     row: dict[str, Any]
-    "Its row of the study's table of trials: id, variant, task, seed, factors, status, reason, metrics."
-    judged: bool = True
-    "Whether a verdict rests on it; otherwise it is of a search, or of a variant before it was tuned."
+    """Its row of the table: id, variant, task, seed, factors, status, reason, metrics. Of a search, status and reason
+    are those of the setting, and there are no metrics."""
+    table: str = TABLE
+    "The table, in the folder of the study."
+
+    @property
+    def judged(self) -> bool:
+        """Whether a verdict rests on it; otherwise it is of a search, or of a variant before it was tuned."""
+        return self.table == TABLE
 
 
 def study_folders(results: Path) -> list[Path]:
@@ -50,25 +56,33 @@ def places(results: Path, trial_id: str) -> list[Place]:
     for folder in study_folders(results):
         if trial_id not in reported(folder):
             continue
-        tables = ((folder / TABLE, ""), (folder / UNTUNED / TABLE, " untuned"))
-        for path, note in tables:
-            rows = _rows(path) if path.is_file() else []
+        for table, note in ((TABLE, ""), (f"{UNTUNED}/{TABLE}", " untuned")):
+            rows = _rows(folder / table) if (folder / table).is_file() else []
             found += [
-                Place(folder.name, row | {"variant": f"{row['variant']}{note}"}, judged=not note)
+                Place(folder.name, row | {"variant": f"{row['variant']}{note}"}, table)
                 for row in rows
                 if row["id"] == trial_id
             ]
         for path in _searches(folder):
-            found += [Place(folder.name, row, judged=False) for row in _settings(path, trial_id)]
+            found += [Place(folder.name, row, path.name) for row in _settings(path, trial_id)]
     return found
 
 
 def _settings(path: Path, trial_id: str) -> Iterator[dict[str, Any]]:
     """What a table of trials would say of a trial, for each setting of a search that it belongs to."""
-    searched = Searched.load(path)
-    for found, name, task, seed, levels in searched.runs(swept=path.name == SWEEP) if searched else ():
+    searched, swept = Searched.load(path), path.name == SWEEP
+    if searched is None:
+        return
+    rows = searched.trials.to_dict("records")
+    ended = {
+        (setting_name(row["variant"], row["number"], swept), row["task"]): {
+            name: row[name] for name in ("status", "reason")
+        }
+        for row in rows
+    }
+    for found, name, task, seed, levels in searched.runs(swept):
         if found == trial_id:
-            yield {"id": trial_id, "variant": name, "task": task, "seed": seed, **levels}
+            yield {"id": trial_id, "variant": name, "task": task, "seed": seed, **levels, **ended[name, task]}
 
 
 def remembered(root: Path) -> dict[str, list[str]]:

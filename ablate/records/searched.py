@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SWEEP = "sweep.parquet"
 TUNING = "tuning.parquet"
+WINNER = "winner"
+"The variant that is the best setting of a sweep; the next is `winner-2`."
 UNTUNED = "untuned"
 """The folder, in that of a study that tunes, of the evidence of its variants as the study gives them."""
 COLUMNS = (
@@ -36,7 +38,7 @@ status         completed; diverged, on a seed or more; pruned; failed; invalid, 
 chosen         the variant that it became in the comparison, or nothing
 front          no other is as good in every objective and better in one
 seeds          how many were trained
-spread         standard deviation over them of the first objective
+spread         standard deviation over them of the first objective that is a metric
 pruned_at      the step, or how many seeds were trained
 ids            of the records, in order of the seeds
 values         of the first objective, in the same order, NaN where a seed has none

@@ -81,8 +81,11 @@ def differences(facts: Facts) -> str:
     """
     match = facts.match
     keys = ["parameters", "flops", *(["compute"] if _shown(facts, "compute") else [])]
-    found = [_difference(facts, key) for key in keys if match is None or key != match.quantity]
-    rest = "; ".join(filter(None, found))
+    if match is not None:
+        keys = [
+            key for key in keys if key != match.quantity and any(share for _, share in _shares(facts, key))
+        ]
+    rest = "; ".join(filter(None, (_difference(facts, key) for key in keys)))
     if match is None:
         return f"Sizes are as they come, not matched: {rest}." if rest else ""
     return _matched(facts, match) + (f" Not matched: {rest}." if rest else "")
@@ -111,6 +114,8 @@ def _difference(facts: Facts, key: str) -> str:
     low, high = percent(min(shares.values())), percent(max(shares.values()))
     most, task = max(shares, key=lambda place: abs(shares[place]))
     on = f" on {task}" if len(facts.tasks) > 1 else ""
+    if len(shares) == 1 or low == high:
+        return f"{QUANTITIES[key]} differ from the baseline's by {low}{on}"
     return f"{QUANTITIES[key]} differ from the baseline's by {low} to {high}, most in {most}{on}"
 
 

@@ -358,7 +358,11 @@ def _panel(
         if mine is not None:
             step, mean, low, high = (mine[c].to_numpy() for c in ("step", "mean", "low", "high"))
             ax.fill_between(step, low, high, color=shade, alpha=alpha, lw=0, zorder=2)
-            ax.plot(step, mean, color=shade, ls=dashes, lw=thickness, zorder=10 + z)
+            # One evaluation is a point: a line through it could not be seen.
+            point: dict[str, Any] = {"marker": "o", "ms": 4} if len(step) == 1 else {}
+            ax.plot(step, mean, color=shade, ls=dashes, lw=thickness, zorder=10 + z, **point)
+            if point:
+                ax.vlines(step, low, high, color=shade, lw=0.8, zorder=9)
             ends.append((float(mean[-1]), label, name))
         for _, run in () if unfinished is None else unfinished.groupby("seed"):
             ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)), zorder=5)

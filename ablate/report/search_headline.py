@@ -10,7 +10,7 @@ from ablate.analysis import wording
 from ablate.records.evidence import Evidence
 from ablate.records.searched import Searched
 from ablate.report import search_data
-from ablate.report.search_tables import fresh
+from ablate.report.search_tables import fresh, judged_as
 from ablate.report.tables import decimals, fixed, number
 
 MAX_PATHS = 4
@@ -61,15 +61,22 @@ def _winner(
     half = float(values_seen.std(ddof=1)) if len(values_seen) > 1 else spread
     places = decimals(None if half is None else -half, half)
     words = search_data.named(objective)
-    sentence = f"The {first} ({values}{more}) reached {words} {fixed(seen, places)} on its tuning seeds"
-    if objective.source not in ("validation", "own"):
-        sentence = f"The {first} ({values}{more}) has {words} {fixed(seen, places)}"
-    elif len(values_seen):
+    verdict = _verdict(evidence, str(row["chosen"]), comparisons)
+    measured = objective.source in ("validation", "own")
+    sentence = f"The {first} ({values}{more}) {'reached' if measured else 'has'} {words} "
+    sentence += fixed(seen, places) if measured else search_data.brief(float(row[objective.name]))
+    if measured:
+        sentence += " on its tuning seeds"
+    if measured and len(values_seen):
         ones = wording.counted(len(values_seen), "fresh one")
         sentence += f" and {fixed(float(values_seen.mean()), places)} on {ones}"
-    else:
-        sentence += "; it has not been trained on fresh ones yet"
-    return f"{sentence}{_verdict(evidence, str(row['chosen']), comparisons)}."
+    if judged_as(evidence, str(row["chosen"])) != row["chosen"]:
+        return f"{sentence}; it is the baseline itself, so that nothing is left to compare."
+    if verdict and not (measured and len(values_seen)):
+        sentence += " and was trained on fresh ones" if measured else " and was trained on fresh seeds"
+    elif not len(values_seen):
+        sentence += "; it has not been trained on fresh ones yet" if measured else ""
+    return f"{sentence}{verdict}."
 
 
 def _verdict(evidence: Evidence, variant: str, comparisons: pd.DataFrame) -> str:

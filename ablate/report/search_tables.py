@@ -68,19 +68,46 @@ def winner_table(searched: Searched, evidence: Evidence) -> Table | None:
 def fresh(evidence: Evidence, metric: ObjectiveFacts, variant: str, of: str, task: str) -> np.ndarray:
     """The finite values of a metric on the study's own seeds, `of` validation or test data; none before training.
 
-    A `task` that the study does not name stands for all.
+    Validation data count as they did for the search: at the step that is judged, a seed that diverged as guessing
+    where it is known what that is worth. A `task` that the study does not name stands for all, and a winner that is
+    no variant is the baseline itself.
     """
     facts, trials = evidence.facts, evidence.trials
     if task in [known.name for known in facts.tasks]:
         trials = trials[trials["task"] == task]
+    trials = trials[trials["variant"] == judged_as(evidence, variant)]
     if of == "validation" and metric.source == "validation":
-        column = f"validation_{metric.name}"
+        values = _validation(evidence, trials, metric)
     else:
         column = facts.column if metric.name == facts.metric else metric.name
-    if column not in trials:
-        return np.array([])
-    values = pd.to_numeric(trials.loc[trials["variant"] == variant, column], errors="coerce").to_numpy(float)
+        if column not in trials:
+            return np.array([])
+        values = pd.to_numeric(trials[column], errors="coerce").to_numpy(float)
     return values[np.isfinite(values)]
+
+
+def judged_as(evidence: Evidence, winner: str) -> str:
+    """The variant that a winner is in the comparison."""
+    return winner if winner in [variant.name for variant in evidence.facts.variants] else BASELINE
+
+
+def _validation(evidence: Evidence, trials: pd.DataFrame, metric: ObjectiveFacts) -> np.ndarray:
+    """A metric of each trial on validation data; NaN where it has none."""
+    name = f"validation_{metric.name}"
+    curves = evidence.curves[evidence.curves["metric"] == name]
+    found = []
+    for row in trials.to_dict("records"):
+        value = metric.floor if row["status"] == "diverged" else None
+        if row["status"] == "completed":
+            curve = curves[curves["id"] == row["id"]].sort_values("step")
+            value = number(row.get(name))
+            best = curve.loc[curve["step"] == row.get("best_validation_step"), "value"]
+            if evidence.facts.at == "best_validation" and len(best):
+                value = float(best.iloc[0])
+            elif value is None and len(curve):
+                value = float(curve["value"].iloc[-1])
+        found.append(np.nan if value is None else value)
+    return np.array(found, float)
 
 
 def change(seen: float | None, found: np.ndarray) -> str:
@@ -117,6 +144,7 @@ def best_table(searched: Searched) -> Table | None:
     if not len(found):
         return None
     objectives = [o for o in searched.facts.objectives if o.name not in search_data.COSTS]
+    measured = next((o for o in objectives if o.source in ("validation", "own")), None)
     short = search_data.short(searched.paths)
     columns = [
         Column("number", "Setting"),
@@ -134,7 +162,7 @@ def best_table(searched: Searched) -> Table | None:
         cells |= {"seeds": count(row["seeds"])} | {cost: count(row[cost]) for cost in search_data.COSTS}
         cells |= {f"path {path}": value(row[path]) or NOTHING for path in searched.paths}
         for objective in objectives:
-            spread = number(row["spread"]) if objective is first else None
+            spread = number(row["spread"]) if objective is measured else None
             places = decimals(None if spread is None else -spread, spread)
             shown = fixed(row[objective.name], places)
             cells[f"objective {objective.name}"] = (

@@ -45,8 +45,8 @@ def print_verdicts(folder: Path, console: Console) -> None:
         print_table(
             verdict_table(mine, brief=True), f"{of}{text(metric)}: variant − {text(baseline)}", console
         )
-    claims = _read(folder / "claims.csv") if (folder / "claims.csv").is_file() else []
-    if claims:
+    known = _read(folder / "claims.csv") if (folder / "claims.csv").is_file() else []
+    if claims := [row for row in known if row["verdict"]]:
         print_table(claim_table(claims, brief=True), "claims", console)
 
 

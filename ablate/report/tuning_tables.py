@@ -144,7 +144,8 @@ def _fixed(best: Any) -> str:
 
 
 def _note(row: Row) -> str:
-    words = [f"{path} lies at the {side} edge of the space" for path, side in row["edges"].items()]
+    words = ["no setting has a value: judged as it was given"] if number(row["best"]) is None else []
+    words += [f"{path} lies at the {side} edge of the space" for path, side in row["edges"].items()]
     if row["rising"]:
         words.append("the best was still rising by more than the margin when the budget ended")
     return "; ".join(words)

@@ -60,7 +60,7 @@ def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
     table = searched.trials
     ended = table["status"].isin(["completed", "diverged"])
     rows: list[dict[str, Any]] = []
-    for objective in searched.facts.objectives:
+    for objective in (o for o in searched.facts.objectives if o.source != "cost"):
         values = pd.to_numeric(table[objective.name], errors="coerce")
         usable = table[ended & np.isfinite(values)]
         for judged, together in _groups(usable, searched.facts.parameters):

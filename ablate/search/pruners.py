@@ -60,10 +60,14 @@ class Pruner:
                 "Report more often (training.eval_every), or leave the pruner out",
             )
         earlier = (trials - 1) // batch * batch
-        if earlier < 1:
-            rule = "compares with earlier batches, of which there is none"
-            raise Invalid("", rule, f"{trials} trials, {batch} at a time", "more trials, or a smaller batch")
-        self._check(reports, seeds, earlier)
+        with Gather() as at:
+            with at():
+                if earlier < 1:
+                    rule = "compares with earlier batches, of which there is none"
+                    given = f"{trials} trials, {batch} at a time"
+                    raise Invalid("", rule, given, "more trials, or a smaller batch")
+            with at():
+                self._check(reports, seeds, max(earlier, 1))
 
     def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
         """Raises `Invalid` for the part's own reasons; a setting has at most `earlier` others before it."""

@@ -29,6 +29,8 @@ class Sampler:
 
     several: ClassVar[bool] = True
     "Whether it can look for several objectives."
+    numbers: ClassVar[int] = 0
+    "How many numbers it needs that are always searched; with fewer it would draw at random."
     exhaustive: ClassVar[bool] = False
     "Whether it visits every point of the space once; `build` is then not used."
 
@@ -202,6 +204,7 @@ class CMAES(Sampler):
     """
 
     several = False
+    numbers = 2
 
     class Config(PartConfig):
         """Parameters of the evolution."""

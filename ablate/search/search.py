@@ -104,7 +104,7 @@ class Search:
         if self.done:
             return len(self._asked)
         later = [t for s in self.open if self._reads != "nothing" and s.pruned_at is None for t in s.trials]
-        return len(self._asked | {t.id for t in later}) + self.tickets.waiting * len(self.spec.seeds)
+        return len(self._asked | {t.id for t in later}) + self.tickets.left * len(self.spec.seeds)
 
     def _begin(self) -> bool:
         """Chooses the settings of the next batch; False when there is none."""

@@ -63,7 +63,6 @@ def open_storage(url: str) -> BaseStorage:
         with quiet():
             if url.startswith("journal:"):
                 path = Path(url.removeprefix("journal:").removeprefix("//"))
-                path.parent.mkdir(parents=True, exist_ok=True)
                 return JournalStorage(JournalFileBackend(str(path)))
             if url.startswith(("redis://", "rediss://", "unix://")):
                 return JournalStorage(JournalRedisBackend(url))
@@ -84,12 +83,8 @@ def open_storage(url: str) -> BaseStorage:
 def _database(url: str) -> RDBStorage:
     from optuna.storages import RDBStorage
     from sqlalchemy import create_engine, inspect
-    from sqlalchemy.engine import make_url
     from sqlalchemy.exc import SQLAlchemyError
 
-    file = make_url(url).database if url.startswith("sqlite") else None
-    if file and file != ":memory:":
-        Path(file).parent.mkdir(parents=True, exist_ok=True)
     more = {"connect_args": _connect(url), "pool_pre_ping": True}
     engine = create_engine(url, **more)
     try:

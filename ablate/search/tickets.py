@@ -65,7 +65,7 @@ class Tickets:
         "Numbers of the trials that this process has drawn and not finished."
         self._seen: dict[int, tuple[Any, float]] = {}
         "Number of a trial that another driver is at → its last sign of life, and when it was first seen."
-        self._waiting: int | None = None
+        self._left: int | None = None
         self._closed = threading.Event()
         self._heart: threading.Thread | None = None
         with quiet():
@@ -112,13 +112,14 @@ class Tickets:
         return list(latest.values())
 
     @property
-    def waiting(self) -> int:
-        """How many tickets nobody had drawn when this driver last looked."""
-        from optuna.trial import TrialState
+    def left(self) -> int:
+        """How many had not ended when this process last looked, but for those that it has drawn."""
+        if self._left is None:
+            self._left = self._count_left(self.trials())
+        return self._left
 
-        if self._waiting is None:
-            self._waiting = sum(trial.state == TrialState.WAITING for trial in self.trials())
-        return self._waiting
+    def _count_left(self, trials: Sequence[FrozenTrial]) -> int:
+        return sum(not trial.state.is_finished() and trial._trial_id not in self.mine for trial in trials)
 
     @property
     def over(self) -> bool:
@@ -138,7 +139,7 @@ class Tickets:
     def _replace(self, trial: FrozenTrial) -> None:
         import optuna
 
-        self._waiting = None
+        self._left = None
         attributes = {REPLACES: trial.number, POINT: trial.user_attrs.get(POINT)}
         self.study.add_trial(
             optuna.create_trial(state=optuna.trial.TrialState.WAITING, user_attrs=attributes)
@@ -191,7 +192,7 @@ class Tickets:
                     self.storage.set_trial_user_attr(trial._trial_id, DRIVER, self.driver)
                     drawn.append(Ticket(trial.number, trial._trial_id, ranks[trial.number], point))
                     self.mine.add(trial._trial_id)
-            self._waiting = len(free) - sum(trial.number in {t.number for t in drawn} for trial in free)
+            self._left = self._count_left(trials)
         self._live()
         return drawn if drawn else self.draw(batch)
 

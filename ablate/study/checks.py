@@ -9,12 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ablate.errors import Invalid, Problem, StudyError, listed, nearest
+from ablate.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
 from ablate.registry import CATALOGUE, Section
 from ablate.study.claims import Claim, parse_claim
 from ablate.study.designs import Config, Design, Variant, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.load import translated
+from ablate.study.patch import value_at
 from ablate.study.schema import StudyBase, winner_names
 from ablate.workload import KeepsWeights, Metric, Resumes, Workload
 
@@ -30,6 +31,28 @@ def check_keeping(workload: Workload, study: StudyBase, document: Document) -> N
     if study.save_every is not None and not isinstance(workload, Resumes):
         rule = f"needs a workload that can go on inside a trial, which {study.workload} cannot"
         document.report(Problem(rule, ("save_every",), study.save_every, hint="Leave it out"))
+
+
+def check_faulty_paths(study: StudyBase, baseline: list[Config], document: Document) -> None:
+    """Looks for the paths of what was refused for another reason: a mistake must not hide the next."""
+    for kind in ("search", "tune"):
+        section = document.data.get(kind)
+        over = section.get("over") if isinstance(section, dict) else None
+        for path in over if isinstance(over, dict) else ():
+            outer = any(path.startswith(f"{other}.") for other in over)  # type: ignore[union-attr]
+            if document.is_faulty((kind, "over", path)) and not outer:
+                _check_path(path, (kind, "over", path), baseline, document)
+    section = document.data.get("match")
+    if study.match is None and isinstance(section, dict) and isinstance(section.get("by"), str):
+        _check_path(section["by"], ("match", "by"), baseline, document)
+
+
+def _check_path(path: str, at: PathKey, baseline: list[Config], document: Document) -> None:
+    try:
+        value_at(baseline[0], path)
+    except Invalid as error:
+        for problem in error.problems:
+            document.report(dataclasses.replace(problem, path=at, given=NOT_GIVEN))
 
 
 def with_stand_in(baseline: list[Config], resolver: Resolver, document: Document) -> list[Config]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from ablate.clock import now
@@ -13,14 +13,16 @@ from ablate.files import write_text
 from ablate.records.evidence import ClaimFacts
 from ablate.study.claims import Claim
 
+WAITING = "not judged yet"
 COLUMNS = ("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory")
 
 
 def declare(path: Path, claims: Sequence[Claim], has_results: Callable[[Claim], bool]) -> list[ClaimFacts]:
     """The claims with their dates: that of `path` where it knows them, else now.
 
-    A claim that is new while there are results that it could have been read from is exploratory. Claims
-    without a verdict yet are written to `path`, so that their date stands before any result.
+    `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
+    that it could have been read from is exploratory. Claims without a verdict yet are written to `path`, so that
+    their date stands before any result; claims that the study has no more are taken out.
     """
     known = {row["hash"]: row for row in read_claims(path)}
     facts = [
@@ -39,16 +41,23 @@ def declare(path: Path, claims: Sequence[Claim], has_results: Callable[[Claim], 
         )
         for claim in claims
     ]
-    if any(claim.hash not in known for claim in claims):
+    if known.keys() != {claim.hash for claim in claims}:
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         for fact in facts:
-            row = known.get(fact.hash, {"reason": "not judged yet"})
+            row = known.get(fact.hash, {"reason": WAITING})
             dated = {"hash": fact.hash, "declared": fact.declared, "exploratory": fact.exploratory}
             writer.writerow(row | {"claim": fact.text} | dated)
         write_text(path, buffer.getvalue())
     return facts
+
+
+def waiting(path: Path, judged: Collection[str]) -> list[dict[str, str]]:
+    """The rows of `path` whose hash is not `judged`, without a verdict: their dates stand until they are."""
+    kept = ("claim", "hash", "declared", "exploratory")
+    rows = [row for row in read_claims(path) if row["hash"] not in judged]
+    return [{name: row[name] for name in kept} | {"reason": WAITING} for row in rows]
 
 
 def read_claims(path: Path) -> list[dict[str, str]]:

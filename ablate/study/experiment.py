@@ -24,6 +24,7 @@ from ablate.study.checks import (
     Resolver,
     attempt,
     check_baseline,
+    check_faulty_paths,
     check_keeping,
     check_live,
     check_metric,
@@ -126,7 +127,7 @@ class Experiment:
         design = Design(list(variants), factors, list(paths), self.design.factorial)
         matcher = self.matcher
         matched = {
-            v.name: [matcher(config, index)[1] for index, config in enumerate(v.configs)]
+            v.name: [matcher.given(config, index) for index, config in enumerate(v.configs)]
             for v in variants
             if matcher is not None
         }
@@ -251,6 +252,7 @@ def prepare(
     baseline = study.configs(sections)
     if any(config.get("task", {}) is None for config in baseline):
         baseline = with_stand_in(baseline, resolver, document)
+    check_faulty_paths(study, baseline, document)
     known = check_baseline(workload, baseline, document)
     design = expand(study, baseline, resolver, document)
     check_variants(workload, design, known, document)

@@ -56,6 +56,10 @@ class Matcher:
             self._matched[key] = self._solved(config, self.target(task_index))
         return self._matched[key]
 
+    def given(self, config: Config, task_index: int = 0) -> Matched:
+        """What a config that has been matched has."""
+        return Matched(self.number(config), self.amount(config), self.target(task_index))
+
     def _solved(self, config: Config, target: float) -> tuple[Config, Matched]:
         by = self.match.by
         start, now = self.number(config), self.amount(config)
@@ -67,10 +71,11 @@ class Matcher:
         matched = self.resolve(apply_patches(config, {by: found[0]}))
         result = Matched(value_at(matched, by), found[1], target)
         if abs(result.residual) > self.match.within:
+            percent = f"{100 * result.residual:+.2f} %".replace("-", "−")
             raise Invalid(
                 by,
                 f"cannot give {self.wanted(target)} within {100 * self.match.within:.3g} %: the nearest is "
-                f"{result.value:.6g}, with {self.shown(result.achieved)} ({100 * result.residual:+.2f} %)",
+                f"{by} = {result.value:.6g}, with {self.shown(result.achieved)} ({percent})",
                 start,
                 hint="Match by another path, or allow more with `within`",
             )

@@ -8,13 +8,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, Posi
 from pydantic_core import PydanticCustomError
 
 from ablate.records.evidence import BASELINE
+from ablate.records.searched import WINNER
 from ablate.registry import OnOff, Section
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
 from ablate.workload import Checkpoint, Workload
 
 RESERVED = ("store",)
 PLACEBO = "placebo"
-WINNER = "winner"
 MAX_SEEDS = 10_000
 TUNING_SEEDS_FROM = MAX_SEEDS
 """Seeds from here on tune; those below judge."""

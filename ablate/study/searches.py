@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ablate.errors import Invalid, Problem, listed, nearest
-from ablate.records.searched import ObjectiveFacts, SearchFacts
+from ablate.records.searched import WINNER, ObjectiveFacts, SearchFacts
 from ablate.registry import CATALOGUE, PartConfig
 from ablate.study.designs import Config, Resolve
 from ablate.study.document import Document, PathKey
-from ablate.study.schema import TUNING_SEEDS_FROM, WINNER, StudyBase
+from ablate.study.schema import TUNING_SEEDS_FROM, StudyBase
 from ablate.study.sections.search import SearchSection, TuneSection
 from ablate.study.space import Build, Space, check_grid, read_space
 from ablate.workload import Description, Metric
 
-COSTS = ("parameters", "flops", "training_flops", "compute")
+COSTS = ("parameters", "flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")
 DEFAULT_TRIALS = 20
 
@@ -83,6 +83,8 @@ def read_search(
     for name, part in (("sampler", section.sampler), ("pruner", section.pruner)):
         try:
             built = part.build()
+            if name == "pruner" and not trials:
+                continue  # The grid that it would prune is none.
             if name == "pruner":
                 built.check(
                     objectives=len(objectives),
@@ -98,6 +100,11 @@ def read_search(
         except Invalid as error:
             for problem in error.problems:
                 document.report(dataclasses.replace(problem, path=(kind, name, *problem.path)))
+    _check_numbers(section.sampler, found[0] if found else None, kind, document)
+    winners = getattr(section, "winners", 1)
+    if winners > trials > 0:
+        rule = f"are more than the settings that are tried, {trials}"
+        document.report(Problem(rule, (kind, "winners"), winners, f"1 to {trials}"))
     if len(document.problems) > before or found is None:
         return None
     return SearchSpec(
@@ -115,6 +122,18 @@ def read_search(
     )
 
 
+def _check_numbers(sampler: PartConfig, space: Space | None, kind: str, document: Document) -> None:
+    """Some samplers draw at random where there are too few numbers for them."""
+    needed = sampler.part.numbers  # type: ignore[attr-defined]
+    if space is None or not needed or document.is_faulty((kind, "sampler")):
+        return
+    there = sum(p.kind != "choice" and not p.conditions for p in space.parameters)
+    if there < needed:
+        rule = f"needs {needed} numbers that are always searched; the space has {there}"
+        able = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).numbers]  # type: ignore[attr-defined]
+        document.report(Problem(rule, (kind, "sampler"), sampler.name, listed(able)))
+
+
 def _check_conflicts(
     study: StudyBase, kind: str, section: SearchSection | TuneSection, document: Document
 ) -> None:
@@ -130,7 +149,12 @@ def _check_conflicts(
             document.report(Problem("changes the task, on which all settings must be judged alike", at))
         clash = [c for c in changed if c == path or path.startswith(f"{c}.") or c.startswith(f"{path}.")]
         if kind == "tune" and clash:
+            below = [c for c in clash if path.startswith(f"{c}.")]
             rule = f"is what the study compares ({listed(clash)}); tuning would undo it"
+            if below:
+                rule = (
+                    f"is a setting of what the study compares ({listed(below)}): not every level need have it"
+                )
             document.report(Problem(rule, at, hint="Tune another path"))
 
 

@@ -235,6 +235,8 @@ def _conditioned(
         path, equals, level = (part.strip() for part in text.partition("="))
         if not equals or path not in by_path:
             rule = "must be PATH=LEVEL, of another path that is searched"
+            if equals and path not in by_path and path != parameter.path:
+                rule = f"names {path}, which is not searched: search it too, or leave the condition out"
             hint = nearest(path, by_path)
             document.report(Problem(rule, (*at, "when"), text, listed(by_path) or "none", hint))
             continue
@@ -350,7 +352,11 @@ def _check_values(
                     if problem.path == tuple(parameter.path.split("."))
                     else problem.given
                 )
-                document.report(Problem(problem.rule, inside, given, problem.allowed, problem.hint))
+                whole = parameter.kind == "float" and "whole number" in problem.rule
+                hint = "Write {int: [low, high]}" if whole else problem.hint
+                place = at if whole else inside
+                if not (whole and document.is_faulty(at)):
+                    document.report(Problem(problem.rule, place, given, problem.allowed, hint))
             continue
         if (other := found.setdefault(_key(config), value)) is not value:
             document.report(Problem(f"is the same as {other}", inside, value, hint="Take one of them out"))

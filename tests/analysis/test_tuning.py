@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -325,3 +326,11 @@ def test_untuned_variants_that_diverged() -> None:
     found = made(searched(TWO), study(FINE, margin=0.02), untuned)
     assert found.changes.set_index("variant").loc["a", "untuned_verdict"] == "unstable"
     assert "a was unstable and is equivalent once tuned (" in found.sentences[1]
+
+
+def test_a_variant_of_which_nothing_could_be_chosen() -> None:
+    nothing = searched(
+        {"baseline": [0.5, 0.6], "a": [math.nan] * 2}, statuses={("a", 0): "failed", ("a", 1): "failed"}
+    )
+    sentences = made(nothing).sentences
+    assert "Judged as the study gives it, for no setting that was tried has a value: a." in sentences

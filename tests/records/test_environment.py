@@ -58,3 +58,11 @@ def test_outside_of_git_there_is_no_commit(tmp_path: Path) -> None:
     assert (found["commit"], found["dirty"]) == (None, None)
     assert found["command"].endswith("run 'a b.yaml'")
     assert found["versions"]["python"]
+
+
+def test_a_password_on_the_command_line_is_not_kept() -> None:
+    command = ["/usr/bin/ablate", "sweep", "a.yaml", "--storage", "postgresql://me:se@cret@host/db"]
+    assert environment(command, [])["command"].endswith("--storage 'postgresql://me:…@host/db'")
+    assert environment(["ablate", "ui", "http://host:5000/a@b"], [])["command"].endswith(
+        "http://host:5000/a@b"
+    )

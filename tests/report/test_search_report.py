@@ -181,3 +181,55 @@ def test_a_sweep_of_which_nothing_completed(tmp_path: Path) -> None:
     page = (published(tmp_path / "a", made) / "report.html").read_text(encoding="utf-8")
     assert "0 settings with a value are too few" in page
     assert 'id="sweep-settings"' in page
+
+
+def test_fresh_seeds_are_measured_as_the_search_measured() -> None:
+    made = searches.sweep(40)
+    after = searches.after(made, num_seeds=3)
+    facts = dataclasses.replace(after.facts, at="best_validation", column="accuracy_at_best_validation")
+    mine = after.trials["variant"] == "winner"
+    trials = after.trials.assign(
+        best_validation_step=10.0, accuracy_at_best_validation=after.trials["accuracy"]
+    )
+    trials.loc[trials.index[mine][2], ["status", "validation_accuracy"]] = ["diverged", np.nan]
+    ids = trials.loc[mine, "id"].tolist()
+    curves = pd.DataFrame(
+        [(i, step, "validation_accuracy", v) for i in ids for step, v in ((10, 0.8), (20, 0.7))],
+        columns=["id", "step", "metric", "value"],
+    )
+    best = dataclasses.replace(after, facts=facts, trials=trials, curves=curves)
+    found = search_tables.fresh(best, searches.ACCURACY, "winner", "validation", "digits")
+    assert found.tolist() == [0.8, 0.8, searches.ACCURACY.floor]
+    # A workload that measures it on the way only.
+    last = dataclasses.replace(best, facts=after.facts, trials=trials.drop(columns="validation_accuracy"))
+    found = search_tables.fresh(last, searches.ACCURACY, "winner", "validation", "digits")
+    assert found.tolist() == [0.7, 0.7, searches.ACCURACY.floor]
+
+
+def test_a_winner_that_is_the_baseline() -> None:
+    made = searches.sweep(40)
+    after = searches.after(made)
+    baseline = [v for v in after.facts.variants if v.name == "baseline"]
+    alone = dataclasses.replace(
+        after,
+        facts=dataclasses.replace(after.facts, variants=baseline),
+        trials=after.trials[after.trials["variant"] == "baseline"],
+    )
+    _, second = search_headline(made, alone, compare(alone))
+    assert second.endswith("on 5 fresh ones; it is the baseline itself, so that nothing is left to compare.")
+    winner, base = search_tables.winner_table(made, alone).rows  # type: ignore[union-attr]
+    assert winner["fresh"] == base["fresh"] != "–"
+
+
+def test_a_winner_by_a_cost_has_been_trained() -> None:
+    made = searches.sweep(40, (searches.PARAMETERS, searches.ACCURACY))
+    after = searches.after(made)
+    _, second = search_headline(made, after, compare(after))
+    assert re.search(r"has parameters \d+ and was trained on fresh seeds, where ", second)
+
+
+def test_the_spread_over_seeds_is_that_of_the_metric() -> None:
+    made = searches.sweep(40, (searches.DIVERGENCE, searches.ACCURACY), trouble=False)
+    table = search_tables.best_table(made)
+    assert not any("±" in cell for cell in column(table, "objective divergence_rate"))
+    assert all("±" in cell for cell in column(table, "objective accuracy"))

@@ -38,6 +38,9 @@ def test_what_is_not_named_is_a_file_in_the_studys_folder(tmp_path: Path) -> Non
 @pytest.mark.parametrize("kind", ["sqlite:///{}/x.db", "journal:{}/x.log"])
 def test_what_is_written_is_there_when_it_is_opened_again(tmp_path: Path, folder: str, kind: str) -> None:
     url = kind.format(tmp_path / folder)
+    with pytest.raises(StorageError, match="does not answer"):
+        open_storage(url)  # A folder that is not there may be misspelt.
+    (tmp_path / folder).mkdir(parents=True)
     with quiet():
         study = optuna.create_study(storage=open_storage(url), study_name="s")
         study.add_trial(optuna.create_trial(value=1.0))

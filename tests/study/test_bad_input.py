@@ -222,7 +222,7 @@ def test_a_factor_can_be_set_by_its_path(toy_study: Path) -> None:
     assert names == ["baseline", "model.effect=0.4", "model.noise=0.3"]
     found = problems(toy_study, sets=["factors.model.effect=3", "seeds.x=1"])
     assert "--set factors.model.effect=3: factors.model.effect: must be a list; given 3" in found
-    assert "--set seeds.x=1: seeds: must be a whole number; given {'x': 1}" in found
+    assert "--set seeds.x=1: seeds: must be a whole number; given {x: 1}" in found
 
 
 @pytest.mark.parametrize("text", ["a: " + "[" * 3000, "name: x\nb: \x07\n"])

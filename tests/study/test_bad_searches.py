@@ -33,10 +33,10 @@ def problems(path: Path) -> list[str]:
             "model.y: the path does not exist: model has no 'y'; allowed: kind, x, heads",
         ),
         ("model.head: {int: [1, 2]}", "Did you mean 'heads'?"),
-        ("model.x: {float: [0, 0]}", "model.x: is empty: it holds one value; given {'float': [0, 0]}"),
+        ("model.x: {float: [0, 0]}", "model.x: is empty: it holds one value; given {float: [0, 0]}"),
         (
             "model.x: {float: [1, 0]}",
-            "model.x: is inverted; given {'float': [1, 0]}; allowed: [low, high] with low",
+            "model.x: is inverted; given {float: [1, 0]}; allowed: [low, high] with low",
         ),
         ("model.x: {float: [0]}", "model.x.float: must have 2 entries; given [0]"),
         ("model.x: {float: [0, .inf]}", "model.x.float[1]: must be a finite number; given inf"),
@@ -50,7 +50,7 @@ def problems(path: Path) -> list[str]:
         ("model.x: {float: [1, 2], step: 0.1, log: true}", "model.x: cannot have both log and step"),
         (
             "model.x: {floot: [0, 1]}",
-            "model.x: must be one kind of space; given {'floot': [0, 1]}; allowed: {float:",
+            "model.x: must be one kind of space; given {floot: [0, 1]}; allowed: {float:",
         ),
         ("model.x: {float: [0, 1], int: [0, 1]}", "model.x: must be one kind of space"),
         ("model.x: {float: [0, 1], whn: x}", "model.x: has no 'whn'; given"),
@@ -64,7 +64,10 @@ def problems(path: Path) -> list[str]:
             "model.kind: {choice: [plain, wid]}",
             "choice[1]: is not a choice; given 'wid'; allowed: plain, wide. Did",
         ),
-        ("model.heads: {float: [1.5, 2.5]}", "model.heads.float[0]: must be a whole number; given 1.5"),
+        (
+            "model.heads: {float: [1.5, 2.5]}",
+            "model.heads: must be a whole number; given 1.5. Write {int: [low, high]}",
+        ),
         (
             "model.heads: {choice: [7]}",
             "model.heads: must not be seven, whatever its value; given '7'; allowed: any",
@@ -240,7 +243,7 @@ def sweep(path: Path, storage: str | None = None) -> None:
         ),
         ("nonsense", "storage nonsense: does not answer or is no storage of Optuna's: Could not parse"),
         ("sqlite:///text.db", "file is not a database"),
-        ("sqlite:///text.db/below/x.db", "Not a directory|File exists"),
+        ("sqlite:///text.db/below/x.db", "unable to open database file"),
         ("journal:text.db/below/x.log", "Not a directory|File exists"),
         ("journal:text.db", "does not answer or is no storage of Optuna's"),
         ("sqlite:////proc/none/x.db", "does not answer or is no storage of Optuna's"),

@@ -250,7 +250,7 @@ def test_all_variants_that_cannot_be_matched_are_named_at_once(write: Write) -> 
         ["line 7", "factors.model.mixer.value[1]"],
         ["line 8", "factors.model.feedforward[0]"],
     ]
-    assert all("the nearest is 32, with" in problem for problem in found[:2])
+    assert all("the nearest is model.d_model = 32, with" in problem for problem in found[:2])
 
 
 def test_variants_that_become_one_are_refused(write: Write) -> None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, FiniteFloat, GetCoreSchemaHandler, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    GetCoreSchemaHandler,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
 from ablate.registry import OnOff, Section, Slot
@@ -125,8 +133,8 @@ class SearchSection(Section):
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     objectives: list[str] = []
     """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
-    example), training_flops (with its backward pass), compute (of the whole training), divergence_rate (share of the
-    seeds) or seed_spread (standard deviation over them); not given: the study's metric."""
+    example), compute (FLOPs of the whole training), divergence_rate (share of the seeds) or seed_spread (standard
+    deviation over them); not given: the study's metric."""
     trials: PositiveInt | None = None
     "Settings that are tried; not given: 20, or with `sampler: grid` all."
     sampler: Annotated[Any, Slot("sampler")] = "tpe"
@@ -164,7 +172,14 @@ class TuneSection(Section):
     "Where Optuna keeps the searches: any URL that it takes; not given: SQLite in the study's folder."
 
 
-Target = Literal["baseline"] | Annotated[float, Field(gt=0)]
+def _target(value: Any) -> Any:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value == "baseline" or (number and value > 0):
+        return value
+    raise refusal("must be a quantity", "baseline, or a number above 0")
+
+
+Target = Annotated[Literal["baseline"] | float, BeforeValidator(_target)]
 
 
 class MatchSection(Section):
@@ -186,7 +201,8 @@ class MatchSection(Section):
     @model_validator(mode="after")
     def _one_quantity(self) -> MatchSection:
         if sum(getattr(self, name) is not None for name in QUANTITIES) != 1:
-            raise refusal("must match one quantity", " or ".join(f"{name}: baseline" for name in QUANTITIES))
+            allowed = f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
+            raise refusal("must match one quantity", allowed)
         return self
 
     @property

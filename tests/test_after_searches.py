@@ -1,0 +1,145 @@
+"""What a search leaves behind: for later runs of the study, its claims, and the commands that read its folder."""
+
+import io
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from harness import TOY
+from rich.console import Console
+
+from ablate.overview import print_plan
+from ablate.publish import rebuild
+from ablate.records.searched import SWEEP, TUNING
+from ablate.run import Options, Results, execute, load
+from ablate.show import show
+from ablate.study.declared import read_claims
+from ablate.study.experiment import prepare
+from ablate.study.resolved import write_resolved
+
+STUDY = f"""
+name: toy
+workload: toy
+plugins: [{TOY}]
+task: {{name: coin}}
+seeds: 3
+"""
+SWEPT = (
+    STUDY
+    + """
+search: {over: {model.effect: {float: [0.1, 1]}}, trials: 2, seeds: 1}
+claims: [winner beats baseline on accuracy]
+"""
+)
+TUNED = (
+    STUDY
+    + """
+tune: {over: {model.noise: {float: [0.1, 1]}}, trials: 2, seeds: 1}
+factors: {model.effect: [0.2, 0.3]}
+claims: [model.effect=0.2 beats baseline on accuracy, model.effect=0.3 beats baseline on accuracy]
+"""
+)
+
+
+def run_in(folder: Path, text: str, **options: object) -> Results:
+    (folder / "study.yaml").write_text(text)
+    every = Options(results=folder / "results", jobs=0, **options)  # type: ignore[arg-type]
+    return load(execute(folder / "study.yaml", every, Console(file=io.StringIO(), width=200)).folder)
+
+
+def dates(results: Results) -> dict[str, tuple[str, str]]:
+    rows = read_claims(results.folder / "claims.csv")
+    return {row["claim"]: (row["declared"], row["exploratory"]) for row in rows}
+
+
+def test_a_claim_on_the_winner_keeps_its_date_through_runs_without_one(tmp_path: Path) -> None:
+    first = run_in(tmp_path, SWEPT)
+    assert first.claims.empty
+    declared = dates(first)
+    assert [late for _, late in declared.values()] == ["False"]
+    assert run_in(tmp_path, SWEPT, sweep=True).claims.verdict.tolist() == ["supported"]
+    assert dates(run_in(tmp_path, SWEPT)) == declared
+    rebuild(tmp_path / "results/toy", tmp_path / "results", Console(file=io.StringIO()))
+    again = run_in(tmp_path, SWEPT, sweep=True)
+    assert dates(again) == declared
+    assert again.claims.n.tolist() == [3]
+
+
+def test_a_claim_on_a_variant_that_is_not_tuned_yet_waits(tmp_path: Path) -> None:
+    first = run_in(tmp_path, TUNED, only=["model.effect=0.2"])
+    assert first.claims.claim.tolist() == ["model.effect=0.2 beats baseline on accuracy"]
+    assert first.claims.n.tolist() == [3]
+    declared = dates(first)
+    second = run_in(tmp_path, TUNED)
+    assert len(second.claims) == 2
+    assert dates(second) == declared
+    assert not second.claims.exploratory.any()
+
+
+def test_a_claim_that_the_study_has_no_more_is_gone(tmp_path: Path) -> None:
+    run_in(tmp_path, SWEPT)
+    assert dates(run_in(tmp_path, SWEPT.partition("claims")[0])) == {}
+
+
+def test_the_report_of_one_seed_uses_all_untuned_runs_that_are_there(tmp_path: Path) -> None:
+    run_in(tmp_path, TUNED)
+    folder = run_in(tmp_path, TUNED + "notes: changed\n", seed=1).folder
+    untuned = pd.read_parquet(folder / "untuned/trials.parquet")
+    assert sorted(untuned.seed.unique()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("text", "table"), [(SWEPT, SWEEP), (TUNED, TUNING)])
+def test_a_trial_of_a_search_is_shown_without_its_record(tmp_path: Path, text: str, table: str) -> None:
+    folder = run_in(tmp_path, text, sweep=table == SWEEP).folder
+    shutil.rmtree(tmp_path / "results/store")
+    (trial, *_) = pd.read_parquet(folder / table)["ids"][0]
+    shown = show(trial, tmp_path / "results", lambda message: None)
+    assert f"What follows is its row of {folder / table}." in shown
+    assert "status: completed" in shown
+    assert f"ablate {'sweep' if table == SWEEP else 'run'} " in shown
+    if table == TUNING:
+        (other,) = pd.read_parquet(folder / "untuned/trials.parquet").query("variant != 'baseline'")["id"][:1]
+        assert f"its row of {folder / 'untuned/trials.parquet'}." in show(
+            other, tmp_path / "results", lambda message: None
+        )
+
+
+@pytest.mark.parametrize("kind", ["search", "tune"])
+def test_the_resolved_study_holds_no_password(tmp_path: Path, kind: str) -> None:
+    space = "{over: {model.noise: {float: [0.1, 1]}}, storage: 'mysql://me:secret@host/db'}"
+    (tmp_path / "study.yaml").write_text(STUDY + f"{kind}: {space}\n")
+    write_resolved(prepare(tmp_path / "study.yaml"), tmp_path / "resolved.yaml")
+    text = (tmp_path / "resolved.yaml").read_text()
+    assert "secret" not in text
+    assert "mysql://me:…@host/db" in text
+
+
+def test_a_plan_does_not_say_that_tuning_is_in_the_store(tmp_path: Path) -> None:
+    run_in(tmp_path, TUNED.replace("tune:", "search:").partition("claims")[0])
+    (tmp_path / "study.yaml").write_text(TUNED)
+    console = Console(file=io.StringIO(), width=200)
+    print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "at most 6 trials" in printed
+    assert "Of the untuned variants, everything is in the store" in printed
+
+
+def test_a_winner_is_repeated_by_its_sweep(tmp_path: Path) -> None:
+    trials = run_in(tmp_path, SWEPT, sweep=True).trials.set_index("variant")["id"]
+    shown = {
+        name: show(trials[name].iloc[0], tmp_path / "results", lambda message: None)
+        for name in set(trials.index)
+    }
+    assert "\n  ablate sweep " in shown["winner"]
+    assert "--only baseline --seed 0 --fresh" in shown["baseline"]
+
+
+def test_a_search_that_stops_half_way_leaves_the_report_and_its_table(tmp_path: Path) -> None:
+    folder = run_in(tmp_path, SWEPT, sweep=True).folder
+    before = (folder / SWEEP).read_bytes()
+    failing = SWEPT.replace("trials: 2", "trials: 4") + "training: {fault: raise, fault_seed: 10000}\n"
+    run_in(tmp_path, failing, sweep=True, fail_fast=True)
+    assert (folder / SWEEP).read_bytes() == before
+    rebuild(folder, tmp_path / "results", Console(file=io.StringIO()))
+    assert "The winner (model.effect=" in (folder / "report.md").read_text()
