@@ -13,12 +13,14 @@ from ablate.errors import Invalid, listed
 from ablate.execution.events import Progress
 from ablate.files import write_text
 from ablate.judged import swept, tuned
+from ablate.passwords import masked
 from ablate.publish import gather
 from ablate.records.evidence import BASELINE
 from ablate.records.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
+from ablate.search.importances import IMPORTANCES
 from ablate.search.plans import SearchPlan
 from ablate.search.search import Prepared, Search
-from ablate.search.storage import answering, open_storage, shown, url_of
+from ablate.search.storage import answering, open_storage, url_of
 from ablate.search.table import best, table
 from ablate.search.tickets import Tickets
 from ablate.selection import chosen, finished
@@ -40,6 +42,7 @@ class Given:
     """The study's own variants."""
 
     complete = True
+    begun = False
 
     def __init__(self, experiment: Experiment, cells: Sequence[Cell], asked: Sequence[Cell]) -> None:
         self.experiment = experiment.settling([variant.name for variant in experiment.variants])
@@ -69,7 +72,12 @@ class Given:
         return self._todo
 
     def extras(self, session: Session) -> None:
-        """Nothing more is written."""
+        """Takes away what a search has left of which the study knows no more; its trials are in the store."""
+        gone = [] if session.study.search else [SWEEP, IMPORTANCES]
+        if not session.study.tune:
+            gone += [TUNING, *(f"{UNTUNED}/{path.name}" for path in (session.folder / UNTUNED).glob("*"))]
+        for name in gone:
+            (session.folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -105,7 +113,7 @@ class _Searched:
         self._judging = 0
         self._found: Experiment | None = None
         url = url_of(spec.storage, session.folder)
-        self.url = shown(url)
+        self.url = masked(url)
         if spec.storage is None:
             session.folder.mkdir(parents=True, exist_ok=True)
         self.storage = open_storage(url)
@@ -187,6 +195,11 @@ class _Searched:
                 on = self.given.on(search.task)
                 place = Place(variant, search.task, trial.seed, levels, f"{variant}{on} seed {trial.seed}")
                 self.session.put(trial.id, place)
+
+    @property
+    def begun(self) -> bool:
+        """See `Course`."""
+        return any(t.state.is_finished() for search in self.searches for t in search.tickets.trials())
 
     def prepare(self, session: Session) -> dict[str, Record]:
         """See `Course`."""

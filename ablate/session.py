@@ -80,6 +80,10 @@ class Course(Protocol):
         """The trials that are judged, as far as they are known."""
 
     @property
+    def begun(self) -> bool:
+        """Whether a search has shown results already, which a claim could have been read from."""
+
+    @property
     def complete(self) -> bool:
         """Whether all that is judged is known."""
 
@@ -181,7 +185,7 @@ class Session:
         claims = declare(
             self.folder / "claims.csv",
             self.experiment.claims,
-            lambda claim: self._has_results(claim, course.cells),
+            lambda claim: course.begun or self._has_results(claim, course.cells),
         )
         write_resolved(self.experiment, self.folder / "study.yaml")
         tracker = self._tracker = Tracker(

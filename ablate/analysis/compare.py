@@ -205,7 +205,8 @@ class _Comparison:
     def notes(self, found: Verdict, p: float, needed: float) -> list[str]:
         """What a reader must know beside the numbers."""
         sides = self.sides
-        placebo = "placebo: the baseline with other random streams, the noise floor"
+        anew = ", tuned anew," if sides.variant.tuned else ""
+        placebo = f"placebo: the baseline{anew} with other random streams, the noise floor"
         notes = [placebo] if sides.variant.placebo else []
         notes += self._verdict_notes(found, p, needed)
         notes += [f"{cause} ({_seeds(seeds)})" for cause, seeds in self.causes.items()]

@@ -47,7 +47,10 @@ def _matched(evidence: Evidence) -> list[str]:
     residuals = [m.residual for variant in evidence.facts.variants for m in variant.matched.values()]
     if match is None or not residuals:
         return []
-    largest = f"{100 * max(map(abs, residuals)):.2g} %"
+    most = max(map(abs, residuals))
+    if not most:
+        return [f"Every variant has exactly the same {match.quantity}: matched by {match.by}."]
+    largest = f"{100 * most:.2g} %"
     return [f"Every variant has the same {match.quantity} to within {largest}: matched by {match.by}."]
 
 

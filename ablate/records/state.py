@@ -36,7 +36,17 @@ OPTIONAL = (
     ),
 )
 """What `ablate eval`, a sweep and tuning add."""
-_PACKAGES = ("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow")
+_PACKAGES = (
+    "torch",
+    "numpy",
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "matplotlib",
+    "scikit-learn",
+    "mlflow",
+    "optuna",
+)
 
 
 class LastReport:

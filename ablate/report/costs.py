@@ -154,7 +154,7 @@ def _signed(change: float) -> str:
 def _changes(variant: VariantFacts) -> str:
     """What the name of a variant does not say already."""
     if variant.placebo:
-        return "the baseline with other random streams"
+        return f"the baseline{', tuned anew,' if variant.tuned else ''} with other random streams"
     if variant.name == ",".join(f"{path}={level}" for path, level in variant.changes.items()):
         return ""
     return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))

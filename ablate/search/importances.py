@@ -8,15 +8,14 @@ parameters that are judged together, as `optuna.importance.get_param_importances
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ablate.records.searched import ParameterFacts, Searched
+from ablate.search.quiet import quiet
 from ablate.streams import numpy_stream
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
             drawn = rng.integers(
                 0, len(y), (max(resamples // 2, min(resamples, 100 * resamples // len(y))), len(y))
             )
-            with _quiet():
+            with quiet():
                 space = _Space(has, together, y.tolist(), objective.direction)
                 spread = list(_spread(space, y, drawn))
             for name, shares, low, high in spread:
@@ -213,18 +212,3 @@ def _evaluator(name: str, trials: int, trees: int) -> BaseImportanceEvaluator:
     if name == "fanova":
         return FanovaImportanceEvaluator(n_trees=trees, seed=0)
     return PedAnovaImportanceEvaluator(target_quantile=max(TOP_SHARE, min(0.5, TOP_TRIALS / trials)))
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Optuna without its messages: about studies in memory, and about resamples whose best are all alike."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        optuna.logging.set_verbosity(before)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from ablate.errors import AblateError, listed
+from ablate.passwords import masked
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:
@@ -42,15 +42,6 @@ def url_of(storage: str | None, folder: Path) -> str:
     return storage or f"sqlite:///{folder / FILE}"
 
 
-def shown(url: str) -> str:
-    """A URL without its password."""
-    try:
-        password = urlsplit(url).password
-    except ValueError:  # Not a URL, which whoever opens it will say.
-        return url
-    return url.replace(f":{password}@", ":…@") if password else url
-
-
 def open_storage(url: str) -> BaseStorage:
     """The storage at `url`: anything that SQLAlchemy takes, `redis://…`, or `journal:PATH` for a file of Optuna's own.
 
@@ -71,11 +62,11 @@ def open_storage(url: str) -> BaseStorage:
         raise
     except ModuleNotFoundError as error:
         raise StorageError(
-            f"storage {shown(url)}: needs the Python package {error.name}; install it, or use sqlite:///FILE"
+            f"storage {masked(url)}: needs the Python package {error.name}; install it, or use sqlite:///FILE"
         ) from None
     except Exception as error:
         raise StorageError(
-            f"storage {shown(url)}: does not answer or is no storage of Optuna's: {_reason(error, url)}; "
+            f"storage {masked(url)}: does not answer or is no storage of Optuna's: {_reason(error, url)}; "
             "check the URL, or leave `storage` out for a file in the study's folder"
         ) from None
 
@@ -93,7 +84,7 @@ def _database(url: str) -> RDBStorage:
         engine.dispose()
     if tables and not tables & {"studies", "trials", "version_info"}:
         raise StorageError(
-            f"storage {shown(url)}: is a database of another program (its tables: {listed(sorted(tables), 4)}); "
+            f"storage {masked(url)}: is a database of another program (its tables: {listed(sorted(tables), 4)}); "
             "name one that does not exist yet, or leave `storage` out for a file in the study's folder"
         )
     for attempt in range(_ATTEMPTS):
@@ -138,7 +129,7 @@ def answering(url: str) -> Iterator[None]:
         yield
     except (StorageInternalError, SQLAlchemyError) as error:
         raise StorageError(
-            f"storage {shown(url)}: does not answer any more: {_reason(error, url)}; finished trials are kept, and "
+            f"storage {masked(url)}: does not answer any more: {_reason(error, url)}; finished trials are kept, and "
             "the same command goes on from there"
         ) from None
 
@@ -149,7 +140,7 @@ def _reason(error: Exception, url: str) -> str:
     while found.__cause__ is not None and not str(found):
         found = found.__cause__
     reason = (str(found).splitlines() or [type(found).__name__])[0]
-    return reason.replace(url, shown(url))
+    return reason.replace(url, masked(url))
 
 
 def _connect(url: str) -> dict[str, Any]:

@@ -87,10 +87,10 @@ def test_parameters_are_matched_or_the_nearest_is_named(slot: str, name: str, by
 
 def named(rule: str) -> tuple[float, int, float]:
     """Value, parameters and percentage of the nearest, as the error says them."""
-    found = re.search(r"the nearest is (\S+), with ([\d,]+) \(([-+.\d]+) %\)", rule)
+    found = re.search(r"the nearest is \S+ = (\S+), with ([\d,]+) \(([−+.\d]+) %\)", rule)
     assert found is not None, rule
     value = float(found[1])
-    return int(value) if value.is_integer() else value, int(found[2].replace(",", "")), float(found[3])
+    return int(value) if value.is_integer() else value, int(found[2].replace(",", "")), float(found[3].replace("−", "-"))
 
 
 def others(value: float) -> list[float]:
