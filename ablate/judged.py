@@ -73,7 +73,9 @@ def tuned(given: Experiment, spec: SearchSpec, searched: Searched) -> Experiment
                 labels[task] = spec.space.labels(point)
         variants.append(dataclasses.replace(variant, configs=configs, tuned=labels))
     names = [variant.name for variant in variants]
-    return given.settling(names).judging(variants, given.design.paths, "tuning")
+    judged = given.settling(names).judging(variants, given.design.paths, "tuning")
+    left_out = [variant.name for variant in given.variants if variant.name not in names]
+    return dataclasses.replace(judged, left_out=left_out)
 
 
 def point_of(searched: Searched, spec: SearchSpec, place: int) -> Point:

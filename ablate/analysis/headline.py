@@ -36,9 +36,18 @@ def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame
         *_verdicts(evidence, comparisons),
         *_placebos(evidence, comparisons),
         *_matched(evidence),
+        *_left_out(evidence),
         *_claims(claims),
         *_caveats(evidence, comparisons),
     ]
+
+
+def _left_out(evidence: Evidence) -> list[str]:
+    """Variants that a report lacks, which narrows the family that Holm corrects over."""
+    names = evidence.facts.left_out
+    if not names:
+        return []
+    return [f"Not judged, since they have not been tuned: {listed(names, MAX_FINDINGS)}."]
 
 
 def _matched(evidence: Evidence) -> list[str]:

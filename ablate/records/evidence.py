@@ -145,6 +145,8 @@ class Facts:
     "The test split is the same for every seed, so that verdicts are conditional on it."
     match: MatchFacts | None = None
     "What is held equal; None: sizes are as they come."
+    left_out: list[str] = field(default_factory=list)
+    "Variants of the study that are not judged, since their search is not over."
     searched: str = ""
     "`sweep` or `tuning` when a search came before: its table is beside this one."
 

@@ -71,6 +71,8 @@ class Experiment:
     tune: SearchSpec | None = None
     searched: str = ""
     "The search that its variants come from: `sweep`, `tuning`, or none."
+    left_out: list[str] = dataclasses.field(default_factory=list)
+    "Variants that are not judged, since their search is not over."
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
     @cached_property
@@ -191,6 +193,7 @@ class Experiment:
             environment=dict(environment),
             data_fixed=any(d.data_fixed for d in described[BASELINE]),
             searched=self.searched,
+            left_out=self.left_out,
             match=match_facts(self.study.match) if self.study.match and self.matched else None,
         )
 

@@ -8,8 +8,9 @@ import optuna
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from ablate.passwords import masked
 from ablate.search.quiet import quiet
-from ablate.search.storage import StorageError, answering, open_storage, shown, url_of
+from ablate.search.storage import StorageError, answering, open_storage, url_of
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ from ablate.search.storage import StorageError, answering, open_storage, shown, 
     ],
 )
 def test_a_url_is_shown_without_its_password(url: str, expected: str) -> None:
-    assert shown(url) == expected
+    assert masked(url) == expected
 
 
 def test_what_is_not_named_is_a_file_in_the_studys_folder(tmp_path: Path) -> None:

@@ -90,7 +90,8 @@ def named(rule: str) -> tuple[float, int, float]:
     found = re.search(r"the nearest is \S+ = (\S+), with ([\d,]+) \(([−+.\d]+) %\)", rule)
     assert found is not None, rule
     value = float(found[1])
-    return int(value) if value.is_integer() else value, int(found[2].replace(",", "")), float(found[3].replace("−", "-"))
+    percentage = float(found[3].replace("−", "-"))
+    return int(value) if value.is_integer() else value, int(found[2].replace(",", "")), percentage
 
 
 def others(value: float) -> list[float]:
