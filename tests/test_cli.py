@@ -150,6 +150,7 @@ def test_a_refuted_claim_fails_the_gate(write: Callable[..., Path]) -> None:
     assert ablate("run", study, cwd=study.parent).returncode == 0
 
 
+@pytest.mark.slow
 def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Path]) -> None:
     study = write(SLOW_TRIALS)
     drivers = [start(study), start(study)]

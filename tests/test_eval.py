@@ -238,6 +238,7 @@ def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Pa
     assert f"`ablate eval tiny --results {where}` evaluates it as it was run" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_change_applies_to_the_tasks_that_have_the_setting(tmp_path: Path) -> None:
     two = STUDY.replace("task: {name: recall, num_eval: 64}", TASKS).replace("seeds: 2", "seeds: 1")
     run_in(tmp_path, two, only=["model.norm=rms"])
@@ -256,6 +257,7 @@ def test_a_change_applies_to_the_tasks_that_have_the_setting(tmp_path: Path) -> 
     assert "Did you mean 'num_pairs'?" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_report(tmp_path: Path) -> None:
     run_in(tmp_path, STUDY.replace("seeds: 2", "seeds: 1"), only=["model.norm=rms"])
     evaluated(tmp_path, only=["model.norm=rms"])

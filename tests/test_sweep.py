@@ -173,6 +173,7 @@ def test_trials_of_a_sweep_and_of_a_run_are_one_in_the_store(
     assert list(ablate.load(again.folder).trials.id) == list(ablate.load(swept).trials.id)
 
 
+@pytest.mark.slow
 def test_a_sweep_and_tuning_of_one_space_share_their_settings(sweep: Sweep) -> None:
     over = SWEEP.partition("search:\n")[2].replace("seeds: 2", "seeds: 2\n  sampler: random")
     study = f"{PEAK_STUDY}search:\n{over}tune:\n{over}"
@@ -184,6 +185,7 @@ def test_a_sweep_and_tuning_of_one_space_share_their_settings(sweep: Sweep) -> N
     pd.testing.assert_series_equal(tuned.trials["model.x"], load(outcome.folder).trials["model.x"])
 
 
+@pytest.mark.slow
 def test_failed_settings_are_listed_and_tried_again_alone(sweep: Sweep, tmp_path: Path) -> None:
     text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
     outcome, printed = sweep(text)
@@ -243,6 +245,7 @@ def test_a_winner_that_is_the_baseline_is_not_compared_with_itself(sweep: Sweep)
     assert set(ablate.load(outcome.folder).trials.variant) == {"baseline"}
 
 
+@pytest.mark.slow
 def test_several_objectives_and_several_winners(sweep: Sweep) -> None:
     text = SWEEP.replace(
         "trials: 8", "trials: 16\n  objectives: [score, parameters]\n  winners: 3\n  sampler: nsga2"
@@ -296,6 +299,7 @@ def cleaned(results: Path) -> str:
     return "\n".join(said)
 
 
+@pytest.mark.slow
 def test_clean_keeps_the_trials_of_a_sweep_whatever_it_knows_them_by(sweep: Sweep, swept: Path) -> None:
     results = swept.parent
     assert cleaned(results).endswith("nothing to clean; all 22 trials belong to a study.")
@@ -342,6 +346,7 @@ def test_mlflow_has_every_trial_once(sweep: Sweep, tmp_path: Path) -> None:
 def test_only_what_was_asked_for_is_kept_of_a_search_in_a_storage_elsewhere(
     sweep: Sweep, tmp_path: Path
 ) -> None:
+    (tmp_path / "shared").mkdir()
     outcome, _ = sweep(sets=[f"search.storage=journal:{tmp_path}/shared/peaks.log"])
     assert not (outcome.folder / "optuna.db").exists()
     assert load(outcome.folder).facts.storage == f"journal:{tmp_path}/shared/peaks.log"

@@ -72,6 +72,7 @@ def whole(study: Path) -> pd.DataFrame:
     return table(study.parent / "whole")
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_killed_goes_on_to_the_same_table(write: Callable[..., Path]) -> None:
     study = write(GRID + SLOWER)
     driver = start(study)

@@ -49,6 +49,7 @@ track(Path(sys.argv[2]), *(tracked("baseline", seed) for seed in range(5)), stud
 """
 
 
+@pytest.mark.slow
 def test_a_kill_while_the_tables_are_made_leaves_no_database_or_a_whole_one(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", KILLED, tmp_path], capture_output=True, text=True, check=True
@@ -59,6 +60,7 @@ def test_a_kill_while_the_tables_are_made_leaves_no_database_or_a_whole_one(tmp_
     assert shown(tmp_path) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
 
 
+@pytest.mark.slow
 def test_three_studies_that_start_at_once_share_a_database_that_did_not_exist(tmp_path):
     store = tmp_path / "results" / "store"
     command = [sys.executable, "-c", STUDY, HERE, store]

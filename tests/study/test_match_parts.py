@@ -56,7 +56,7 @@ def parameters(config: Any) -> int | None:
         return None
 
 
-@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("by", [BY[0], pytest.param(BY[1], marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("slot", "name"), PARTS)
 def test_parameters_are_matched_or_the_nearest_is_named(slot: str, name: str, by: str) -> None:
     config = variant(slot, name)
