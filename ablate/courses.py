@@ -152,7 +152,8 @@ class _Searched:
         name = " ".join(filter(None, [self.given.study.name, variant.name, task]))
         directions = [objective.direction for objective in self.spec.objectives]
         name = f"{name} {_digest(self.spec, first, self._sources(config))}"
-        tickets = Tickets(self.storage, name, directions, self.spec.trials, self.driver)
+        names = [objective.name for objective in self.spec.objectives]
+        tickets = Tickets(self.storage, name, directions, self.spec.trials, self.driver, names)
         prepare = partial(self._prepare, config, index, stream)
         return Search(
             self.spec, tickets, self.given.study.name + stream, prepare, self._find, variant.name, task

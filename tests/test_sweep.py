@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -79,6 +80,10 @@ def test_a_sweep_leaves_a_table_a_winner_with_a_verdict_and_a_report(sweep: Swee
     assert list(searched.trials.columns) == [*COLUMNS, "training.lr", "model.x", "score"]
     assert list(searched.trials.number) == list(range(8))
     assert searched.facts.seeds == [10000, 10001]
+    (kept,) = optuna.get_all_study_summaries(f"sqlite:///{outcome.folder}/optuna.db")
+    study = optuna.load_study(study_name=kept.study_name, storage=f"sqlite:///{outcome.folder}/optuna.db")
+    assert study.metric_names == ["score"]
+    assert len(study.trials) == 8
     found = searched.trials.set_index("number")
     assert (found.chosen == "winner").sum() == 1
     assert found.score.idxmax() == found.index[found.chosen == "winner"][0]

@@ -55,8 +55,15 @@ class Tickets:
     """The tickets of one search, of which this driver draws."""
 
     def __init__(
-        self, storage: BaseStorage, name: str, directions: Sequence[str], asked: int, driver: str
+        self,
+        storage: BaseStorage,
+        name: str,
+        directions: Sequence[str],
+        asked: int,
+        driver: str,
+        objectives: Sequence[str] = (),
     ) -> None:
+        """`directions` are max or min; `objectives` are their names, for who looks on with Optuna's tools."""
         self.storage = storage
         self.name = name
         self.asked = asked
@@ -70,6 +77,8 @@ class Tickets:
         self._heart: threading.Thread | None = None
         with quiet():
             self.study = self._open(directions)
+            if objectives and not self.study.metric_names:
+                self.study.set_metric_names(list(objectives))
 
     def _open(self, directions: Sequence[str]) -> Study:
         import optuna

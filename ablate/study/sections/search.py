@@ -126,50 +126,45 @@ Space = Annotated[dict[str, Annotated[Any, _OneKind()]], Field(min_length=1)]
 """Path → what it may be."""
 
 
-class SearchSection(Section):
-    """What `ablate sweep` looks for."""
+class _Budget(Section):
+    """What every search has."""
 
     over: Space
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
-    objectives: list[str] = []
-    """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
-    example), compute (FLOPs of the whole training), divergence_rate (share of the seeds) or seed_spread (standard
-    deviation over them); not given: the study's metric."""
     trials: PositiveInt | None = None
-    "Settings that are tried; not given: 20, or with `sampler: grid` all."
-    sampler: Annotated[Any, Slot("sampler")] = "tpe"
-    "How the next setting is chosen."
+    "Settings that are tried, in `tune` for each variant; not given: 20, or with `sampler: grid` all."
     pruner: Annotated[Any, Slot("pruner")] = "none"
     "When a setting is given up early."
-    seeds: SEEDS = 3
-    "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
     batch: PositiveInt = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
     same settings are found whatever the number of workers."""
-    winners: PositiveInt = 1
-    """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
-    objective, and the next; with several objectives those of the Pareto front."""
     storage: str | None = None
     "Where Optuna keeps the search: any URL that it takes; not given: SQLite in the study's folder."
 
 
-class TuneSection(Section):
+class SearchSection(_Budget):
+    """What `ablate sweep` looks for."""
+
+    objectives: list[str] = []
+    """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
+    example), compute (FLOPs of the whole training), divergence_rate (share of the seeds) or seed_spread (standard
+    deviation over them); not given: the study's metric."""
+    sampler: Annotated[Any, Slot("sampler")] = "tpe"
+    "How the next setting is chosen."
+    seeds: SEEDS = 3
+    "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
+    winners: PositiveInt = 1
+    """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
+    objective, and the next; with several objectives those of the Pareto front."""
+
+
+class TuneSection(_Budget):
     """What every variant is given before it is judged: the same budget, on seeds that judge nothing."""
 
-    over: Space
-    "As in `search`; the same for every variant."
-    trials: PositiveInt | None = None
-    "Settings that are tried for each variant; not given: 20, or with `sampler: grid` all."
     sampler: Annotated[Any, Slot("sampler")] = "random"
     "How the next setting is chosen; random tries the same settings for every variant."
-    pruner: Annotated[Any, Slot("pruner")] = "none"
-    "When a setting is given up early."
     seeds: SEEDS = 2
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
-    batch: PositiveInt = 4
-    "Settings of a variant that are chosen together."
-    storage: str | None = None
-    "Where Optuna keeps the searches: any URL that it takes; not given: SQLite in the study's folder."
 
 
 def _target(value: Any) -> Any:
