@@ -117,7 +117,7 @@ def test_a_space_that_cannot_be_searched(write: Callable[..., Path], over: str, 
         ("search: {over: {}}", "line 7: search.over: must not be empty"),
         (
             "search: {over: X, trails: 3}",
-            "line 7: search.trails: unknown key; allowed: over, objectives, trials",
+            "line 7: search.trails: unknown key; allowed: over, trials, pruner",
         ),
         (
             "search: {over: X, sampler: tpee}",
