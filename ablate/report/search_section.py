@@ -29,6 +29,8 @@ def search_content(sweep: Sweep, evidence: Evidence) -> dict[str, Any]:
     reasons = [
         (f"{search_data.named(objective)}: " if several else "") + why
         for objective in searched.facts.objectives
+        # What a setting costs is known: nobody asks which path explains it.
+        if objective.source != "cost"
         if search_data.ranked(sweep.importances, objective.name).empty
         if (why := search_data.unjudged(searched, sweep.importances, objective.name))
     ]

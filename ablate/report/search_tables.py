@@ -280,8 +280,8 @@ def how_searched(searched: Searched) -> list[tuple[str, str]]:
     seconds = pd.to_numeric(searched.trials["train_seconds"], errors="coerce").sum()
     pairs = [
         ("Objectives" if len(facts.objectives) > 1 else "Objective", objectives),
-        ("Settings", f"{len(searched.trials)} of {facts.trials} asked for, {facts.batch} chosen together"),
-        ("Tuning seeds", f"{len(facts.seeds)} ({shown}); they judge nothing"),
+        ("Settings", f"{len(searched.trials)} of {facts.trials} asked for, in batches of {facts.batch}"),
+        ("Tuning seeds", f"{len(facts.seeds)} ({shown}); no verdict rests on them"),
         ("Sampler", facts.sampler),
         ("Pruner", facts.pruner),
         ("Training time", f"{seconds:,.0f} s in all" if seconds > 0 else ""),

@@ -16,6 +16,7 @@ from ablate.publish import publish
 from ablate.records.searched import SWEEP, Searched
 from ablate.report import search_tables
 from ablate.report.search_headline import search_headline
+from ablate.report.search_section import Sweep, search_content
 from ablate.report.tables import Table, markdown_table
 from ablate.search.importances import IMPORTANCES, importances
 
@@ -233,3 +234,12 @@ def test_the_spread_over_seeds_is_that_of_the_metric() -> None:
     table = search_tables.best_table(made)
     assert not any("±" in cell for cell in column(table, "objective divergence_rate"))
     assert all("±" in cell for cell in column(table, "objective accuracy"))
+
+
+def test_what_a_setting_costs_lacks_no_importances() -> None:
+    made = searches.sweep(40, TWO)
+    content = search_content(Sweep(made, importances(made, resamples=1)), searches.after(made))
+    assert content["no_importances"] == []
+    few = searches.sweep(4, TWO)
+    content = search_content(Sweep(few, importances(few, resamples=1)), searches.after(few))
+    assert [why.partition(":")[0] for why in content["no_importances"]] == ["validation accuracy"]
