@@ -140,6 +140,7 @@ def test_a_failed_trial_ends_with_one_and_its_traceback_is_kept(toy_study: Path)
         assert ("RuntimeError: the toy broke" in record["error"]) == (record["status"] == "failed")
 
 
+@pytest.mark.slow
 def test_a_refuted_claim_fails_the_gate(write: Callable[..., Path]) -> None:
     study = write(TOY_STUDY + "claims: [baseline beats model.effect=0.2 on accuracy]\n")
     done = ablate("run", study, "--gate", cwd=study.parent)

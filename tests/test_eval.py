@@ -149,6 +149,7 @@ def test_other_mistakes_name_the_option(folder: Path, text: str, words: str) -> 
     assert f"--set {text}" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> None:
     bare = STUDY.replace("checkpoint: final\n", "").replace("seeds: 2", "seeds: 1")
     run_in(tmp_path, bare)

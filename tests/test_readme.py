@@ -66,6 +66,7 @@ def test_its_fair_comparisons_are_valid(tmp_path: Path) -> None:
     assert experiment.matched.keys() == {"baseline", "model.norm=batch"}
 
 
+@pytest.mark.slow
 def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     """Nothing but the two files as they are shown, with fewer steps."""
     (plugin,) = [block for block in blocks("python") if "@register" in block]

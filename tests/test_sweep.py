@@ -130,6 +130,7 @@ def test_the_table_is_the_same_whatever_the_number_of_workers(
         pd.testing.assert_frame_equal(table, tables[0])
 
 
+@pytest.mark.slow
 def test_more_trials_go_on_and_fewer_look_at_the_first(sweep: Sweep, swept: Path) -> None:
     first = frame(swept)
     outcome, _ = sweep(sets=["search.trials=12"])

@@ -150,6 +150,7 @@ def test_a_port_that_is_taken_is_an_error(results):
             serve(results, port)
 
 
+@pytest.mark.slow
 def test_the_server_shows_the_store_takes_runs_over_http_and_ends_with_all_its_processes(results, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
