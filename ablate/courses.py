@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import platform
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -193,9 +193,12 @@ class _Searched:
             assert search is not None
             variant = setting_name(search.variant, setting.ticket.rank, self.file == SWEEP)
             for trial in setting.trials:
-                on = self.given.on(search.task)
-                place = Place(variant, search.task, trial.seed, levels, f"{variant}{on} seed {trial.seed}")
-                self.session.put(trial.id, place)
+                self._put(trial.id, variant, search.task, trial.seed, levels)
+
+    def _put(self, trial_id: str, name: str, task: str, seed: int, levels: Mapping[str, str]) -> None:
+        """Says where a trial of a setting stands."""
+        place = Place(name, task, seed, levels, f"{name}{self.given.on(task)} seed {seed}")
+        self.session.put(trial_id, place)
 
     @property
     def begun(self) -> bool:
@@ -239,9 +242,7 @@ class _Searched:
     def _place_tried(self, searched: Searched) -> None:
         """Gives every trial of the searches its place, also those of earlier runs or that needed no training."""
         for trial_id, name, task, seed, levels in searched.runs(self.file == SWEEP):
-            self.session.put(
-                trial_id, Place(name, task, seed, levels, f"{name}{self.given.on(task)} seed {seed}")
-            )
+            self._put(trial_id, name, task, seed, levels)
             self._find(trial_id)
 
     def others(self) -> Sequence[Cell]:

@@ -42,8 +42,8 @@ def swept(given: Experiment, spec: SearchSpec, searched: Searched) -> Experiment
     """The baseline, what the search has chosen beside it, and the placebo."""
     baseline, task = given.variants[0], given.tasks[0]
     variants = [baseline]
-    chosen = searched.trials[searched.trials["chosen"] != ""]
-    for place in chosen.sort_values("chosen", key=lambda names: names.str.len() * 1000 + names.rank()).index:
+    chosen = searched.winners
+    for place in chosen.index:
         point = point_of(searched, spec, int(place))
         patches = spec.space.patches(point)
         config = given.setting(baseline.configs[0], patches)

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 from ablate.errors import AblateError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 SWEEP = "sweep.parquet"
 TUNING = "tuning.parquet"
@@ -101,6 +103,15 @@ class SearchFacts:
         return cls(**fields)
 
 
+def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Of points (n × objectives), more being better: whether no other is as good in all and better in one."""
+    import numpy as np
+
+    return np.array(
+        [not ((points >= point).all(axis=1) & (points > point).any(axis=1)).any() for point in points], bool
+    )
+
+
 def setting_name(variant: str, number: int, swept: bool) -> str:
     """What the trials of a setting are called: `setting 007`, or `model.norm=batch · setting 007`."""
     return f"setting {number:03d}" if swept else f"{variant} · setting {number:03d}"
@@ -117,6 +128,12 @@ class Searched:
     def paths(self) -> list[str]:
         """The searched paths."""
         return [parameter.path for parameter in self.facts.parameters]
+
+    @property
+    def winners(self) -> pd.DataFrame:
+        """The settings that became variants: winner, winner-2, …"""
+        found = self.trials[self.trials["chosen"].fillna("") != ""]
+        return found.sort_values("chosen", key=lambda names: names.map(_place), kind="stable")
 
     def runs(self, swept: bool) -> Iterator[tuple[str, str, str, int, dict[str, str]]]:
         """Of every training: id, name of its setting, task, seed, and the label of each searched path."""
@@ -153,3 +170,9 @@ class Searched:
             return cls(SearchFacts.from_dict(frame.attrs.pop("ablate")), frame)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise AblateError(f"{path}: cannot be read ({error}); run the study again") from error
+
+
+def _place(name: str) -> int:
+    """2 for `winner-2`, 1 for `winner`."""
+    end = name.rpartition("-")[2]
+    return int(end) if end.isdigit() else 1

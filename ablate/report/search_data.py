@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis import wording
-from ablate.records.searched import ObjectiveFacts, ParameterFacts, Searched
+from ablate.records.searched import ObjectiveFacts, ParameterFacts, Searched, undominated
 from ablate.report.tables import MINUS, text
 
 STATUSES = ("completed", "diverged", "pruned", "failed", "invalid")
@@ -250,24 +250,6 @@ def pareto(searched: Searched, upright: ObjectiveFacts, across: ObjectiveFacts) 
 
 def _turned(values: np.ndarray, objective: ObjectiveFacts) -> np.ndarray:
     return values if objective.direction == "max" else -values
-
-
-def undominated(points: np.ndarray) -> np.ndarray:
-    """Of points (n × objectives), more being better: whether no other is as good in all and better in one."""
-    return np.array(
-        [not ((points >= point).all(axis=1) & (points > point).any(axis=1)).any() for point in points], bool
-    )
-
-
-def winners(searched: Searched) -> pd.DataFrame:
-    """The settings that became variants: winner, winner-2, …"""
-    found = searched.trials[searched.trials["chosen"].fillna("") != ""]
-    return found.sort_values("chosen", key=lambda names: names.map(_place), kind="stable")
-
-
-def _place(name: str) -> int:
-    end = name.rpartition("-")[2]
-    return int(end) if end.isdigit() else 1
 
 
 def setting(searched: Searched, row: dict[str, object], only: Sequence[str] = ()) -> str:

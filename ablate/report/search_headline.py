@@ -22,7 +22,7 @@ def search_headline(searched: Searched, evidence: Evidence, comparisons: pd.Data
 
     `comparisons` is what `analysis.compare` makes of `evidence`.
     """
-    chosen = search_data.winners(searched)
+    chosen = searched.winners
     sentences = [_ended(searched)]
     if len(chosen):
         sentences.append(_winner(searched, chosen.iloc[0].to_dict(), len(chosen), evidence, comparisons))

@@ -28,7 +28,7 @@ def winner_table(searched: Searched, evidence: Evidence) -> Table | None:
     validation on fresh seeds minus validation on tuning seeds: below zero, where more is better, is the winner's
     curse.
     """
-    chosen = search_data.winners(searched)
+    chosen = searched.winners
     metrics = [o for o in searched.facts.objectives if o.source in ("validation", "own")]
     if not len(chosen) or not metrics:
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ablate.records.searched import COLUMNS, ObjectiveFacts, Searched
+from ablate.records.searched import COLUMNS, ObjectiveFacts, Searched, undominated
 from ablate.search.search import Search
 from ablate.search.tickets import RESULT
 
@@ -87,12 +87,9 @@ def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[ObjectiveFacts])
     counts = np.array([row["status"] in OUTCOMES for row in rows], dtype=bool) & np.isfinite(values).all(
         axis=1
     )
-    flags = []
-    for value, counted in zip(values, counts, strict=True):
-        others = values[counts]
-        beaten = ((others >= value).all(axis=1) & (others > value).any(axis=1)).any()
-        flags.append(bool(counted and not beaten))
-    return flags
+    flags = counts.copy()
+    flags[counts] = undominated(values[counts])
+    return [bool(flag) for flag in flags]
 
 
 def best(searched: Searched, variant: str, task: str, count: int = 1) -> list[int]:

@@ -7,6 +7,7 @@ import searches
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ablate.records.searched import undominated
 from ablate.report import search_data
 from ablate.search.importances import importances
 
@@ -78,7 +79,7 @@ def test_the_front_is_what_nothing_dominates(points: list[tuple[int, ...]]) -> N
     def beaten(p: tuple[int, ...]) -> bool:
         return any(all(a >= b for a, b in zip(q, p, strict=True)) and q != p for q in points)
 
-    assert list(search_data.undominated(np.array(points))) == [not beaten(p) for p in points]
+    assert list(undominated(np.array(points))) == [not beaten(p) for p in points]
 
 
 def test_what_is_set_against_what() -> None:
@@ -107,7 +108,7 @@ def test_why_importances_are_missing() -> None:
 
 def test_winners_are_in_order() -> None:
     made = searches.sweep(60, (searches.ACCURACY, searches.PARAMETERS), winners=3)
-    assert list(search_data.winners(made)["chosen"]) == ["winner", "winner-2", "winner-3"]
+    assert list(made.winners["chosen"]) == ["winner", "winner-2", "winner-3"]
 
 
 def test_paths_are_as_short_as_they_are_clear() -> None:
