@@ -101,7 +101,8 @@ class _Worker:
                 stdout=self.output,
                 stderr=self.output,
                 pass_fds=[theirs.fileno()],
-                env=os.environ | _ONE_THREAD,
+                # What a trial prints is kept in its order, and not lost with a process that dies.
+                env=os.environ | _ONE_THREAD | {"PYTHONUNBUFFERED": "1"},
             )
         self.connection = Connection(ours.detach())
         self.trial: Trial | None = None
