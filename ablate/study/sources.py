@@ -8,6 +8,7 @@ one changes nothing, an edit of something that a trial uses changes its id.
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import hashlib
 import importlib.util
@@ -33,10 +34,9 @@ def source_digest(roots: Iterable[Any]) -> str:
         if symbol not in seen:
             seen.add(symbol)
             todo += _module(symbol[0]).references(symbol[1])
-    digest = hashlib.blake2b(digest_size=16)
-    for module, name in sorted(seen):
-        digest.update(f"{module}:{name}:{_module(module).text(name)}\n".encode())
-    return digest.hexdigest()
+    # By name and text alone: where a definition stands changes nothing of what it does.
+    texts = sorted(f"{name}:{_module(module).text(name)}\n" for module, name in seen)
+    return hashlib.blake2b("".join(texts).encode(), digest_size=16).hexdigest()
 
 
 def _module(name: str) -> _Module:
@@ -94,7 +94,7 @@ class _Module:
     def text(self, name: str) -> str:
         if name in self.imports and name not in self.definitions:
             return ""
-        return "\n".join(ast.dump(statement) for statement in self.statements(name))
+        return "\n".join(ast.dump(_WithoutImports().visit(copy.deepcopy(s))) for s in self.statements(name))
 
     def references(self, name: str) -> Iterator[Symbol]:
         """The definitions of this project that `name` uses."""
@@ -127,6 +127,16 @@ class _Stripped(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return None if is_text else node
+
+
+class _WithoutImports(ast.NodeTransformer):
+    """Takes imports out: what they lead to is followed, and where it stands does not matter."""
+
+    def visit_Import(self, node: ast.Import) -> ast.Pass:
+        return ast.Pass()
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.Pass:
+        return ast.Pass()
 
 
 def _followed(symbol: Symbol) -> Iterator[Symbol]:

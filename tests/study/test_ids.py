@@ -196,6 +196,19 @@ def test_a_module_beside_a_plugin_belongs_to_it(
     }
 
 
+def test_moving_a_module_changes_no_id(tmp_path: Path, reread: Callable[[str], dict[str, str]]) -> None:
+    text = "import math\n\nK = 5\n\ndef root(x):\n    return math.sqrt(x)\n"
+    sourced = PLUGIN.replace("import torch\n", "import torch\nfrom {0} import root\n")
+    sourced = sourced.replace("return helper(x)", "return root(x)")
+    known = []
+    for name in ("beside_mine", "beside_moved"):
+        (tmp_path / f"{name}.py").write_text(text)
+        known.append(reread(sourced.replace("{0}", name)))
+    assert known[0] == known[1]
+    (tmp_path / "beside_moved.py").write_text(text.replace("sqrt", "exp"))
+    assert reread(sourced.replace("{0}", "beside_moved")) != known[0]
+
+
 def reached(roots: list[Any]) -> set[tuple[str, str]]:
     """Every definition that the ids of trials depend on."""
     seen: set[tuple[str, str]] = set()
