@@ -197,7 +197,7 @@ def test_a_module_beside_a_plugin_belongs_to_it(
 
 
 def test_moving_a_module_changes_no_id(tmp_path: Path, reread: Callable[[str], dict[str, str]]) -> None:
-    text = "import math\n\nK = 5\n\ndef root(x):\n    return math.sqrt(x)\n"
+    text = "import math\n\ndef root(x):\n    return x * math.sqrt(2)\n"
     sourced = PLUGIN.replace("import torch\n", "import torch\nfrom {0} import root\n")
     sourced = sourced.replace("return helper(x)", "return root(x)")
     known = []
