@@ -1,5 +1,5 @@
-"""Paired ablation studies of sequence models: `ablate.run("study.yaml")`, `ablate.load("results/x")`."""
+"""Paired ablation studies of sequence models: `ablate.stages.run("study.yaml")`, `ablate.load("results/x")`."""
 
-from ablate.run import Options, Results, load, run
+from ablate.stages.run import Options, Results, load, run
 
 __all__ = ["Options", "Results", "load", "run"]

@@ -37,7 +37,7 @@ def guarded(command: Callable[..., int]) -> Callable[..., None]:
 
     @wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> None:
-        from ablate.errors import AblateError
+        from ablate.base.errors import AblateError
 
         try:
             code = command(*args, **kwargs)
@@ -95,8 +95,8 @@ def run(study: Path, gate: bool, **options: Any) -> int:
     """
     from rich.console import Console
 
-    from ablate.run import Options, execute
-    from ablate.study.declared import read_claims
+    from ablate.records.declared import read_claims
+    from ablate.stages.run import Options, execute
 
     outcome = execute(study, Options(**options), Console(soft_wrap=False))
     refuted = [
@@ -131,7 +131,7 @@ def sweep(study: Path, trials: int | None, storage: str | None, **options: Any) 
     """
     from rich.console import Console
 
-    from ablate.run import Options, execute
+    from ablate.stages.run import Options, execute
 
     given = {"search.trials": trials, "search.storage": storage}
     more = [f"{path}={value}" for path, value in given.items() if value is not None]
@@ -149,8 +149,8 @@ def plan(study: Path, **options: Any) -> int:
     """Show the variants and trials of STUDY, what is cached and how long the rest takes; train nothing."""
     from rich.console import Console
 
-    from ablate.overview import print_plan
-    from ablate.run import Options
+    from ablate.commands.plan import print_plan
+    from ablate.stages.run import Options
 
     print_plan(study, Options(**options), Console())
     return 0
@@ -178,7 +178,7 @@ def evaluate_kept(study: Path, results: Path, **options: Any) -> int:
     """
     from rich.console import Console
 
-    from ablate.evaluation import evaluate
+    from ablate.stages.evaluate import evaluate
 
     evaluate(study, results, Console(), **options)
     return 0
@@ -195,7 +195,7 @@ def report(study: Path, results: Path) -> int:
     """
     from rich.console import Console
 
-    from ablate.publish import rebuild
+    from ablate.stages.publish import rebuild
 
     rebuild(study, results, Console())
     return 0
@@ -209,7 +209,7 @@ def report(study: Path, results: Path) -> int:
 @guarded
 def ui(results: Path, port: int) -> int:
     """Bring MLflow up to date with the results folder, and open its UI on loopback."""
-    from ablate.records.mlflow_ui import serve
+    from ablate.tracking.server import serve
 
     return serve(results, port)
 
@@ -223,7 +223,7 @@ def show(trial: str, results: Path) -> int:
 
     ID is the id of a trial, or as much of its beginning as no other trial shares.
     """
-    from ablate.show import show as text
+    from ablate.commands.show import show as text
 
     click.echo(text(trial, results, warn))
     return 0
@@ -239,9 +239,9 @@ def list_parts(slot: str | None, name: str | None, plugins: tuple[Path, ...]) ->
 
     All slots; or the parts of SLOT; or the part NAME of SLOT, with its parameters and where it is defined.
     """
-    from ablate.given_plugins import load_given
-    from ablate.listing import describe
-    from ablate.registry import CATALOGUE
+    from ablate.base.given_plugins import load_given
+    from ablate.base.registry import CATALOGUE
+    from ablate.commands.list import describe
 
     CATALOGUE.load_builtin()
     load_given(plugins)
@@ -257,8 +257,8 @@ def list_parts(slot: str | None, name: str | None, plugins: tuple[Path, ...]) ->
 @guarded
 def new(name: Path, task: str) -> int:
     """Write NAME.yaml: a commented study to start from, which runs as it stands."""
-    from ablate.registry import CATALOGUE
-    from ablate.scaffold import create
+    from ablate.base.registry import CATALOGUE
+    from ablate.commands.new import create
 
     CATALOGUE.load_builtin()
     path = create(name, task)
@@ -278,8 +278,8 @@ def schema(workload: str, plugins: tuple[Path, ...]) -> int:
     """
     import json
 
+    from ablate.base.given_plugins import load_given
     from ablate.execution.trial import WorkloadRef
-    from ablate.given_plugins import load_given
     from ablate.study.json_schema import study_schema
 
     load_given(plugins)
@@ -298,7 +298,7 @@ def clean(results: Path, yes: bool) -> int:
     the trials of its last report, and to those that it would have now. Reports and the runs in MLflow are not
     touched.
     """
-    from ablate.cleanup import clean as clean_store
+    from ablate.commands.clean import clean as clean_store
 
     def agree() -> bool:
         if yes or not sys.stdin.isatty():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.records.searched import COLUMNS, ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.core.searched import COLUMNS, ObjectiveFacts, ParameterFacts, Searched, SearchFacts
 
 LR = ParameterFacts("training.lr", "float", 1e-4, 1e-1, log=True)
 ACCURACY = ObjectiveFacts("accuracy", "max", "validation", floor=0.125)

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ablate.errors import Invalid
-from ablate.records.record import Curve, Record
-from ablate.registry import Section, register
-from ablate.streams import numpy_stream
-from ablate.workload import Description, Metric
+from ablate.base.errors import Invalid
+from ablate.base.registry import Section, register
+from ablate.base.streams import numpy_stream
+from ablate.core.record import Curve, Record
+from ablate.core.workload import Description, Metric
 
 STEPS = 4
 

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from ablate.records.evidence import BASELINE, Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
-from ablate.records.searched import COLUMNS, ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.core.evidence import BASELINE, Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
+from ablate.core.searched import COLUMNS, ObjectiveFacts, ParameterFacts, Searched, SearchFacts
 
 ACCURACY = ObjectiveFacts("accuracy", "max", "validation", floor=0.1)
 PARAMETERS = ObjectiveFacts("parameters", "min", "cost")

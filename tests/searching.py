@@ -10,13 +10,13 @@ from typing import Any
 import optuna
 import pandas as pd
 
-from ablate.records.record import Record
+from ablate.core.record import Record
+from ablate.core.workload import Trial
 from ablate.search.plans import SearchPlan
 from ablate.search.quiet import quiet
 from ablate.search.search import Search
 from ablate.search.tickets import Tickets
 from ablate.study.experiment import Experiment, prepare
-from ablate.workload import Trial
 
 PEAKS = Path(__file__).parent / "peaks.py"
 

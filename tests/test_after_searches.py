@@ -9,12 +9,12 @@ import pytest
 from harness import TOY
 from rich.console import Console
 
-from ablate.overview import print_plan
-from ablate.publish import rebuild
-from ablate.records.searched import SWEEP, TUNING
-from ablate.run import Options, Results, execute, load
-from ablate.show import show
-from ablate.study.declared import read_claims
+from ablate.commands.plan import print_plan
+from ablate.commands.show import show
+from ablate.core.searched import SWEEP, TUNING
+from ablate.records.declared import read_claims
+from ablate.stages.publish import rebuild
+from ablate.stages.run import Options, Results, execute, load
 from ablate.study.experiment import prepare
 from ablate.study.resolved import write_resolved
 

@@ -14,12 +14,12 @@ from filelock import FileLock
 from harness import TOY, TOY_STUDY, ablate
 from rich.console import Console
 
-from ablate.cleanup import clean, size
-from ablate.errors import AblateError, StoreError
-from ablate.records.record import Record
+from ablate.base.errors import AblateError, StoreError
+from ablate.commands.clean import clean, size
+from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.run import Options, execute
-from ablate.session import Outcome
+from ablate.stages.run import Options, execute
+from ablate.stages.session import Outcome
 
 Said = tuple[str, str]
 """What was said, what was warned of."""

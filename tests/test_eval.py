@@ -12,15 +12,15 @@ import pytest
 from harness import TOY_STUDY, ablate
 from rich.console import Console
 
-from ablate.errors import AblateError, StudyError
-from ablate.evaluation import evaluate
-from ablate.execution.exclusive import exclusive
-from ablate.overview import print_plan
-from ablate.publish import rebuild
+from ablate.base.errors import AblateError, StudyError
+from ablate.base.locks import exclusive
+from ablate.commands.plan import print_plan
+from ablate.commands.show import show
 from ablate.records.evaluated import Evaluated
-from ablate.run import Options, execute
-from ablate.session import Outcome
-from ablate.show import show
+from ablate.stages.evaluate import evaluate
+from ablate.stages.publish import rebuild
+from ablate.stages.run import Options, execute
+from ablate.stages.session import Outcome
 from ablate.study.experiment import prepare
 
 STUDY = """

@@ -93,7 +93,7 @@ def loaded_by(statement: str) -> set[str]:
         ("import ablate.analysis.compare, ablate.analysis.claims", {"torch", "mlflow", "matplotlib"}),
         ("import ablate.report.page", {"torch", "mlflow"}),
         ("import ablate.report.terminal", {"torch", "mlflow", "pandas", "matplotlib"}),
-        ("import ablate.records.mlflow_tracker", {"torch", "mlflow", "pandas"}),
+        ("import ablate.tracking.tracker", {"torch", "mlflow", "pandas"}),
     ],
 )
 def test_what_is_heavy_is_loaded_only_where_it_is_used(statement: str, absent: set[str]) -> None:

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from harness import TOY, ablate
 
-from ablate.errors import AblateError
-from ablate.listing import describe, kind
+from ablate.base.errors import AblateError
+from ablate.base.registry import CATALOGUE
+from ablate.commands.list import describe, kind
 from ablate.models.reference import cost_of
-from ablate.registry import CATALOGUE
 from ablate.study.json_schema import settings
 
 PLUGIN = '''
 from typing import Annotated, Any, Literal
 
 from ablate.components.scores import Dot
-from ablate.registry import OnOff, PartConfig, Slot, register
+from ablate.base.registry import OnOff, PartConfig, Slot, register
 from pydantic import Field
 
 

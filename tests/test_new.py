@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from harness import ablate
 
-from ablate.errors import AblateError
-from ablate.registry import CATALOGUE
-from ablate.scaffold import OVERRIDES, SCHEMA, create, study_text
+from ablate.base.errors import AblateError
+from ablate.base.registry import CATALOGUE
+from ablate.commands.new import OVERRIDES, SCHEMA, create, study_text
 from ablate.study.document import read_document
 from ablate.study.experiment import prepare
 from ablate.study.patch import apply_patches

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ablate.overview import print_plan
-from ablate.run import Options
+from ablate.commands.plan import print_plan
+from ablate.stages.run import Options
 from ablate.study.experiment import prepare
 
 STUDY = """

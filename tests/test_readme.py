@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from harness import ablate
 
-from ablate.run import load
+from ablate.stages.run import load
 from ablate.study.experiment import prepare
 
 ROOT = Path(__file__).parents[1]
@@ -94,7 +94,7 @@ def test_its_python_runs() -> None:
 
 
 def test_its_tables_name_every_part() -> None:
-    from ablate.registry import CATALOGUE
+    from ablate.base.registry import CATALOGUE
 
     CATALOGUE.load_builtin()
     for slot in CATALOGUE.slots():

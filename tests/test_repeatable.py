@@ -9,7 +9,7 @@ from rich.console import Console
 
 import ablate
 from ablate.records.store import Store
-from ablate.run import Options, execute
+from ablate.stages.run import Options, execute
 
 STUDY = """
 name: tiny

@@ -13,11 +13,11 @@ from harness import TOY_STUDY, ablate
 from rich.console import Console
 from ruamel.yaml import YAML
 
-from ablate.errors import AblateError
-from ablate.records.record import Record
+from ablate.base.errors import AblateError
+from ablate.commands.show import show
+from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.run import Options, execute
-from ablate.show import show
+from ablate.stages.run import Options, execute
 
 # A name that a shell would take apart, and a trial that fails.
 STUDY = (

@@ -16,12 +16,12 @@ from scipy.stats import ttest_rel
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, prepared, train
 
 import ablate
-from ablate.cleanup import clean
-from ablate.publish import rebuild
-from ablate.records.searched import COLUMNS, Searched
-from ablate.run import Options, execute
-from ablate.session import Outcome
-from ablate.show import show
+from ablate.commands.clean import clean
+from ablate.commands.show import show
+from ablate.core.searched import COLUMNS, Searched
+from ablate.stages.publish import rebuild
+from ablate.stages.run import Options, execute
+from ablate.stages.session import Outcome
 
 Sweep = Callable[..., tuple[Outcome, str]]
 

@@ -15,7 +15,7 @@ import pytest
 from searching import GRID, SWEEP, TIMES
 from test_cli import records, wait_for, workers_of
 
-from ablate.records.searched import Searched
+from ablate.core.searched import Searched
 from ablate.search.quiet import quiet
 
 SLOWER = "training: {seconds: 0.15}\n"

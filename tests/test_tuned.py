@@ -12,12 +12,12 @@ from rich.console import Console
 from searching import PEAK_STUDY
 
 import ablate
-from ablate.cleanup import clean
-from ablate.publish import rebuild
-from ablate.records.evidence import Evidence
-from ablate.records.searched import Searched
-from ablate.run import Options, execute
-from ablate.session import Outcome
+from ablate.commands.clean import clean
+from ablate.core.evidence import Evidence
+from ablate.core.searched import Searched
+from ablate.stages.publish import rebuild
+from ablate.stages.run import Options, execute
+from ablate.stages.session import Outcome
 from ablate.study.schema import TUNING_SEEDS_FROM
 
 Run = Callable[..., tuple[Outcome, str]]

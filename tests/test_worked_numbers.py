@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.feedforward import MLP
 from ablate.components.positions import NoPosition, SinCos
 from ablate.components.scores import Dot, Gaussian, ScaledDot
@@ -18,8 +19,7 @@ from ablate.components.weightings import Softmax
 from ablate.models.attention import Attention
 from ablate.models.block import Block
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE, PartConfig
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 NO_POSITION = NoPosition(PartConfig(), Sizes(d_model=1, max_len=1))

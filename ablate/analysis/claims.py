@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from ablate.analysis import wording
 from ablate.analysis.paired import NAN, Differences, sign
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
 from ablate.analysis.verdicts import Bound, holm, shared_bound
-from ablate.records.evidence import ClaimFacts, Evidence, Facts, TaskFacts
+from ablate.base import wording
+from ablate.core.evidence import ClaimFacts, Evidence, Facts, TaskFacts
 
 ClaimVerdict = Literal["supported", "refuted", "inconclusive"]
 

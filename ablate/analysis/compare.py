@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ablate.analysis import wording
 from ablate.analysis.learning import convergence, mcnemar_p
 from ablate.analysis.paired import NAN, Floats, PairedStatistics, paired, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Flags, Runs
 from ablate.analysis.stability import rate
 from ablate.analysis.verdicts import Bound, Verdict, holm, relevance_unsettled, shared_bound, verdict
-from ablate.records.evidence import Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
+from ablate.base import wording
+from ablate.core.evidence import Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),

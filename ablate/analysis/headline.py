@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.analysis import wording
 from ablate.analysis.learning import MCNEMAR_MIN, convergence, solved_rates
 from ablate.analysis.runs import Runs
-from ablate.errors import listed
-from ablate.records.evidence import Evidence
+from ablate.base import wording
+from ablate.base.errors import listed
+from ablate.core.evidence import Evidence
 
 OPENINGS = {
     "worse": "Worse than the baseline",

@@ -10,7 +10,7 @@ from scipy import special
 
 from ablate.analysis.paired import paired
 from ablate.analysis.runs import Flags, Runs, solving_metric
-from ablate.records.evidence import Evidence
+from ablate.core.evidence import Evidence
 
 MCNEMAR_MIN = 6
 """Below so many pairs the exact McNemar test cannot reach .05: with all n discordant its p is 2·½ⁿ."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ablate.analysis.power import ALPHA, detectable_effect, seeds_for_difference, seeds_for_equivalence
 from ablate.analysis.student import t_interval, t_p_above
-from ablate.records.evidence import MetricFacts
+from ablate.core.evidence import MetricFacts
 
 NAN = math.nan
 Floats = NDArray[np.float64]

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from ablate.analysis import wording
 from ablate.analysis.paired import ROUNDING, paired
 from ablate.analysis.runs import Floats, Runs
-from ablate.records.evidence import Evidence, MetricFacts
+from ablate.base import wording
+from ablate.core.evidence import Evidence, MetricFacts
 
 COLUMNS = (
     *("variant", "task", "placebo", "n", "sd_variant", "sd_baseline", "sd_difference"),

@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.analysis.paired import sign
-from ablate.errors import AblateError
-from ablate.records.evidence import Evidence, MetricFacts, TaskFacts
+from ablate.base.errors import AblateError
+from ablate.core.evidence import Evidence, MetricFacts, TaskFacts
 
 NOT_RUN = "not run"
 """The status of a planned trial that the frame does not have."""

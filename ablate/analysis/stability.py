@@ -9,8 +9,8 @@ from scipy import special
 
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
-from ablate.analysis.wording import exact, share
-from ablate.records.evidence import Evidence
+from ablate.base.wording import exact, share
+from ablate.core.evidence import Evidence
 
 
 def clopper_pearson(count: int, total: int) -> tuple[float, float]:

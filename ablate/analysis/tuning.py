@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis import wording
 from ablate.analysis.expected_best import Floats, best_so_far, expected_best, with_failures
 from ablate.analysis.paired import NAN, Differences, sign
 from ablate.analysis.runs import Runs
-from ablate.errors import listed
-from ablate.records.evidence import Evidence, Facts
-from ablate.records.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.base import wording
+from ablate.base.errors import listed
+from ablate.core.evidence import Evidence, Facts
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
 
 EDGE = 0.05
 """Share of a range, on its scale, that counts as its edge."""

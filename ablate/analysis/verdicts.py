@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ablate.analysis.paired import Interval, PairedStatistics, sign
 from ablate.analysis.power import ALPHA
-from ablate.records.evidence import MetricFacts
+from ablate.core.evidence import MetricFacts
 
 Verdict = Literal["unstable", "degenerate", "equivalent", "better", "worse", "inconclusive"]
 Bound = Literal["ceiling", "floor"]

@@ -11,8 +11,8 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.base.registry import PartConfig, register
 from ablate.components.sizes import Sizes
-from ablate.registry import PartConfig, register
 
 
 class Activation(nn.Module):

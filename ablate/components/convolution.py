@@ -7,12 +7,12 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.base.registry import OnOff, PartConfig, register
 from ablate.components.initial import Draw, fan_in_uniform
 from ablate.components.masks import zero_padding
 from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.registry import OnOff, PartConfig, register
 
 
 @register("mixer", "conv")

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, PositiveFloat
 from torch import Tensor, nn
 
+from ablate.base.errors import Gather
+from ablate.base.registry import OnOff, PartConfig, Slot, register
 from ablate.components.sizes import Sizes
-from ablate.errors import Gather
-from ablate.registry import OnOff, PartConfig, Slot, register
 
 
 def _whole(value: float) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ablate.base.registry import OnOff, PartConfig, register
 from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.registry import OnOff, PartConfig, register
 
 
 @register("mixer", "fourier")

@@ -12,12 +12,12 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import OnOff, PartConfig, register
 from ablate.components.masks import zero_padding
 from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, divisors
-from ablate.errors import Invalid
-from ablate.registry import OnOff, PartConfig, register
 
 CHUNK = 64
 """Positions of a causal sequence that meet pair by pair; earlier chunks are met through their sums."""

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
-from ablate.registry import CATALOGUE, PartConfig
 
 Ability = Literal["causal", "padding", "any_length", "attends"]
 

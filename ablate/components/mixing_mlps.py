@@ -16,13 +16,13 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw, fan_in_uniform
 from ablate.components.masks import zero_padding
 from ablate.components.mixer import Mixer
 from ablate.components.norms import LayerNorm
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, check_even
-from ablate.registry import PartConfig, register
 
 
 class FixedLength(Mixer):

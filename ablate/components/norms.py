@@ -9,10 +9,10 @@ from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
 from ablate.components.masks import zero_padding
 from ablate.components.sizes import Sizes
-from ablate.registry import PartConfig, register
 
 
 class Norm(nn.Module):

@@ -7,9 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
 from ablate.components.sizes import Sizes
-from ablate.registry import PartConfig, register
 
 
 class Position(nn.Module):

@@ -11,11 +11,11 @@ import torch
 from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
 from ablate.components.positions import Position, angles
 from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
-from ablate.registry import PartConfig, register
 
 
 @register("position", "rope")

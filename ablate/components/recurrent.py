@@ -12,11 +12,11 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw, fan_in_uniform
 from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, check_even
-from ablate.registry import PartConfig, register
 
 State = tuple[Tensor, ...]
 """What a cell carries on, each (B, h): its output, and after it what it keeps to itself."""

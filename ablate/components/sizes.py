@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ablate.base.errors import Invalid
 from ablate.components.dropout import Dropout
-from ablate.errors import Invalid
 
 
 def divisors(number: int) -> str:

@@ -10,11 +10,11 @@ from typing import ClassVar
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
 from ablate.components.projection import projection
 from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
-from ablate.registry import PartConfig, register
 
 
 class Value(nn.Module):

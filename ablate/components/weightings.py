@@ -7,8 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from ablate.base.registry import PartConfig, register
 from ablate.components.sizes import Sizes
-from ablate.registry import PartConfig, register
 
 
 class Weighting(nn.Module):

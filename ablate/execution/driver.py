@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ablate.execution.events import Decide, Event, Finished, Saved, go_on
+from ablate.core.events import Decide, Event, Finished, Saved, go_on
+from ablate.core.plan import Plan
+from ablate.core.record import Record
 from ablate.execution.pool import Engine
-from ablate.records.record import Record
 from ablate.records.store import Store
-from ablate.study.plan import Plan
 
 
 def drive(

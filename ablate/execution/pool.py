@@ -15,10 +15,10 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Protocol
 
-from ablate.execution.events import Answer, Decide, Event, Finished, Progress, Saved, Started, go_on
+from ablate.core.events import Answer, Decide, Event, Finished, Progress, Saved, Started, go_on
+from ablate.core.workload import Emit, Trial, Workload
 from ablate.execution.trial import WorkloadRef, failed, run_trial
 from ablate.execution.worker import read_output
-from ablate.workload import Emit, Trial, Workload
 
 ATTEMPTS = 2
 """How often a trial is begun before the loss of its worker makes it `failed`."""

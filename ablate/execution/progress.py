@@ -9,9 +9,9 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from ablate.execution.events import Event, Finished, Saved, Started
-from ablate.execution.events import Progress as Step
-from ablate.records.record import Record
+from ablate.core.events import Event, Finished, Saved, Started
+from ablate.core.events import Progress as Step
+from ablate.core.record import Record
 
 
 class Display:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ablate.clock import stopwatch
-from ablate.plugins import Plugin, load_plugin
-from ablate.records.record import Record, Status
-from ablate.registry import CATALOGUE
-from ablate.workload import Emit, Trial, Workload
+from ablate.base.clock import stopwatch
+from ablate.base.plugins import Plugin, load_plugin
+from ablate.base.registry import CATALOGUE
+from ablate.core.record import Record, Status
+from ablate.core.workload import Emit, Trial, Workload
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,11 +16,11 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import NoReturn
 
-from ablate.collector import uncollected
-from ablate.execution.events import Answer, Event, Finished, Progress, Saved, Started
+from ablate.base.collector import uncollected
+from ablate.base.registry import CATALOGUE
+from ablate.core.events import Answer, Event, Finished, Progress, Saved, Started
+from ablate.core.workload import Trial
 from ablate.execution.trial import WorkloadRef, run_trial
-from ablate.registry import CATALOGUE
-from ablate.workload import Trial
 
 MAX_OUTPUT = 64 * 1024
 """Bytes of a trial's output that are kept: its end."""

@@ -14,14 +14,14 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.base.errors import Gather, Invalid
+from ablate.base.registry import OnOff, PartConfig, Slot, register
 from ablate.components.masks import open_empty_rows, with_future_masked
 from ablate.components.mixer import Mixer
 from ablate.components.norms import RMSNorm
 from ablate.components.positions import Position
 from ablate.components.projection import projection
 from ablate.components.sizes import Sizes, divisors
-from ablate.errors import Gather, Invalid
-from ablate.registry import OnOff, PartConfig, Slot, register
 
 State = tuple[Tensor, Tensor]
 """Keys before their positions and values of all positions so far, (B, H_kv, T, d)."""

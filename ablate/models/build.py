@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from ablate.core.signature import Signature
 from ablate.models.initialise import initialise, materialise
 from ablate.models.model import Model
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 
 def build_model(

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from ablate.base.errors import Gather, Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.components.mixer import Mixer
-from ablate.errors import Gather, Invalid
 from ablate.models.memory import Memory
 from ablate.models.model import Model
-from ablate.registry import CATALOGUE
 
 NextLogits = Callable[[Tensor], Tensor]
 """Tokens so far (B, T) → logits (B, V) of the next; each call has one token more than the last."""

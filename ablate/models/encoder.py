@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ablate.base.registry import register
 from ablate.models.stack import Stack
-from ablate.registry import register
 
 
 @register("topology", "encoder")

@@ -7,15 +7,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from ablate.base.errors import Gather
+from ablate.base.registry import PartConfig, Slot, register
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.errors import Gather
 from ablate.models.decoder import Decoder
 from ablate.models.encoder import Encoder
 from ablate.models.memory import Memory
-from ablate.registry import PartConfig, Slot, register
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 
 @register("topology", "encoder_decoder")

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from ablate.base.errors import AblateError, listed
+from ablate.base.streams import stream_seed, torch_stream
 from ablate.components.initial import Draw, fan_in_uniform
-from ablate.errors import AblateError, listed
-from ablate.streams import stream_seed, torch_stream
 
 
 @torch.no_grad()

@@ -7,11 +7,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ablate.base.registry import PartConfig, register
 from ablate.components.masks import zero_padding
 from ablate.components.positions import NoPosition
 from ablate.components.sizes import Sizes
 from ablate.models.attention import Attention, State
-from ablate.registry import PartConfig, register
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ablate.base.errors import Gather, Invalid
+from ablate.base.registry import CATALOGUE
+from ablate.base.streams import stream_seed
 from ablate.components.dropout import Dropout
 from ablate.components.initial import Draw
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.errors import Gather, Invalid
+from ablate.core.signature import Signature
 from ablate.models import parameters
 from ablate.models.memory import Memory, mean_of_real
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.streams import stream_seed
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 
 class TokenEmbedding(nn.Module):

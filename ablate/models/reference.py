@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 from torch import nn
 
+from ablate.base.registry import CATALOGUE, PartConfig, Section, Slot
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
-from ablate.registry import CATALOGUE, PartConfig, Section, Slot
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 SECTION: Mapping[str, Any] = {"d_model": 64, "num_layers": 1}
 "The reference size; what it does not say is the default of `model:`."

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from ablate.base.errors import Gather
+from ablate.base.registry import PartConfig
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.errors import Gather
 from ablate.models.block import Block
 from ablate.models.memory import Memory
-from ablate.registry import PartConfig
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 
 class Stack(nn.Module):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ablate.errors import AblateError
-from ablate.files import replacing, write_text
+from ablate.base.errors import AblateError
+from ablate.base.files import replacing, write_text
 
 TABLE = "evaluation.csv"
 MAPS = "attention.npz"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ablate.errors import AblateError
-from ablate.records.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
+from ablate.base.errors import AblateError
+from ablate.core.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
 
 TABLE = "trials.parquet"
 

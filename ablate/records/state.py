@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.files import write_text
+from ablate.base.files import write_text
 from ablate.records.store import Store
 
 OUTPUTS = (

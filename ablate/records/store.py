@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ablate.errors import StoreError
-from ablate.files import replacing
-from ablate.records.record import Curve, Record
-from ablate.workload import Checkpoint
+from ablate.base.errors import StoreError
+from ablate.base.files import replacing
+from ablate.core.record import Curve, Record
+from ablate.core.workload import Checkpoint
 
 FORMAT = 1
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")

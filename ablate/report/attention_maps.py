@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ablate.core.evidence import Facts
 from ablate.records.evaluated import AttentionMap
-from ablate.records.evidence import Facts
 from ablate.report import layout, style
 from ablate.report.drawings import Drawing
 from ablate.report.style import colour

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ablate.analysis import wording
-from ablate.records.evidence import Evidence, Facts
+from ablate.base import wording
+from ablate.core.evidence import Evidence, Facts
 from ablate.report import figure_data, figures, style, tradeoff
 
 if TYPE_CHECKING:

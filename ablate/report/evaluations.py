@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ablate.core.evidence import Facts
 from ablate.records.evaluated import TEST
-from ablate.records.evidence import Facts
 from ablate.report.tables import NOTHING, Column, Table, fixed
 
 

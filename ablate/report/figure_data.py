@@ -12,7 +12,7 @@ from ablate.analysis.learning import solved_rates
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
 from ablate.analysis.student import t_interval
-from ablate.records.evidence import BASELINE, Evidence, Facts, MetricFacts, VariantFacts
+from ablate.core.evidence import BASELINE, Evidence, Facts, MetricFacts, VariantFacts
 
 MAX_CURVES = 8
 "Curves in one panel, the baseline's included."

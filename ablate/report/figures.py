@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from ablate.analysis import wording
-from ablate.records.evidence import BASELINE, MetricFacts
+from ablate.base import wording
+from ablate.core.evidence import BASELINE, MetricFacts
 from ablate.report import layout, style
 from ablate.report.figure_data import Entry
 from ablate.report.layout import Handle, Limits

@@ -17,12 +17,12 @@ from markupsafe import Markup
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
-from ablate.analysis import wording
 from ablate.analysis.pairing import pairing, summary
 from ablate.analysis.tuning import Tuning
-from ablate.files import replacing, write_text
+from ablate.base import wording
+from ablate.base.files import replacing, write_text
+from ablate.core.evidence import BASELINE, Evidence
 from ablate.records.evaluated import Evaluated
-from ablate.records.evidence import BASELINE, Evidence
 from ablate.report import (
     attention_maps,
     costs,

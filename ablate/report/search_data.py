@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ablate.analysis import wording
-from ablate.records.searched import ObjectiveFacts, ParameterFacts, Searched, undominated
+from ablate.base import wording
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, undominated
 from ablate.report.tables import MINUS, text
 
 STATUSES = ("completed", "diverged", "pruned", "failed", "invalid")

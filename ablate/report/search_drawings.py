@@ -6,8 +6,8 @@ import functools
 
 import pandas as pd
 
-from ablate.analysis import wording
-from ablate.records.searched import ObjectiveFacts, Searched
+from ablate.base import wording
+from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import search_data, search_figures, search_maps
 from ablate.report.drawings import Drawing
 

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
-from ablate.records.searched import ObjectiveFacts
+from ablate.core.searched import ObjectiveFacts
 from ablate.report import layout, style
 from ablate.report.figures import STACKED, verdict_marker
 from ablate.report.layout import Handle, Limits

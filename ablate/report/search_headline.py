@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.analysis import wording
-from ablate.records.evidence import Evidence
-from ablate.records.searched import Searched
+from ablate.base import wording
+from ablate.core.evidence import Evidence
+from ablate.core.searched import Searched
 from ablate.report import search_data
 from ablate.report.search_tables import fresh, judged_as
 from ablate.report.tables import decimals, fixed, number

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 from matplotlib.tri import Triangulation
 
-from ablate.records.searched import ObjectiveFacts
+from ablate.core.searched import ObjectiveFacts
 from ablate.report import layout, style
 from ablate.report.figures import STACKED
 from ablate.report.layout import Handle

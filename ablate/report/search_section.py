@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ablate.records.evidence import Evidence
-from ablate.records.searched import Searched
+from ablate.core.evidence import Evidence
+from ablate.core.searched import Searched
 from ablate.report import search_data, search_tables
 
 if TYPE_CHECKING:

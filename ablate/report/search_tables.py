@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis import wording
-from ablate.records.evidence import BASELINE, Evidence
-from ablate.records.searched import ObjectiveFacts, ParameterFacts, Searched
+from ablate.base import wording
+from ablate.core.evidence import BASELINE, Evidence
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 from ablate.report import search_data
 from ablate.report.search_data import absent, named, value
 from ablate.report.tables import NOTHING, Column, Table, count, decimals, fixed, number, text

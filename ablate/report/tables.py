@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ablate.analysis import wording
+from ablate.base import wording
 
 MINUS = "−"
 NOTHING = "–"

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ablate.errors import AblateError
+from ablate.base.errors import AblateError
 from ablate.report.tables import Column, Table, claim_table, text, verdict_rows, verdict_table, wrapped
 
 STYLES = {

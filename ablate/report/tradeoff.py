@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from ablate.analysis import wording
-from ablate.records.evidence import BASELINE, MetricFacts
+from ablate.base import wording
+from ablate.core.evidence import BASELINE, MetricFacts
 from ablate.report import layout, style
 from ablate.report.figures import STACKED, verdict_marker
 from ablate.report.layout import Handle, Limits

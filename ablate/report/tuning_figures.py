@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ablate.analysis.tuning import EXPECTED, Tuning
-from ablate.records.evidence import BASELINE, Facts, MetricFacts
+from ablate.core.evidence import BASELINE, Facts, MetricFacts
 from ablate.report import figure_data, layout, style
 from ablate.report.drawings import Drawing, slug
 from ablate.report.figure_data import Entry

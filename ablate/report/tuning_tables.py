@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ablate.analysis import wording
 from ablate.analysis.tuning import Tuning
+from ablate.base import wording
 from ablate.report.tables import (
     MARKS,
     NOTHING,

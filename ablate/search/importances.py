@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ablate.records.searched import ParameterFacts, Searched
+from ablate.base.streams import numpy_stream
+from ablate.core.searched import ParameterFacts, Searched
 from ablate.search.quiet import quiet
-from ablate.streams import numpy_stream
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
 
 def save_importances(searched: Searched, folder: Path) -> None:
     """Computes the importances of a sweep and writes them beside its table, whole or not at all."""
-    from ablate.files import replacing
+    from ablate.base.files import replacing
 
     found = importances(searched)
     with replacing(folder / IMPORTANCES) as path:
@@ -104,7 +104,7 @@ def load_importances(folder: Path) -> pd.DataFrame | None:
     """Reads what `save_importances` wrote; None when there is none. Raises `AblateError` when it cannot be read."""
     import pandas as pd
 
-    from ablate.errors import AblateError
+    from ablate.base.errors import AblateError
 
     path = folder / IMPORTANCES
     if not path.is_file():

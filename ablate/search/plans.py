@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from ablate.execution.events import Progress
-from ablate.records.record import Record
+from ablate.core.events import Progress
+from ablate.core.record import Record
+from ablate.core.workload import Trial
 from ablate.search.search import Search
 from ablate.search.storage import answering
-from ablate.workload import Trial
 
 _POLL = 1.0
 """Seconds between two looks at what other drivers have finished."""

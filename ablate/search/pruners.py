@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from ablate.errors import Gather, Invalid
-from ablate.registry import PartConfig, register
+from ablate.base.errors import Gather, Invalid
+from ablate.base.registry import PartConfig, register
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ablate.core.workload import Direction
 from ablate.search.quiet import quiet
-from ablate.workload import Direction
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner

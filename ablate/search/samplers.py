@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from ablate.errors import Invalid
-from ablate.registry import OnOff, PartConfig, register
+from ablate.base.errors import Invalid
+from ablate.base.registry import OnOff, PartConfig, register
+from ablate.base.streams import stream_seed
 from ablate.search.quiet import quiet
-from ablate.streams import stream_seed
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler

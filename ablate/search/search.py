@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ablate.errors import Invalid
-from ablate.records.record import Record
+from ablate.base.errors import Invalid
+from ablate.base.streams import stream_seed
+from ablate.core.record import Record
+from ablate.core.workload import Description, Direction, Trial
 from ablate.search.objectives import intermediate, measured, reported, worth
 from ablate.search.quiet import quiet
 from ablate.search.tickets import Ticket, Tickets
-from ablate.streams import stream_seed
 from ablate.study.searches import SearchSpec
 from ablate.study.space import Parameter, Point
-from ablate.workload import Description, Direction, Trial
 
 if TYPE_CHECKING:
     import optuna

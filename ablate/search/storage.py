@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.errors import AblateError, listed
-from ablate.passwords import masked
+from ablate.base.errors import AblateError, listed
+from ablate.base.passwords import masked
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:

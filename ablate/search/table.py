@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ablate.records.searched import COLUMNS, ObjectiveFacts, Searched, undominated
+from ablate.core.searched import COLUMNS, ObjectiveFacts, Searched, undominated
 from ablate.search.search import Search
 from ablate.search.tickets import RESULT
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ablate.errors import AblateError
+from ablate.base.errors import AblateError
+from ablate.base.streams import numpy_stream
+from ablate.core.workload import Timed, Trial, Workload
 from ablate.records.environment import environment
-from ablate.streams import numpy_stream
-from ablate.study.rates import Config, Measure, Timing
-from ablate.workload import Timed, Trial, Workload
+from ablate.records.rates import Config, Measure, Timing
 
 BLOCKS = 5
 SHORT = 3

@@ -9,15 +9,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ablate.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
-from ablate.registry import CATALOGUE, Section
+from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
+from ablate.base.registry import CATALOGUE, Section
+from ablate.core.workload import KeepsWeights, Metric, Resumes, Workload
 from ablate.study.claims import Claim, parse_claim
 from ablate.study.designs import Config, Design, Variant, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.load import translated
 from ablate.study.patch import value_at
 from ablate.study.schema import StudyBase, winner_names
-from ablate.workload import KeepsWeights, Metric, Resumes, Workload
 
 MAX_CHECKED = 500
 """Variants of a factorial that are all built before the first is trained; of more, a sample is."""

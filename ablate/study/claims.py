@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ablate.errors import Invalid, listed, nearest
+from ablate.base.errors import Invalid, listed, nearest
 from ablate.study.designs import Design
 from ablate.study.load import parse_value
 

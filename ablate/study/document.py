@@ -16,7 +16,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from ablate.errors import NOT_GIVEN, Problem, StudyError, nearest
+from ablate.base.errors import NOT_GIVEN, Problem, StudyError, nearest
 from ablate.study.patch import document_keys, set_in_document
 
 PathKey = tuple[str | int, ...]

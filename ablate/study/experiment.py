@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ablate.errors import Invalid, Problem
-from ablate.records.evidence import (
+from ablate.base.errors import Invalid, Problem
+from ablate.core.evidence import (
     BASELINE,
     ClaimFacts,
     Facts,
@@ -20,6 +20,9 @@ from ablate.records.evidence import (
     TaskFacts,
     VariantFacts,
 )
+from ablate.core.plan import Cell, trial_id
+from ablate.core.workload import Description, Metric, Trial, Workload
+from ablate.records.rates import Rates
 from ablate.study.checks import (
     Resolver,
     attempt,
@@ -39,12 +42,9 @@ from ablate.study.load import load, parts_of, refuse_if_faulty
 from ablate.study.match import Matcher
 from ablate.study.matching import Matching, match_facts
 from ablate.study.patch import apply_patches
-from ablate.study.plan import Cell, trial_id
-from ablate.study.rates import Rates
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchSpec, read_search
 from ablate.study.sources import source_digest
-from ablate.workload import Description, Metric, Trial, Workload
 
 
 @dataclass(frozen=True)

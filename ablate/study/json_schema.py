@@ -15,10 +15,10 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from ablate.registry import CATALOGUE, SLOT_MARK
+from ablate.base.registry import CATALOGUE, SLOT_MARK
+from ablate.core.workload import Workload
 from ablate.study.claims import GRAMMAR
 from ablate.study.schema import StudyBase, study_model
-from ablate.workload import Workload
 
 Node = dict[str, Any]
 """A schema, or a place inside one."""

@@ -14,12 +14,12 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from ablate.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
-from ablate.plugins import load_plugin
-from ablate.registry import CATALOGUE, PartConfig, Slot, UnknownPart
+from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
+from ablate.base.plugins import load_plugin
+from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
+from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
 from ablate.study.schema import StudyBase, study_model
-from ablate.workload import Workload
 
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
 _RULES = {
@@ -163,7 +163,7 @@ def _repair(data: dict[str, Any], path: PathKey) -> bool:
 
 
 def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> Iterator[Problem]:
-    """The problems of a failed validation of `data`, in the words of `ablate.errors`."""
+    """The problems of a failed validation of `data`, in the words of `ablate.base.errors`."""
     for details in error.errors():
         yield _problem(details, model, data)
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ablate.errors import Invalid
-from ablate.records.evidence import Matched
+from ablate.base.errors import Invalid
+from ablate.core.evidence import Matched
+from ablate.core.workload import CountsParameters, Workload
 from ablate.study.designs import Config, Resolve
 from ablate.study.nearest import Number, has_effect, nearest
 from ablate.study.patch import apply_patches, value_at
 from ablate.study.sections.search import MatchSection
-from ablate.workload import CountsParameters, Workload
 
 NOUNS = {
     "parameters": "parameters",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ablate.errors import Invalid, Problem
-from ablate.records.evidence import BASELINE, Matched, MatchFacts
+from ablate.base.errors import Invalid, Problem
+from ablate.core.evidence import BASELINE, Matched, MatchFacts
+from ablate.core.workload import Timed, Workload
+from ablate.records.rates import Rates
 from ablate.study.designs import Config, Design, Resolve, Variant, report_at
 from ablate.study.document import Document
 from ablate.study.match import Matcher, Rate, key_of
 from ablate.study.patch import apply_patches, has_path
-from ablate.study.rates import Rates
 from ablate.study.schema import StudyBase
 from ablate.study.sections.search import MatchSection
-from ablate.workload import Timed, Workload
 
 OTHER_PATH = "Match by another path"
 

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ablate.errors import Invalid, listed, nearest
+from ablate.base.errors import Invalid, listed, nearest
 
 
 def apply_patches(

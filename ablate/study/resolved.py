@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from ablate.files import write_text
-from ablate.passwords import masked
+from ablate.base.files import write_text
+from ablate.base.passwords import masked
 from ablate.study.experiment import Experiment
 
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, PositiveInt, create_model
 from pydantic_core import PydanticCustomError
 
-from ablate.records.evidence import BASELINE
-from ablate.records.searched import WINNER
-from ablate.registry import OnOff, Section
+from ablate.base.registry import OnOff, Section
+from ablate.core.evidence import BASELINE
+from ablate.core.searched import WINNER
+from ablate.core.workload import Checkpoint, Workload
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
-from ablate.workload import Checkpoint, Workload
 
 RESERVED = ("store",)
 PLACEBO = "placebo"

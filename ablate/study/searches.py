@@ -7,15 +7,15 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ablate.errors import Invalid, Problem, listed, nearest
-from ablate.records.searched import WINNER, ObjectiveFacts, SearchFacts
-from ablate.registry import CATALOGUE, PartConfig
+from ablate.base.errors import Invalid, Problem, listed, nearest
+from ablate.base.registry import CATALOGUE, PartConfig
+from ablate.core.searched import WINNER, ObjectiveFacts, SearchFacts
+from ablate.core.workload import Description, Metric
 from ablate.study.designs import Config, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.schema import TUNING_SEEDS_FROM, StudyBase
 from ablate.study.sections.search import SearchSection, TuneSection
 from ablate.study.space import Build, Space, check_grid, read_space
-from ablate.workload import Description, Metric
 
 COSTS = ("parameters", "flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")

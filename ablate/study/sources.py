@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ablate.plugins import is_of_plugin
+from ablate.base.plugins import is_of_plugin
 
 Symbol = tuple[str, str]
 """Module and name; the name is empty for a whole module."""

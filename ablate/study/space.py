@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ablate.errors import Invalid, Problem, listed, nearest, shown
-from ablate.records.searched import ParameterFacts
+from ablate.base.errors import Invalid, Problem, listed, nearest, shown
+from ablate.core.searched import ParameterFacts
 from ablate.study.designs import Config, Resolve, level_labels
 from ablate.study.document import Document, PathKey
 from ablate.study.patch import apply_patches, has_path, value_at

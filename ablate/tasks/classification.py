@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ablate.core.workload import Metric
 from ablate.tasks.task import Batch, Task
-from ablate.workload import Metric
 
 
 class Classification(Task):

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from pydantic import PositiveInt
 from torch import Tensor
 
-from ablate.errors import AblateError, Gather, Invalid
-from ablate.registry import PartConfig, register
-from ablate.signature import Signature
-from ablate.streams import numpy_stream
+from ablate.base.errors import AblateError, Gather, Invalid
+from ablate.base.registry import PartConfig, register
+from ablate.base.streams import numpy_stream
+from ablate.core.signature import Signature
 from ablate.tasks.classification import Classification
 from ablate.tasks.task import Batch, Split, digest, example_stream
 

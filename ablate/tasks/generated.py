@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ablate.streams import numpy_stream
+from ablate.base.streams import numpy_stream
 from ablate.tasks.task import Batch, Split, Task, digest, example_stream
 
 CHUNK = 4096

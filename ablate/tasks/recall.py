@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
-from ablate.errors import Gather, Invalid
-from ablate.registry import PartConfig, register
-from ablate.signature import Signature
+from ablate.base.errors import Gather, Invalid
+from ablate.base.registry import PartConfig, register
+from ablate.core.signature import Signature
 from ablate.tasks.classification import Classification
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch

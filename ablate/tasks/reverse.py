@@ -23,12 +23,12 @@ from pydantic import Field, PositiveInt
 from torch import Tensor
 from torch.nn import functional
 
-from ablate.errors import Invalid
-from ablate.registry import PartConfig, register
-from ablate.signature import Signature
+from ablate.base.errors import Invalid
+from ablate.base.registry import PartConfig, register
+from ablate.core.signature import Signature
+from ablate.core.workload import Metric
 from ablate.tasks.generated import Generated
 from ablate.tasks.task import Batch
-from ablate.workload import Metric
 
 PADDING, START, END = 0, 1, 2
 FIRST_SYMBOL = 3

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from pydantic import Field, PositiveInt
 
-from ablate.registry import PartConfig, register
-from ablate.signature import Signature
+from ablate.base.registry import PartConfig, register
+from ablate.core.signature import Signature
 from ablate.tasks.classification import Classification
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch

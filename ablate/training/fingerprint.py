@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ablate.models.build import build_model
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 
 BATCH_SIZE = 32

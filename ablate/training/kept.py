@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ablate.errors import Gather, Invalid
+from ablate.base.errors import Gather, Invalid
+from ablate.base.registry import CATALOGUE, PartConfig
+from ablate.base.streams import stream_seed
+from ablate.core.signature import Signature
+from ablate.core.workload import Evaluation, Trial
 from ablate.models.build import build_model
 from ablate.models.inspection import attention_maps, attention_metrics
-from ablate.registry import CATALOGUE, PartConfig
-from ablate.signature import Signature
-from ablate.streams import stream_seed
 from ablate.tasks.task import Task
 from ablate.training.evaluate import evaluate
 from ablate.training.trial import TrialConfig, isolated, parse, resolve_device
 from ablate.training.weights import unpack
-from ablate.workload import Evaluation, Trial
 
 EXAMPLES = 3
 """Examples of which the attention weights are handed out, at most."""

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
+from ablate.core.record import Curve, Status
+from ablate.core.workload import Checkpoint, Emit
 from ablate.models.model import Model
 from ablate.models.parameters import decay_groups
-from ablate.records.record import Curve, Status
-from ablate.study.sections.training import TrainingSection
 from ablate.tasks.task import Batch, Task
 from ablate.training.clipping import clip_gradients
 from ablate.training.decay import WeightDecay
@@ -24,8 +24,8 @@ from ablate.training.history import Best, History
 from ablate.training.optimizers import Optimizer
 from ablate.training.resume import Run
 from ablate.training.schedules import learning_rates
+from ablate.training.section import TrainingSection
 from ablate.training.weights import packed
-from ablate.workload import Checkpoint, Emit
 
 STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
 """Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device."""

@@ -15,8 +15,8 @@ from pydantic import Field, PositiveFloat
 from torch import Tensor
 from torch.optim.sgd import sgd
 
-from ablate.errors import Invalid
-from ablate.registry import OnOff, PartConfig, register
+from ablate.base.errors import Invalid
+from ablate.base.registry import OnOff, PartConfig, register
 
 Momentum = Annotated[float, Field(ge=0, lt=1)]
 

@@ -16,8 +16,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ablate.registry import PartConfig, register
-from ablate.study.sections.training import TrainingSection
+from ablate.base.registry import PartConfig, register
+from ablate.training.section import TrainingSection
 
 
 class Schedule(ABC):

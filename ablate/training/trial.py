@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 import torch
 
+from ablate.base.registry import Section, Slot
+from ablate.base.streams import stream_seed
+from ablate.core.record import Record
+from ablate.core.workload import Emit, Trial
 from ablate.models.build import build_model
-from ablate.records.record import Record
-from ablate.registry import Section, Slot
-from ablate.streams import stream_seed
-from ablate.study.sections.model import ModelSection
-from ablate.study.sections.training import TrainingSection
+from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 from ablate.training.loop import Keeping, train
-from ablate.workload import Emit, Trial
+from ablate.training.section import TrainingSection
 
 TaskConfig = Annotated[Any, Slot("task")]
 

@@ -10,25 +10,25 @@ from typing import Any
 import torch
 from pydantic import BaseModel
 
-from ablate.errors import Gather, Invalid
+from ablate.base.errors import Gather, Invalid
+from ablate.base.registry import CATALOGUE, register
+from ablate.base.streams import stream_seed
+from ablate.core.record import Record
+from ablate.core.signature import Signature
+from ablate.core.workload import Description, Emit, Evaluation, Trial
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
-from ablate.records.record import Record
-from ablate.registry import CATALOGUE, register
-from ablate.signature import Signature
-from ablate.streams import stream_seed
-from ablate.study.sections.model import ModelSection
-from ablate.study.sections.training import TrainingSection
+from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 from ablate.training.fingerprint import fingerprint
 from ablate.training.kept import check_evaluation, evaluate_kept
+from ablate.training.section import TrainingSection
 from ablate.training.trial import TaskConfig, isolated, parse, resolve_device, run_trial
-from ablate.workload import Description, Emit, Evaluation, Trial
 
 
 @register("workload", "sequence")
 class SequenceWorkload:
-    """`task:`, `model:` and `training:`; see `ablate.workload.Workload` for what each method promises."""
+    """`task:`, `model:` and `training:`; see `ablate.core.workload.Workload` for what each method promises."""
 
     resumes = True
     steps_path = "training.steps"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ablate.records.evidence import ClaimFacts, Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
+from ablate.core.evidence import ClaimFacts, Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
 
 ACCURACY = MetricFacts("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
 LOSS = MetricFacts("min")

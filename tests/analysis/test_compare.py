@@ -13,8 +13,8 @@ from statsmodels.stats.multitest import multipletests
 
 from ablate.analysis.compare import COLUMNS, compare
 from ablate.analysis.power import detectable_effect
-from ablate.errors import AblateError
-from ablate.records.evidence import Evidence, MetricFacts
+from ablate.base.errors import AblateError
+from ablate.core.evidence import Evidence, MetricFacts
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])

@@ -11,7 +11,7 @@ from statsmodels.stats.multitest import multipletests
 from ablate.analysis.claims import judge
 from ablate.analysis.compare import compare
 from ablate.analysis.paired import paired
-from ablate.records.evidence import MetricFacts
+from ablate.core.evidence import MetricFacts
 
 PLAIN = {"accuracy": MetricFacts("max")}
 NAMES = ["baseline", *(f"v{i}" for i in range(10))]

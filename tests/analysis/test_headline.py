@@ -9,7 +9,7 @@ from made_evidence import ACCURACY, LOSS, claim, study
 from ablate.analysis.claims import judge
 from ablate.analysis.compare import compare
 from ablate.analysis.headline import headline
-from ablate.records.evidence import Evidence, MetricFacts
+from ablate.core.evidence import Evidence, MetricFacts
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])

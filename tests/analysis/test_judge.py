@@ -14,7 +14,7 @@ from scipy import stats
 
 from ablate.analysis.claims import COLUMNS, judge
 from ablate.analysis.compare import compare
-from ablate.records.evidence import MetricFacts
+from ablate.core.evidence import MetricFacts
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])

@@ -7,7 +7,7 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 
 from ablate.analysis.learning import convergence, mcnemar_p, solved_rates
-from ablate.records.evidence import MetricFacts
+from ablate.core.evidence import MetricFacts
 
 
 def test_solved_seeds_by_variant_and_task():

@@ -13,7 +13,7 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from ablate.analysis.paired import Differences, paired, seeds_needed
 from ablate.analysis.power import detectable_effect
-from ablate.records.evidence import MetricFacts
+from ablate.core.evidence import MetricFacts
 
 PLAIN = MetricFacts("max")
 pairs = st.integers(2, 12).flatmap(lambda n: arrays(float, (2, n), elements=st.floats(-2, 2, width=32)))

@@ -8,7 +8,7 @@ from made_evidence import study
 from scipy import stats
 
 from ablate.analysis.pairing import COLUMNS, pairing, summary
-from ablate.records.evidence import Evidence
+from ablate.core.evidence import Evidence
 
 
 def made(a: list[float] | np.ndarray, b: list[float] | np.ndarray) -> Evidence:

@@ -13,8 +13,8 @@ from scipy import stats
 
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import Tuning, budget_curves, changes, edge, tuning
-from ablate.records.evidence import Evidence
-from ablate.records.searched import ObjectiveFacts, ParameterFacts, Searched
+from ablate.core.evidence import Evidence
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])
 FINE = {"baseline": 0.9 + NOISE, "a": 0.9 + NOISE[::-1], "b": 0.95 + NOISE}

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ablate.analysis import wording
+from ablate.base import wording
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,9 @@ def inside(steps: int) -> dict[str, float]:
     """Share of one trial's time by kind of work, timed around each call on one thread."""
     import torch
 
-    from ablate.registry import CATALOGUE
-    from ablate.study.sections.training import TrainingSection
+    from ablate.base.registry import CATALOGUE
     from ablate.training import loop
+    from ablate.training.section import TrainingSection
     from ablate.training.trial import parse
 
     CATALOGUE.load_builtin()

@@ -33,12 +33,12 @@ def measure(score: str, kernel: str, length: int) -> dict[str, float]:
     """Seconds of a step, and by how many bytes the first one raises the memory of the process at most."""
     import torch
 
+    from ablate.base.registry import CATALOGUE, PartConfig, register
     from ablate.components.positions import NoPosition
     from ablate.components.sizes import Sizes
     from ablate.components.weightings import Softmax
     from ablate.models.attention import Attention
     from ablate.models.initialise import initialise
-    from ablate.registry import CATALOGUE, PartConfig, register
 
     @register("weighting", "explicit")
     class Explicit(Softmax):
@@ -75,8 +75,8 @@ def measure(score: str, kernel: str, length: int) -> dict[str, float]:
 
 def cells(lengths: list[int]) -> list[tuple[str, str, int]]:
     """Score, kernel and length of everything that is measured."""
+    from ablate.base.registry import CATALOGUE
     from ablate.components.sizes import Sizes
-    from ablate.registry import CATALOGUE
 
     CATALOGUE.load_builtin()
     import torch

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad, stack_module_state, vmap
 
+from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.mixer import Mixer
 from ablate.components.positions import NoPosition
 from ablate.components.sizes import Sizes
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE, PartConfig
 
 CATALOGUE.load_builtin()
 B, T, D = 4, 7, 6

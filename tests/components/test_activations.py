@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from ablate.base.registry import CATALOGUE
 from ablate.components import activations
 from ablate.components.sizes import Sizes
-from ablate.registry import CATALOGUE
 
 
 def normal_cdf(x):

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from ablate.base.registry import CATALOGUE
 from ablate.components.feedforward import MLP, hidden_width
 from ablate.components.sizes import Sizes
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
+from ablate.models.section import ModelSection
 from ablate.study.designs import level_labels
-from ablate.study.sections.model import ModelSection
 
 CATALOGUE.load_builtin()
 SIZES = Sizes(d_model=6, max_len=5)

@@ -19,8 +19,8 @@ from mixer_checks import (
     stepped,
 )
 
+from ablate.base.errors import Invalid
 from ablate.components.linear_attention import CHUNK
-from ablate.errors import Invalid
 
 SHAPES = [{"num_heads": 1}, {"num_heads": 2}, {"num_heads": 4, "d_k": 3, "d_v": 5, "bias": "on"}]
 

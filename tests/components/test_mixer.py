@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixer_checks import MASK, NO_POSITION, B, D, T, built, random
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.mixer import Mixer
 from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.registry import CATALOGUE, PartConfig
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 MIXERS = {name: CATALOGUE.get("mixer", name) for name in CATALOGUE.names("mixer")}

@@ -20,10 +20,10 @@ from mixer_checks import (
 )
 from torch import nn
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE
 
 NAMES = ["gmlp", "mlp", "mlp_mixer", "resmlp"]
 CAUSAL = ["gmlp", "resmlp"]

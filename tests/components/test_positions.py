@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from ablate.base.registry import CATALOGUE
 from ablate.components.positions import Learned, NoPosition, Position, SinCos, sinusoids
 from ablate.components.sizes import Sizes
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.components.positions import Position
 from ablate.components.positions_in_attention import Alibi, Relative, Rotary, alibi_slopes
 from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 CPU = torch.device("cpu")

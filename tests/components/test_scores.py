@@ -11,11 +11,11 @@ from torch import Tensor
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components import scores
 from ablate.components.scores import Additive, Bilinear, Cosine, Gaussian, ScaledDot, Score
 from ablate.components.sizes import Sizes
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE, PartConfig
 
 CATALOGUE.load_builtin()
 B, H, T_Q, T_K, D_Q, D_K = 2, 2, 4, 5, 2, 3

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from ablate.base.errors import Invalid
 from ablate.components.sizes import Sizes
 from ablate.components.values import Full, LowRank, SharedKV
-from ablate.errors import Invalid
 from ablate.models.initialise import initialise
 
 SIZES = Sizes(d_model=6, max_len=5, num_heads=2, d_q=3, d_k=3, d_v=4)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from ablate.base.registry import CATALOGUE
 from ablate.components.sizes import Sizes
 from ablate.components.weightings import Weighting
-from ablate.registry import CATALOGUE
 
 CATALOGUE.load_builtin()
 SIZES = Sizes(d_model=6, max_len=5, num_heads=2, d_q=3, d_k=3, d_v=3)

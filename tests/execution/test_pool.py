@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from harness import TOY, TOY_STUDY
 
+from ablate.base.plugins import load_plugin
+from ablate.base.registry import CATALOGUE
+from ablate.core.events import Event, Finished, Progress, Started
+from ablate.core.plan import FixedPlan
+from ablate.core.record import Record
+from ablate.core.workload import Trial
 from ablate.execution.driver import drive
-from ablate.execution.events import Event, Finished, Progress, Started
 from ablate.execution.pool import Engine, InProcess, LocalPool
 from ablate.execution.trial import WorkloadRef
-from ablate.plugins import load_plugin
-from ablate.records.record import Record
 from ablate.records.store import Store
-from ablate.registry import CATALOGUE
 from ablate.study.experiment import prepare
-from ablate.study.plan import FixedPlan
-from ablate.workload import Trial
 
 TOY_REF = WorkloadRef("toy", (load_plugin(TOY),))
 Listen = Callable[[Event], None]

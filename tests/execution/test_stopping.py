@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from test_pool import TOY_REF, Runner, alive, children
 
+from ablate.base.registry import CATALOGUE
+from ablate.core.events import Event, Finished, Progress, Saved, Started
+from ablate.core.plan import FixedPlan
+from ablate.core.record import Record
+from ablate.core.workload import Trial
 from ablate.execution.driver import drive
-from ablate.execution.events import Event, Finished, Progress, Saved, Started
 from ablate.execution.pool import Engine, InProcess, LocalPool
 from ablate.execution.trial import WorkloadRef
-from ablate.records.record import Record
 from ablate.records.store import Store
-from ablate.registry import CATALOGUE
-from ablate.study.plan import FixedPlan
 from ablate.training.trial import run_trial
 from ablate.training.workload import SequenceWorkload
-from ablate.workload import Trial
 
 JOBS = (0, 1, 2)
 Decide = Callable[[Progress], bool]

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 from ablate.models.attention import Attention
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE, PartConfig
 
 CATALOGUE.load_builtin()
 B, T, D, H = 3, 7, 8, 2

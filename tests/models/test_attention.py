@@ -24,8 +24,8 @@ from torch import nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ablate.base.registry import CATALOGUE
 from ablate.models.attention import Attention
-from ablate.registry import CATALOGUE
 
 CATALOGUE.load_builtin()
 

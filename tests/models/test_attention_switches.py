@@ -7,10 +7,10 @@ import torch
 from attention_cases import COMBINATIONS, MASKS, NO_POSITION, SIZES, B, D, H, T, Tilt, attention, named
 from torch import Tensor
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
 from ablate.models.attention import Attention
-from ablate.registry import CATALOGUE
 
 
 @pytest.fixture

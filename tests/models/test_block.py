@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
+from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 from ablate.models.block import Block
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE, PartConfig
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 B, T, D, H = 3, 5, 8, 2

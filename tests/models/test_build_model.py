@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import nn
 
+from ablate.base.errors import AblateError, Invalid
+from ablate.base.registry import CATALOGUE, PartConfig, register
 from ablate.components.norms import LayerNorm
 from ablate.components.scores import Score
-from ablate.errors import AblateError, Invalid
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.parameters import decay_groups
-from ablate.registry import CATALOGUE, PartConfig, register
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 TOKENS = Signature(seq_len=6, num_outputs=5, vocab_size=11)

@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 import torch
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.components.mixer import Mixer
-from ablate.errors import Invalid
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.decode import greedy
 from ablate.models.model import Model
 from ablate.models.reference import places, section_with
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 B, T, S, V = 3, 6, 5, 9

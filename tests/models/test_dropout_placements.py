@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 import torch
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.components.dropout import Dropout
-from ablate.errors import Invalid
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 TOKENS = Signature(seq_len=6, num_outputs=5, vocab_size=11)

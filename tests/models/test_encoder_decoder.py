@@ -7,17 +7,17 @@ import pytest
 import torch
 from torch import nn
 
+from ablate.base.errors import Invalid, StudyError
+from ablate.base.registry import CATALOGUE, register
 from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
-from ablate.errors import Invalid, StudyError
+from ablate.core.signature import Signature
 from ablate.models.attention import Attention
 from ablate.models.build import build_model
 from ablate.models.model import Model
 from ablate.models.reference import section_with
-from ablate.registry import CATALOGUE, register
-from ablate.signature import Signature
+from ablate.models.section import ModelSection
 from ablate.study.experiment import prepare
-from ablate.study.sections.model import ModelSection
 
 CATALOGUE.load_builtin()
 B, T, S, D, H = 4, 5, 7, 8, 2

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from ablate.base.registry import CATALOGUE
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.flops import flops_of, forward_flops
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 

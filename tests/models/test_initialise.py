@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from ablate.base.registry import CATALOGUE
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.initialise import initialise
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 TOKENS = Signature(seq_len=6, num_outputs=5, vocab_size=11)

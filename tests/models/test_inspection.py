@@ -14,10 +14,10 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy as scipy_entropy
 from torch import Tensor
 
+from ablate.base.registry import CATALOGUE
 from ablate.models.build import build_model
 from ablate.models.inspection import attention_maps, attention_metrics, entropy, similarity
 from ablate.models.model import Model
-from ablate.registry import CATALOGUE
 from ablate.tasks.task import Batch, Task
 from ablate.training.trial import parse
 

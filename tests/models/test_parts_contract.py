@@ -21,17 +21,17 @@ from ruamel.yaml import YAML
 from torch import Tensor
 from torch.func import functional_call, grad, stack_module_state, vmap
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.components.dropout import Dropout
 from ablate.components.sizes import Sizes
-from ablate.errors import Invalid
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.flops import forward_flops
 from ablate.models.memory import Memory
 from ablate.models.model import Model
 from ablate.models.reference import places, section_with, signature_for
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 from ablate.tasks.classification import Classification
 from ablate.tasks.task import Batch
 from ablate.training.fingerprint import fingerprint

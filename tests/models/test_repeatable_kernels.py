@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ablate.errors import Invalid
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.model import Model
 from ablate.models.reference import places, section_with, signature_for
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
 
 CATALOGUE.load_builtin()
 SIGNATURE = Signature(seq_len=5, num_outputs=7, vocab_size=7)

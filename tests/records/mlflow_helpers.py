@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ablate.records.mlflow_store import ensure_database
-from ablate.records.mlflow_tracker import TrackedRun, Tracker
-from ablate.records.record import Curve, Record
+from ablate.core.record import Curve, Record
+from ablate.tracking.database import ensure_database
+from ablate.tracking.tracker import TrackedRun, Tracker
 
 # SQLAlchemy 2.1 deprecates what MLflow 3.17 uses in its models.
 NOLOAD = "ignore:The ``noload`` loader strategy:DeprecationWarning"

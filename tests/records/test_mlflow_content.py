@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlflow_helpers import NOLOAD, tracked
 
-from ablate.records.mlflow_content import (
+from ablate.core.record import Curve
+from ablate.tracking.content import (
     MAX_PARAM,
     clean_key,
     cleaned_params,
@@ -15,7 +16,6 @@ from ablate.records.mlflow_content import (
     flattened,
     milliseconds,
 )
-from ablate.records.record import Curve
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 

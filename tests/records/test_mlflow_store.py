@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from mlflow_helpers import NOLOAD, query, shown, track, tracked, with_database
 
-from ablate.errors import StoreError
-from ablate.records.mlflow_store import ensure_database
+from ablate.base.errors import StoreError
+from ablate.tracking.database import ensure_database
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
-from ablate.records.mlflow_store import _check, ensure_database, import_mlflow
+from ablate.tracking.database import _check, ensure_database, import_mlflow
 import_mlflow()
 import mlflow.store.tracking.sqlalchemy_store
 path = Path(sys.argv[1]) / "mlflow.db"
@@ -142,7 +142,7 @@ def test_a_name_that_sqlite_uris_cannot_hold_is_refused(tmp_path):
 
 def test_importing_the_tracker_imports_no_mlflow():
     code = """
-import sys, ablate.records.mlflow_tracker, ablate.records.mlflow_ui
+import sys, ablate.tracking.tracker, ablate.tracking.server
 print([name for name in ("mlflow", "pandas", "torch", "sqlalchemy") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,9 +13,9 @@ import pytest
 from filelock import FileLock
 from mlflow_helpers import NOLOAD, pytest_fail, query, shown, snapshot, track, tracked, with_database
 
-from ablate.records.mlflow_store import database_uri
-from ablate.records.mlflow_tracker import Tracker
-from ablate.records.record import Curve
+from ablate.core.record import Curve
+from ablate.tracking.database import database_uri
+from ablate.tracking.tracker import Tracker
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
@@ -27,7 +27,7 @@ import sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from mlflow_helpers import pytest_fail, tracked
-from ablate.records.mlflow_tracker import Tracker
+from ablate.tracking.tracker import Tracker
 tracker = Tracker("study", Path(sys.argv[2]), None, pytest_fail)
 tracker.start()
 for seed in range(400):

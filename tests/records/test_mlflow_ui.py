@@ -8,17 +8,17 @@ import pytest
 from filelock import FileLock
 from mlflow_helpers import NOLOAD, pytest_fail, query, shown, snapshot, track, tracked, with_database
 
-from ablate.errors import AblateError
-from ablate.records.evidence import Evidence, Facts, VariantFacts
-from ablate.records.mlflow_ui import bring_up_to_date, serve, verdict_table
+from ablate.base.errors import AblateError
+from ablate.core.evidence import Evidence, Facts, VariantFacts
 from ablate.records.store import Store
+from ablate.tracking.server import bring_up_to_date, serve, verdict_table
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
 SERVE = """
 import sys
 from pathlib import Path
-from ablate.records.mlflow_ui import serve
+from ablate.tracking.server import serve
 sys.exit(serve(Path(sys.argv[1]), int(sys.argv[2])))
 """
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.errors import StoreError
-from ablate.files import replacing
-from ablate.records.record import Curve, Record
+from ablate.base.errors import StoreError
+from ablate.base.files import replacing
+from ablate.core.record import Curve, Record
 from ablate.records.store import Store
 
 
@@ -105,7 +105,7 @@ def test_a_write_that_is_killed_leaves_no_record(tmp_path: Path) -> None:
         from pathlib import Path
         from test_store import record
         from ablate.records.store import Store
-        import ablate.files
+        import ablate.base.files
         replaced = 0
         original = Path.replace
         def replace(self, target):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ablate.records.record import Curve, Record
+from ablate.core.record import Curve, Record
 from ablate.records.store import Store
 
 WEIGHTS = b"weights of a model"

@@ -9,7 +9,7 @@ import synthetic
 from ablate.analysis.claims import judge
 from ablate.analysis.compare import compare
 from ablate.analysis.headline import headline
-from ablate.records.evidence import Evidence
+from ablate.core.evidence import Evidence
 from ablate.report.page import write_report
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ablate.records.evidence import (
+from ablate.core.evidence import (
     BASELINE,
     ClaimFacts,
     Evidence,

@@ -13,9 +13,9 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from ablate.analysis.compare import compare
-from ablate.errors import AblateError
+from ablate.base.errors import AblateError
+from ablate.core.evidence import BASELINE
 from ablate.records.evaluated import AttentionMap, Evaluated
-from ablate.records.evidence import BASELINE
 from ablate.report import style, svg
 from ablate.report.attention_maps import COLOUR_MAP, MAX_FIGURES, drawings, figure, layer_name
 from ablate.report.evaluations import evaluation_table

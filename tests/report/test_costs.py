@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from ablate.records.evidence import Evidence, Facts, Matched, MatchFacts, VariantFacts
+from ablate.core.evidence import Evidence, Facts, Matched, MatchFacts, VariantFacts
 from ablate.report import costs
 
 

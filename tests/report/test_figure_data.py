@@ -8,7 +8,7 @@ import pytest
 from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
-from ablate.records.evidence import BASELINE, Evidence
+from ablate.core.evidence import BASELINE, Evidence
 from ablate.report import figure_data
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from synthetic import study
 
 from ablate.analysis.compare import compare
-from ablate.records.evidence import Evidence
+from ablate.core.evidence import Evidence
 from ablate.report import figure_data, figures, layout, style
 
 TASK = "recall"

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 from synthetic import UGLY, study
 
-from ablate.records.evidence import Evidence
+from ablate.core.evidence import Evidence
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
 VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}

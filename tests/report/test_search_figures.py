@@ -9,7 +9,7 @@ import pytest
 import searches
 from matplotlib.figure import Figure
 
-from ablate.records.searched import ParameterFacts, Searched
+from ablate.core.searched import ParameterFacts, Searched
 from ablate.report import search_data, search_figures, search_maps, style
 from ablate.report.search_drawings import search_drawings
 from ablate.search.importances import importances

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from synthetic import UGLY
 
 from ablate.analysis.compare import compare
-from ablate.records.evidence import Evidence
+from ablate.core.evidence import Evidence
 from ablate.report import tables
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ablate.errors import AblateError
+from ablate.base.errors import AblateError
 from ablate.report.terminal import print_verdicts
 
 

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from ablate.analysis.compare import compare
-from ablate.records.evidence import Evidence
+from ablate.core.evidence import Evidence
 from ablate.report import layout, style
 from ablate.report.drawings import plan_drawings
 from ablate.report.ticks import fix_ticks

@@ -9,7 +9,7 @@ from scipy import stats
 from synthetic import study
 
 from ablate.analysis.compare import compare
-from ablate.records.evidence import BASELINE, Evidence, MetricFacts
+from ablate.core.evidence import BASELINE, Evidence, MetricFacts
 from ablate.report import figure_data, style, tradeoff
 from ablate.report.drawings import figures_of
 

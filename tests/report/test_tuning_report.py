@@ -15,10 +15,10 @@ from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import Tuning, tuning
-from ablate.publish import publish
-from ablate.records.evidence import Evidence
-from ablate.records.searched import TUNING, UNTUNED, ParameterFacts, Searched
+from ablate.core.evidence import Evidence
+from ablate.core.searched import TUNING, UNTUNED, ParameterFacts, Searched
 from ablate.report import style, tuning_figures, tuning_tables
+from ablate.stages.publish import publish
 
 NORMS = {"model.norm": {"layer": 0.0, "batch": -0.002, "rms": 0.001}}
 BEFORE = {"model.norm": {"layer": 0.0, "batch": -0.05, "rms": 0.001}}

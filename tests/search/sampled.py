@@ -7,9 +7,9 @@ from typing import Any
 
 import optuna
 
-from ablate.registry import CATALOGUE
+from ablate.base.registry import CATALOGUE
+from ablate.base.streams import stream_seed
 from ablate.search.quiet import quiet
-from ablate.streams import stream_seed
 
 CATALOGUE.load_package("search")
 

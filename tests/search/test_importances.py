@@ -12,8 +12,8 @@ import pytest
 import searches
 from optuna.importance import FanovaImportanceEvaluator, PedAnovaImportanceEvaluator
 
-from ablate.errors import AblateError
-from ablate.records.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.base.errors import AblateError
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
 from ablate.search.importances import (
     COLUMNS,
     IMPORTANCES,

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ablate.records.record import Curve, Record
-from ablate.records.searched import ObjectiveFacts
+from ablate.core.record import Curve, Record
+from ablate.core.searched import ObjectiveFacts
+from ablate.core.workload import Description, Metric
 from ablate.search.objectives import intermediate, measured, reported, worst, worth
-from ablate.workload import Description, Metric
 
 SCORE = ObjectiveFacts("score", "max", "validation", floor=0.1)
 LOSS = ObjectiveFacts("loss", "min", "validation")

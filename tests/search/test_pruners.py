@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ablate.errors import Invalid
-from ablate.listing import describe
-from ablate.registry import CATALOGUE
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
+from ablate.commands.list import describe
 from ablate.search.pruning import Judge
 from ablate.search.quiet import quiet
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ablate.registry import CATALOGUE
+from ablate.base.registry import CATALOGUE
+from ablate.base.streams import numpy_stream
+from ablate.core.workload import Direction
 from ablate.search.pruning import Judge
 from ablate.search.quiet import quiet
-from ablate.streams import numpy_stream
-from ablate.workload import Direction
 
 TRIALS = 30
 STEPS = tuple(range(3, 28, 3))

@@ -13,10 +13,10 @@ import optuna
 import pytest
 from sampled import config, loss, search
 
-from ablate.errors import Invalid
-from ablate.registry import CATALOGUE
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
+from ablate.base.streams import stream_seed
 from ablate.search.quiet import quiet
-from ablate.streams import stream_seed
 
 SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]  # type: ignore[attr-defined]
 QUICK = [name for name in SAMPLERS if name != "gp"]

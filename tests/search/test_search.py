@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import wilcoxon
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_in_memory
 
-from ablate.records.record import Record
+from ablate.core.record import Record
 from ablate.search.search import Search
 from ablate.search.table import best, table
 from ablate.study.experiment import Experiment

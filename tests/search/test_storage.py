@@ -8,7 +8,7 @@ import optuna
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from ablate.passwords import masked
+from ablate.base.passwords import masked
 from ablate.search.quiet import quiet
 from ablate.search.storage import StorageError, answering, open_storage, url_of
 

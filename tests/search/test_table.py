@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.records.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
 from ablate.search.table import _front, best
 
 SCORE = ObjectiveFacts("score", "max", "validation")
@@ -81,7 +81,7 @@ def test_the_front_is_what_none_beats(values: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("kind", ["int", "float"])
 def test_numbers_that_are_missing_do_not_change_those_that_are_there(kind: str) -> None:
-    from ablate.judged import point_of
+    from ablate.stages.judged import point_of
     from ablate.study.space import Parameter, Space
 
     spec: Any = type("Spec", (), {"space": Space((Parameter("x", kind, 0, 10),))})  # type: ignore[arg-type]

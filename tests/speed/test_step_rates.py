@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from ablate.errors import AblateError, Invalid
-from ablate.records.record import Record
-from ablate.registry import CATALOGUE
+from ablate.base.errors import AblateError, Invalid
+from ablate.base.registry import CATALOGUE
+from ablate.core.record import Record
+from ablate.records.rates import FILE, Rates
 from ablate.speed import rates
 from ablate.speed.rates import measuring, time_steps
 from ablate.study.experiment import prepare
 from ablate.study.patch import value_at
-from ablate.study.rates import FILE, Rates
 
 
 class Clocked:

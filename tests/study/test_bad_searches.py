@@ -11,9 +11,9 @@ from harness import ablate
 from rich.console import Console
 from searching import PEAK_STUDY, SWEEP
 
-from ablate.errors import AblateError, StudyError
-from ablate.run import Options, execute
+from ablate.base.errors import AblateError, StudyError
 from ablate.search.storage import StorageError
+from ablate.stages.run import Options, execute
 from ablate.study.experiment import prepare
 
 WIDE = "model.kind: {choice: [plain, wide]}"

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from harness import TOY
 
-from ablate.errors import Invalid
+from ablate.base.errors import Invalid
+from ablate.records.declared import declare, read_claims
 from ablate.study.claims import parse_claim
-from ablate.study.declared import declare, read_claims
 from ablate.study.designs import Design
 from ablate.study.experiment import prepare
 

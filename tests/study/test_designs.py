@@ -6,7 +6,7 @@ from harness import TOY
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.errors import StudyError
+from ablate.base.errors import StudyError
 from ablate.study.designs import level_labels, task_labels
 from ablate.study.experiment import prepare
 
@@ -97,7 +97,7 @@ def test_several_tasks_are_told_apart(write: Callable[..., Path]) -> None:
 def test_a_factorial_collapses_where_a_level_removes_a_path(write: Callable[..., Path]) -> None:
     plugin = """
         from ablate.components.mixer import Mixer
-        from ablate.registry import register
+        from ablate.base.registry import register
 
         @register("mixer", "identity_mixer")
         class IdentityMixer(Mixer):

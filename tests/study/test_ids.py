@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from harness import TOY_STUDY
 
-from ablate.registry import CATALOGUE
+from ablate.base.registry import CATALOGUE
 from ablate.study import sources
 from ablate.study.experiment import prepare
 
@@ -18,7 +18,7 @@ PLUGIN = '''
 import torch
 from torch import nn
 
-from ablate.registry import PartConfig, register
+from ablate.base.registry import PartConfig, register
 
 SCALE = 2.0
 
@@ -225,5 +225,7 @@ def test_analysis_and_report_are_no_part_of_a_trial() -> None:
     CATALOGUE.load_builtin()
     modules = {module for module, _ in reached(CATALOGUE.get("workload", "sequence")().sources(None))}  # type: ignore[attr-defined]
     assert not {
-        m for m in modules if m.startswith(("ablate.analysis", "ablate.report", "ablate.run", "ablate.cli"))
+        m
+        for m in modules
+        if m.startswith(("ablate.analysis", "ablate.report", "ablate.stages.run", "ablate.cli"))
     }

@@ -10,8 +10,8 @@ import pytest
 from harness import TOY, TOY_STUDY, ablate
 from jsonschema import Draft202012Validator
 
-from ablate.registry import CATALOGUE
-from ablate.scaffold import study_text
+from ablate.base.registry import CATALOGUE
+from ablate.commands.new import study_text
 from ablate.study.document import read_document
 from ablate.study.json_schema import study_schema
 
@@ -160,7 +160,7 @@ PARTS = '''
 from typing import Annotated, Any
 
 from ablate.models.attention import Attention
-from ablate.registry import PartConfig, Slot, register
+from ablate.base.registry import PartConfig, Slot, register
 
 
 @register("mixer", "both")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from harness import TOY
 
-from ablate.errors import Invalid, StudyError
-from ablate.registry import CATALOGUE
+from ablate.base.errors import Invalid, StudyError
+from ablate.base.registry import CATALOGUE
 from ablate.study.experiment import prepare
 from ablate.study.patch import value_at
 
@@ -288,8 +288,8 @@ def test_a_workload_that_counts_parameters_by_describing_them(write: Write) -> N
 @pytest.fixture
 def looks_at_values() -> Iterator[str]:
     """A part whose FLOPs cannot be counted, since the meta device has no values."""
+    from ablate.base.registry import register
     from ablate.components.activations import Activation
-    from ablate.registry import register
 
     @register("activation", "looks_at_values")
     class LooksAtValues(Activation):

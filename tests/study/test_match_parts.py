@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ablate.errors import Invalid
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.models.reference import places, section_with
-from ablate.registry import CATALOGUE
 from ablate.study.match import Matcher
 from ablate.study.patch import apply_patches, value_at
 from ablate.study.sections.search import MatchSection

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.errors import Invalid
+from ablate.base.errors import Invalid
 from ablate.study.patch import apply_patches, document_keys, has_path, set_in_document, value_at
 
 CONFIG = {

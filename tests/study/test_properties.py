@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from ablate.errors import StudyError
+from ablate.base.errors import StudyError
 from ablate.study.experiment import prepare
 
 VALID: dict[str, Any] = {

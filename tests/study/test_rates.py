@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ablate.errors import AblateError
-from ablate.study.rates import FILE, Rates, Timing
+from ablate.base.errors import AblateError
+from ablate.records.rates import FILE, Rates, Timing
 
 CONFIGS = {"baseline": {"a": 1}, "x": {"a": 2}, "placebo": {"a": 1}}
 GROUPS = {"recall": CONFIGS}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from searching import GRID, PEAK_STUDY, prepared
 
-from ablate.errors import StudyError
+from ablate.base.errors import StudyError
 from ablate.study.space import EXACT, Parameter, Space
 
 LABELS = ["a", "b", "c(rank=8)", "null", "on", "0.5"]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn import datasets
 
-from ablate.errors import Invalid
+from ablate.base.errors import Invalid
 from ablate.tasks.digits import Digits, load_digits
 
 

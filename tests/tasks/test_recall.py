@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ablate.errors import Invalid
+from ablate.base.errors import Invalid
 from ablate.tasks.recall import FILLER, Recall
 from ablate.tasks.task import digest, example_stream
 

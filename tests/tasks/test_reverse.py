@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
-from ablate.errors import Invalid
 from ablate.models.build import build_model
 from ablate.models.decode import greedy
-from ablate.registry import CATALOGUE
-from ablate.study.sections.model import ModelSection
-from ablate.study.sections.training import TrainingSection
+from ablate.models.section import ModelSection
 from ablate.tasks.reverse import END, FIRST_SYMBOL, PADDING, START, Reverse
 from ablate.tasks.task import Batch, digest, example_stream
 from ablate.training.loop import train
+from ablate.training.section import TrainingSection
 
 CATALOGUE.load_builtin()
 

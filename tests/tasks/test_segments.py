@@ -8,11 +8,11 @@ import torch
 from pydantic import ValidationError
 from scipy import stats
 
-from ablate.errors import Invalid
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
+from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.registry import CATALOGUE
-from ablate.signature import Signature
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 from ablate.tasks.segments import Segments
 from ablate.tasks.task import Batch, digest
 

@@ -7,10 +7,10 @@ import itertools
 import pytest
 import torch
 
+from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
 from ablate.models.build import build_model
-from ablate.registry import CATALOGUE
-from ablate.study.sections.model import ModelSection
+from ablate.models.section import ModelSection
 from ablate.tasks.task import Task, digest
 
 CATALOGUE.load_builtin()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ablate.registry import CATALOGUE
+from ablate.base.registry import CATALOGUE
 from ablate.training.trial import parse
 
 CATALOGUE.load_builtin()

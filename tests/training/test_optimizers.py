@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from ablate.errors import Invalid
+from ablate.base.errors import Invalid
 from ablate.training.clipping import clip_gradients
 from ablate.training.decay import WeightDecay
 from ablate.training.optimizers import SGD, AdamW

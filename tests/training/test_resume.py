@@ -12,16 +12,16 @@ import torch
 from harness import ablate
 from test_cli import start, wait_for, workers_of
 
+from ablate.core.plan import FixedPlan
+from ablate.core.record import Record
+from ablate.core.workload import Trial
 from ablate.execution.driver import drive
 from ablate.execution.pool import InProcess
 from ablate.models.build import build_model
-from ablate.records.record import Record
 from ablate.records.store import Store
-from ablate.study.plan import FixedPlan
 from ablate.training.trial import parse, run_trial
 from ablate.training.weights import packed, unpack
 from ablate.training.workload import SequenceWorkload
-from ablate.workload import Trial
 
 FREE = ("_seconds", "_per_second", "_memory")
 DROPOUT = {"residual": 0.1, "attention_weights": 0.2}

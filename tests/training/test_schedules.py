@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ablate.registry import CATALOGUE
-from ablate.study.sections.training import TrainingSection
+from ablate.base.registry import CATALOGUE
 from ablate.training.schedules import learning_rates
+from ablate.training.section import TrainingSection
 
 CATALOGUE.load_builtin()
 SCHEDULES = st.sampled_from(["constant", "linear", "cosine"])

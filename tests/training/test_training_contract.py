@@ -10,8 +10,8 @@ import pytest
 import torch
 from ruamel.yaml import YAML
 
+from ablate.base.registry import CATALOGUE
 from ablate.models.reference import settings_for
-from ablate.registry import CATALOGUE
 
 CATALOGUE.load_builtin()
 PARTS = [(slot, name) for slot in ("optimizer", "schedule") for name in CATALOGUE.names(slot)]

@@ -5,14 +5,14 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from ablate.errors import Invalid
-from ablate.records.record import Record
-from ablate.registry import CATALOGUE
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE
+from ablate.core.record import Record
+from ablate.core.workload import Trial
 from ablate.study.schema import config_model
 from ablate.tasks.digits import Digits
 from ablate.tasks.recall import Recall
 from ablate.training.workload import SequenceWorkload
-from ablate.workload import Trial
 
 
 def quiet(step, metrics) -> bool:

@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from ablate.registry import OnOff, Section, Slot
+from ablate.base.registry import OnOff, Section, Slot
 
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]

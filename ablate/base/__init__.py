@@ -1,0 +1,1 @@
+"""Without a subject: errors, registry, plugins, streams, files, locks, numbers as words, time."""

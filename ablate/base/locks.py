@@ -1,0 +1,53 @@
+"""One driver a study at a time, and one way to end it from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ablate.base.errors import StoreError
+
+
+@contextmanager
+def exclusive(root: Path, study: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Holds the study's lock in the store `root`; waits, and says so, while another driver has it."""
+    from filelock import FileLock, Timeout
+
+    path = root / "locks" / f"{study}.lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            say(f"Another run of {study} is under way; waiting for it to end …")
+            lock.acquire()
+    except OSError as error:
+        # The lock itself, where another user has left it in a folder that both share.
+        where = path if os.path.exists(path) else root
+        raise StoreError(f"{where}: cannot be written: {error.strerror}; choose another --results") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,110 @@
+"""Users' own files of parts, tasks and workloads, with the modules that stand beside them.
+
+A file that has changed is loaded again, and its former parts are forgotten: what is registered is always what
+the file says, also in a notebook that runs a study twice.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablate.base.errors import AblateError
+from ablate.base.registry import CATALOGUE
+
+PREFIX = "ablate_plugin_"
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plugin file as it was loaded."""
+
+    path: str
+    digest: str
+    "Of the file and of the modules beside it that it imports."
+
+
+_loaded: dict[str, tuple[Plugin, set[str]]] = {}
+"""Module name → what was loaded, and the names of the modules beside it."""
+
+
+def load_plugin(path: Path, expected: str | None = None) -> Plugin:
+    """Runs the file, unless it has run as it stands.
+
+    Raises `AblateError` when its digest is not `expected`, and whatever the file raises.
+    """
+    path = path.resolve()
+    name = f"{PREFIX}{path.stem}"
+    beside = dict(_beside(path))
+    plugin = Plugin(str(path), _digest([path, *beside.values()]))
+    if expected is not None and plugin.digest != expected:
+        raise AblateError(f"{path} changed while the study ran; run the study again")
+    if name in _loaded and _loaded[name][0] == plugin:
+        return plugin
+    _forget(name, set(beside))
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise AblateError(f"{path}: a plugin must be a Python file; allowed: a path that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if beside:
+        sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        _forget(name, set(beside))
+        raise
+    finally:
+        if beside:
+            sys.path.remove(str(path.parent))
+    _loaded[name] = (plugin, set(beside))
+    return plugin
+
+
+def is_of_plugin(module: str) -> bool:
+    """Whether a module is a plugin, or stands beside one."""
+    return module.startswith(PREFIX) or any(module in beside for _, beside in _loaded.values())
+
+
+def plugin_files() -> list[Path]:
+    """Every file that the loaded plugins consist of."""
+    paths = [Path(plugin.path) for plugin, _ in _loaded.values()]
+    return sorted({file for path in paths for file in (path, *dict(_beside(path)).values())})
+
+
+def _forget(name: str, beside: set[str]) -> None:
+    known = _loaded.pop(name, None)
+    modules = {name} | beside | (known[1] if known else set())
+    CATALOGUE.forget(modules)
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+def _beside(path: Path, seen: frozenset[Path] = frozenset()) -> Iterator[tuple[str, Path]]:
+    """The modules in the plugin's folder that it imports, one from another."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module]
+        for name in names:
+            file = path.parent / f"{name.split('.')[0]}.py"
+            if file.is_file() and file != path and file not in seen:
+                yield file.stem, file
+                yield from _beside(file, seen | {path, file})
+
+
+def _digest(files: list[Path]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(set(files)):
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()

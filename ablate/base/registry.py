@@ -1,0 +1,207 @@
+"""The registry of swappable parts: register, look up, list, describe. Imports no torch.
+
+A part is one class with a typed config beside it, registered under a slot and a name:
+
+    @register("score", "cosine")
+    class Cosine(Score):
+        '''cos(q, k) / temperature.'''
+
+        class Config(PartConfig):
+            temperature: PositiveFloat = 0.1
+            "Divides the cosine."
+
+        def __init__(self, config: Config, sizes: Sizes) -> None: ...
+
+A field of another config that takes a part is `Annotated[Any, Slot("score")]`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import PydanticCustomError, core_schema
+
+from ablate.base.errors import AblateError, listed, nearest
+
+PACKAGES = ("components", "models", "tasks", "training", "search")
+"""Where the built-in parts are found, by package scan."""
+
+Class = TypeVar("Class", bound=type)
+
+
+def _on_off(value: Any) -> Any:
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
+
+
+OnOff = Annotated[bool, BeforeValidator(_on_off)]
+"""A switch: `on`, `off`, `true` or `false`."""
+
+
+class Section(BaseModel):
+    """A group of settings: unknown keys are refused, numbers are finite, nothing is coerced."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        validate_default=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class PartConfig(Section):
+    """The parameters of one part; subclasses add typed fields, each with its meaning under it."""
+
+    part: ClassVar[type]
+    "The class that this config builds; set when the part is registered."
+
+    name: str = ""
+    "The name under which the part is registered."
+
+    def build(self, *args: Any, **kwargs: Any) -> Any:
+        """The part itself: `part(config, *args, **kwargs)`; raises `Invalid` with paths from the part."""
+        return self.part(self, *args, **kwargs)
+
+
+class UnknownPart(AblateError):
+    """A name that no part of a slot has."""
+
+    def __init__(self, slot: str, name: object, names: Iterable[str]) -> None:
+        self.slot, self.name, self.names = slot, name, sorted(names)
+        self.hint = nearest(name, self.names)
+        super().__init__(f"unknown {slot} {name!r}; allowed: {listed(self.names, 40)}. {self.hint}".rstrip())
+
+
+class Catalogue:
+    """Parts by slot and name."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, dict[str, type]] = {}
+        self._loaded: set[str] = set()
+
+    def register(self, slot: str, name: str) -> Callable[[Class], Class]:
+        """A class decorator that files a part under `slot` and `name`; two parts cannot share both."""
+
+        def decorate(part: Class) -> Class:
+            known = self._parts.setdefault(slot, {}).get(name)
+            if known is not None:
+                where = f"{known.__module__}.{known.__qualname__}"
+                raise AblateError(f"{slot} {name!r} is already registered by {where}; choose another name")
+            config: Any = part.__dict__.get("Config")
+            if config is None:
+                # Of its own even where the parameters are inherited: a config knows its one part.
+                base = getattr(part, "Config", PartConfig)
+                config = type("Config", (base,), {"__module__": part.__module__, "__doc__": part.__doc__})
+                part.Config = config  # type: ignore[attr-defined]
+            elif not (isinstance(config, type) and issubclass(config, PartConfig)):
+                raise AblateError(f"{slot} {name!r}: its Config must be a class of its own, from PartConfig")
+            config.part = part
+            part.slot, part.name = slot, name  # type: ignore[attr-defined]
+            self._parts[slot][name] = part
+            return part
+
+        return decorate
+
+    def slots(self) -> list[str]:
+        """All slots that have a part."""
+        return sorted(self._parts)
+
+    def names(self, slot: str) -> list[str]:
+        """The names registered under `slot`."""
+        return sorted(self._parts.get(slot, {}))
+
+    def able(self, slot: str, ability: str, *, silent: bool = False) -> list[str]:
+        """Names of the parts of `slot` whose class says `ability`; `silent` stands for what a class does not say."""
+        return [name for name in self.names(slot) if getattr(self._parts[slot][name], ability, silent)]
+
+    def get(self, slot: str, name: object) -> type:
+        """The part, or `UnknownPart` with the nearest name."""
+        parts = self._parts.get(slot, {})
+        if not isinstance(name, str) or name not in parts:
+            raise UnknownPart(slot, name, parts)
+        return parts[name]
+
+    def load_builtin(self) -> None:
+        """Imports every module of the packages that hold parts, so that each registers itself."""
+        for package in PACKAGES:
+            self.load_package(package)
+        for entry in importlib.metadata.entry_points(group="ablate.plugins"):
+            if entry.value not in self._loaded:
+                entry.load()
+                self._loaded.add(entry.value)
+
+    def load_package(self, name: str) -> None:
+        """Imports every module of one package of `ablate`."""
+        package = f"ablate.{name}"
+        if package in self._loaded:
+            return
+        module = importlib.import_module(package)
+        for info in pkgutil.iter_modules(module.__path__):
+            importlib.import_module(f"{package}.{info.name}")
+        self._loaded.add(package)
+
+    def forget(self, modules: Collection[str]) -> None:
+        """Takes out the parts that `modules` have registered."""
+        for parts in self._parts.values():
+            for name in [name for name, part in parts.items() if part.__module__ in modules]:
+                del parts[name]
+
+
+SLOT_MARK = "x-ablate-slot"
+"""Stands in a JSON Schema where the parts of a slot go."""
+
+CATALOGUE = Catalogue()
+register = CATALOGUE.register
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Marks a field that takes a part: a name, or a mapping of the part's parameters with `name`."""
+
+    slot: str
+    default: str | None = None
+    "The part that a mapping without `name` means."
+
+    def config(self, value: Any) -> tuple[type[PartConfig], dict[str, Any]]:
+        """The config class that `value` asks for, and the parameters given; raises `PydanticCustomError`."""
+        if isinstance(value, PartConfig):
+            value = value.model_dump()
+        params = dict(value) if isinstance(value, dict) else {"name": value}
+        name = params.get("name", self.default)
+        if name is None:
+            raise PydanticCustomError("part_without_name", "needs a `name`", self._context(name))
+        try:
+            part = CATALOGUE.get(self.slot, name)
+        except UnknownPart:
+            raise PydanticCustomError("unknown_part", "unknown {slot}", self._context(name)) from None
+        return part.Config, params | {"name": name}  # type: ignore[attr-defined]
+
+    def _context(self, name: object) -> dict[str, Any]:
+        return {"slot": self.slot, "name": name, "names": CATALOGUE.names(self.slot)}
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def validate(value: Any, info: core_schema.ValidationInfo) -> PartConfig:
+            config, params = self.config(value)
+            return config.model_validate(params, context=info.context)
+
+        return core_schema.with_info_plain_validator_function(
+            validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda part: part.model_dump() if isinstance(part, BaseModel) else part
+            ),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """A mark, in whose place `ablate.study.json_schema` puts the parts that are registered."""
+        return {SLOT_MARK: {"slot": self.slot, "unnamed": self.default}}

@@ -1,0 +1,1 @@
+"""The nouns: values as dataclasses, contracts as protocols or bases. Imports `base` and nothing else."""

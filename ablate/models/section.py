@@ -1,0 +1,67 @@
+"""`model:` the baseline's architecture."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PositiveInt
+
+from ablate.base.registry import OnOff, Section, Slot
+
+Rate = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Dropouts(Section):
+    """Probabilities of dropping, by placement."""
+
+    embedding: Rate = 0.0
+    "On the embedded input, positions included."
+    attention_weights: Rate = 0.0
+    "On the attention weights, after the softmax."
+    attention_output: Rate = 0.0
+    "On what the mixer returns, before the residual addition."
+    feedforward_hidden: Rate = 0.0
+    "After the activation inside the feed-forward."
+    feedforward_output: Rate = 0.0
+    "On what the feed-forward returns, before the residual addition."
+    residual: Rate = 0.0
+    "On the residual sum, after the addition."
+
+
+class Embedding(Section):
+    """How inputs become vectors."""
+
+    tied: OnOff = False
+    "Whether the output layer shares the weights of the token embedding (Press and Wolf 2017)."
+    scaled: OnOff | None = None
+    "Whether the embedded input is multiplied by √d_model; when not given, as the position asks: sincos does."
+    segment: OnOff = False
+    "Whether a learned vector for the segment of each position is added (Devlin et al. 2019)."
+
+
+class ModelSection(Section):
+    """A stack of blocks: mixer and feed-forward, each with norm, dropout and residual."""
+
+    topology: Annotated[Any, Slot("topology")] = "encoder"
+    "How positions see one another: `encoder` (all), `decoder` (causal), `encoder_decoder`."
+    d_model: PositiveInt = 64
+    "Width of the residual stream."
+    num_layers: PositiveInt = 2
+    "Number of blocks."
+    mixer: Annotated[Any, Slot("mixer", default="attention")] = "attention"
+    "What mixes positions."
+    embedding: Embedding = Embedding()
+    "How inputs become vectors."
+    position: Annotated[Any, Slot("position")] = "learned"
+    "How order enters."
+    norm: Annotated[Any, Slot("norm")] = "layer"
+    "The normalisation of every sublayer."
+    norm_placement: Literal["pre", "post", "sandwich"] = "pre"
+    """pre: x + Sublayer(Norm(x)), with a final norm; post: Norm(x + Sublayer(x)); sandwich:
+    x + Norm(Sublayer(Norm(x))), with a final norm."""
+    residual: OnOff = True
+    "Whether a sublayer's input is added to its output."
+    feedforward: Annotated[Any, Slot("feedforward", default="mlp")] = "mlp"
+    "The position-wise sublayer."
+    dropout: Dropouts = Dropouts()
+    "Rates by placement."

@@ -1,0 +1,1 @@
+"""What a command does, stage by stage: functions from values to values."""

@@ -1,0 +1,321 @@
+"""`ablate eval`: what kept weights do, without training again.
+
+    results/<study>/evaluation.csv   id, variant, task, seed, weights (final or best), slice, metric, value
+    results/<study>/attention.npz    attention weights of one seed, a few examples, with an index of what they are of
+
+The slice `test` is the test split of the study's own task; another is named by what it changes. Each call adds
+its slice to those that are there, of the trials that the study still has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from ablate.base.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
+from ablate.base.locks import exclusive, interruptible
+from ablate.core.evidence import BASELINE, Evidence
+from ablate.core.workload import Checkpoint, KeepsWeights
+from ablate.records.evaluated import TEST, AttentionMap, Evaluated
+from ablate.records.rates import Rates
+from ablate.records.store import Store
+from ablate.stages.selection import chosen
+from ablate.study.experiment import Experiment, prepare
+from ablate.study.load import parse_value, translated
+from ablate.study.patch import apply_patches, has_path
+from ablate.study.schema import config_model
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ablate.core.plan import Cell
+    from ablate.core.record import Record
+
+Config = Mapping[str, Any]
+
+
+class NotEvaluated(StudyError):
+    """Everything that keeps a study from being evaluated, at once."""
+
+    def __str__(self) -> str:
+        head = f"{_count(len(self.problems), 'problem')}; nothing was evaluated:"
+        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What is evaluated: the study's own task, or one that differs by `changes`, dotted paths with values."""
+
+    name: str
+    changes: Mapping[str, Any]
+
+    def of(self, config: Config) -> Slice | None:
+        """The slice with those changes that the task of a config has a setting for; None when it has none."""
+        mine = {path: value for path, value in self.changes.items() if has_path(config, path)}
+        return Slice(_slice_name(mine), mine) if mine or not self.changes else None
+
+    def task(self, config: Config) -> Config:
+        """The task of a config, changed; the study has been checked with it."""
+        changed = apply_patches(config, self.changes)["task"]
+        assert isinstance(changed, Mapping)
+        return changed
+
+
+def evaluate(
+    path: Path, results: Path, console: Console, *, sets: Sequence[str] = (), only: Sequence[str] = ()
+) -> Path:
+    """Evaluates the kept weights of a study, writes what is found, and its report again; the study's folder.
+
+    `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `sets`
+    are `task.PATH=VALUE`, which apply to the tasks that have the setting; `only` names the variants to evaluate.
+    Raises `NotEvaluated` for a slice that a model cannot be evaluated on, and `AblateError` where no weights have
+    been kept.
+    """
+    from ablate.records.references import reported
+    from ablate.stages.publish import print_results, publish
+    from ablate.stages.run import Options, remember, unchanged
+
+    try:
+        path = _study_file(path, results)
+        experiment = _judged(prepare(path, rates=Rates(results)), results)
+        options = Options(results=results, sweep=experiment.searched == "sweep")
+        up_to_date = unchanged(path, options) is not None
+        workload, cells, slices = _planned(experiment, path, sets, only)
+    except StudyError as error:
+        raise NotEvaluated(error.problems) from None
+    store = Store(results / "store", lambda message: _say(console, f"warning: {message}", "yellow"))
+    folder = results / experiment.study.name
+    with (
+        exclusive(store.root, experiment.study.name, lambda message: _say(console, message)),
+        interruptible(),
+    ):
+        # Not before: another run of the study may just have written it.
+        evidence = Evidence.load(folder)
+        everything = {cell.trial.id for cell in experiment.cells()}
+        others = set(evidence.trials["id"]) - everything
+        kind, kept = _kept(cells, store, experiment, path, others, console)
+        new = _evaluated(kept, kind, slices, store, workload)
+        Evaluated.load(folder).of(everything).made_by(kind).updated(new).save(folder)
+        publish(evidence, folder)
+        if up_to_date:
+            remember(path, options, store, folder, [i for i in reported(folder) if store.has(i)])
+    on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
+    _say(console, f"Evaluated {_count(len(kept), 'trial')} on {on}: {folder}")
+    print_results(folder, console)
+    return folder
+
+
+def _judged(experiment: Experiment, results: Path) -> Experiment:
+    """The study with the variants of its last report, which a search may have found."""
+    from ablate.stages.judged import as_judged
+
+    folder = results / experiment.study.name
+    if not (folder / "trials.parquet").is_file():
+        return experiment
+    return as_judged(experiment, folder, Evidence.load(folder).facts.searched)
+
+
+def _study_file(path: Path, results: Path) -> Path:
+    """The study that is meant; of a study that has run, with the options that it was run with."""
+    for resolved in (path / "study.yaml", results / path.name / "study.yaml"):
+        if not path.is_file() and resolved.is_file():
+            return resolved
+    if not path.exists():
+        rule = f"is neither a study file nor the name of a study under {results}"
+        names = sorted(file.parent.name for file in results.glob("*/study.yaml"))
+        files = sorted(str(file) for file in path.parent.glob("*.yaml"))
+        hint = nearest(path, [*names, *files])
+        raise StudyError([Problem(rule, allowed=listed(names), hint=hint, source=str(path))])
+    return path
+
+
+def _planned(
+    experiment: Experiment, path: Path, sets: Sequence[str], only: Sequence[str]
+) -> tuple[KeepsWeights, list[Cell], list[Slice]]:
+    """What shall be evaluated, on what; raises `StudyError`."""
+    workload = experiment.workload
+    if not isinstance(workload, KeepsWeights):
+        rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
+        raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(path))])
+    cells = [cell for cell in chosen(experiment.cells(), only) if not only or cell.variant in only]
+    slices = [Slice(TEST, {}), *_slices(sets)]
+    for each in slices[1:]:
+        _check(each, experiment, workload, {cell.variant for cell in cells})
+    return workload, cells, slices
+
+
+def _slices(sets: Sequence[str]) -> list[Slice]:
+    """The slice that `--set` asks for, if any: all changes together."""
+    changes: dict[str, Any] = {}
+    problems = []
+    for text in sets:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        source = f"--set {text}"
+        if not equals or not name.startswith("task.") or not all(name.split(".")):
+            rule = "must be task.PATH=VALUE: weights are evaluated on another task, not changed"
+            problems.append(Problem(rule, source=source))
+            continue
+        try:
+            changes[name] = parse_value(value)
+        except ValueError as error:
+            problems.append(Problem(f"has a value that is not YAML: {error}", source=source))
+    if problems:
+        raise StudyError(problems)
+    return [Slice(_slice_name(changes), changes)] if changes else []
+
+
+def _slice_name(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{path}={value}" for path, value in changes.items()) or TEST
+
+
+def _check(each: Slice, experiment: Experiment, workload: KeepsWeights, names: set[str]) -> None:
+    """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
+    found: list[tuple[Problem, list[str]]] = []
+    model = config_model(experiment.workload)
+    _check_paths(each, experiment, names)
+    for variant in experiment.variants:
+        for config in variant.configs if variant.name in names else ():
+            mine = each.of(config)
+            if mine is None:
+                continue
+            try:
+                changed = apply_patches(config, mine.changes)
+                workload.check_evaluation(config, model.model_validate(changed).model_dump()["task"])
+            except ValidationError as error:
+                problems = list(translated(error, model, changed))
+            except Invalid as error:
+                problems = error.problems
+            else:
+                continue
+            for problem in problems:
+                known = next((names for other, names in found if other == problem), None)
+                if known is None:
+                    found.append((problem, [variant.name]))
+                else:
+                    known.append(variant.name)
+    able = [name for name in sorted(names) if not any(name in of for _, of in found)]
+    hint = f"Evaluate only those that can: {' '.join(f'--only {name}' for name in able)}" if able else ""
+    if found:
+        raise StudyError(
+            replace(
+                problem,
+                rule=f"{problem.rule} (in {listed(dict.fromkeys(variants), 4)})",
+                source=f"--set {each.name}",
+                hint=problem.hint or hint,
+            )
+            for problem, variants in found
+        )
+
+
+def _check_paths(each: Slice, experiment: Experiment, names: set[str]) -> None:
+    """Raises `StudyError` for settings that no task has, with those that they have."""
+    configs = [c for variant in experiment.variants if variant.name in names for c in variant.configs]
+    tasks = {config["task"]["name"]: config for config in configs}
+    settings = "; ".join(
+        f"{name} has {listed(sorted(set(config['task']) - {'name'}), 20)}" for name, config in tasks.items()
+    )
+    problems = [
+        Problem(
+            f"no task of the study has {path.removeprefix('task.')!r}",
+            allowed=settings,
+            hint=nearest(path.removeprefix("task."), {key for config in configs for key in config["task"]}),
+            source=f"--set {path}={value}",
+        )
+        for path, value in each.changes.items()
+        if not any(has_path(config, path) for config in configs)
+    ]
+    if problems:
+        raise StudyError(problems)
+
+
+def _kept(
+    cells: Sequence[Cell],
+    store: Store,
+    experiment: Experiment,
+    path: Path,
+    others: Collection[str],
+    console: Console,
+) -> tuple[Checkpoint, list[tuple[Cell, Record]]]:
+    """Which weights are evaluated, and the trials that have them; raises `AblateError` when there are none.
+
+    `others` are trials that the study had when it was run and that `path` does not have.
+    """
+    records = {cell.trial.id: store.load(cell.trial.id) for cell in cells}
+    outcomes = [(cell, r) for cell in cells if (r := records[cell.trial.id]) and r.status == "completed"]
+    asked = experiment.study.checkpoint
+    kinds: list[Checkpoint] = ["final", "best"] if asked == "none" else [asked]
+    by_kind = {kind: [(c, r) for c, r in outcomes if store.has_weights(r, kind)] for kind in kinds}
+    kind = max(by_kind, key=lambda kind: len(by_kind[kind]))
+    kept = by_kind[kind]
+    where = "" if store.root.parent == Path("results") else f" --results {store.root.parent}"
+    flag = ("" if asked != "none" else " --set checkpoint=final") + where
+    command = "sweep" if experiment.searched == "sweep" else "run"
+    how = f"`ablate {command} {path}{flag}` trains what is missing and keeps them"
+    if asked == "none":
+        how += "; or write `checkpoint: final` into the study and run it"
+    if not kept and any((record := store.load(i)) and store.weights(record) for i in others):
+        name = experiment.study.name
+        rule = f"has no kept weights of {name} as {path} has it, but of {name} as it was run with its options"
+        raise AblateError(f"{store.trials}: {rule}; `ablate eval {name}{where}` evaluates it as it was run")
+    if not kept:
+        raise AblateError(f"{store.trials}: has no kept weights of {experiment.study.name}; {how}")
+    without = [cell.name for cell, record in outcomes if record.id not in {r.id for _, r in kept}]
+    missing = [cell.name for cell in cells if not records[cell.trial.id]]
+    if without or missing:
+        left_out = _count(number := len(without) + len(missing), "trial")
+        left_out += " has no kept weights and is" if number == 1 else " have no kept weights and are"
+        _say(
+            console,
+            f"warning: {left_out} left out ({listed(without + missing, 3)}); {how}",
+            "yellow",
+        )
+    return kind, kept
+
+
+def _evaluated(
+    kept: Sequence[tuple[Cell, Record]],
+    kind: Checkpoint,
+    slices: Sequence[Slice],
+    store: Store,
+    workload: KeepsWeights,
+) -> Evaluated:
+    rows: list[dict[str, Any]] = []
+    maps: list[AttentionMap] = []
+    seed = min(cell.seed for cell, _ in kept)
+    made_by: dict[str, str] = {}
+    for cell, record in sorted(kept, key=lambda pair: pair[0].variant != BASELINE):
+        weights = store.weights(record)
+        if weights is None:
+            continue
+        place: dict[str, Any] = {
+            "id": record.id,
+            "variant": cell.variant,
+            "task": cell.task,
+            "seed": cell.seed,
+        }
+        for each in (mine for asked in slices if (mine := asked.of(cell.trial.config))):
+            found = workload.evaluate(cell.trial, weights, each.task(cell.trial.config))
+            of = place | {"weights": kind, "slice": each.name}
+            rows += [of | {"metric": metric, "value": value} for metric, value in found.metrics.items()]
+            if each.name != TEST or cell.seed != seed:
+                continue
+            # The baseline comes first: a variant with its attention has nothing else to show.
+            if cell.variant == BASELINE or made_by.get(cell.task) != found.attention:
+                made_by.setdefault(cell.task, found.attention)
+                maps += [
+                    AttentionMap(**place, path=path, weights=w, kept=kind) for path, w in found.maps.items()
+                ]
+    return Evaluated(rows, maps)
+
+
+def _count(number: int, what: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _say(console: Console, message: str, style: str | None = None) -> None:
+    console.print(message, style=style, markup=False, highlight=False, soft_wrap=True)

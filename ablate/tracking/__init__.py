@@ -1,0 +1,1 @@
+"""MLflow, written from finished records."""

@@ -1,0 +1,218 @@
+"""One trial as MLflow shows it: name, parameters, tags, metrics and texts, made from its record alone.
+
+The same record gives the same content, to the last timestamp, so that a digest tells whether a run is up to date.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import math
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from ablate.core.record import Record
+
+# Limits of MLflow's tracking stores, in characters.
+MAX_KEY = 250
+MAX_PARAM = 6000
+MAX_TAG = 8000
+
+STUDY_TAG = "ablate.study"
+TRIAL_TAG = "ablate.trial"
+STATUS_TAG = "ablate.status"
+COMPLETE_TAG = "ablate.complete"
+"Digest of the content; the last that is written, so that a run that has it is whole."
+NOTE_TAG = "mlflow.note.content"
+PARENT_TAG = "mlflow.parentRunId"
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """One trial as it appears under one study; `record.id` is the trial's id."""
+
+    variant: str
+    task: str
+    seed: int
+    levels: Mapping[str, str]
+    "Factor path → label of the level that the variant has."
+    record: Record
+
+    def name(self, with_task: bool) -> str:
+        """Sorts by task, then variant, then seed."""
+        task = f"{self.task} · " if with_task and self.task else ""
+        return f"{task}{self.variant} · seed {self.seed:02d}"[:MAX_KEY]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of one metric."""
+
+    key: str
+    value: float
+    timestamp: int
+    "Milliseconds since 1970."
+    step: int
+
+
+@dataclass(frozen=True)
+class Content:
+    """All of a run but its name and what MLflow itself adds."""
+
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    points: tuple[Point, ...]
+    texts: Mapping[str, str]
+    "File name → content."
+    status: str
+    start: int | None
+    end: int | None
+
+    @property
+    def digest(self) -> str:
+        """Differs when anything does."""
+        points = [(p.key, repr(p.value), p.timestamp, p.step) for p in self.points]
+        everything = [self.params, self.tags, points, self.texts, self.status, self.start, self.end]
+        return hashlib.blake2b(json.dumps(everything, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def content_of(study: str, run: TrackedRun) -> Content:
+    """What MLflow should hold of `run` under `study`."""
+    record = run.record
+    params = flattened(record.config)
+    params |= {**run.levels, "variant": run.variant, "seed": str(run.seed), "task": run.task}
+    start, end = milliseconds(record.started_at), milliseconds(record.finished_at)
+    if start is not None and end is not None:
+        end = max(start, end)
+    return Content(
+        params=cleaned_params(params),
+        tags=_tags(study, run),
+        points=_points(record, start, end),
+        texts={
+            name: text
+            for name, text in (("traceback.txt", record.error), ("output.txt", record.output))
+            if text.strip()
+        },
+        status="FAILED" if record.status == "failed" else "FINISHED",
+        start=start if start is not None else end,
+        end=end,
+    )
+
+
+def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """A config as dotted paths; a part stands under its own path: `norm: {name: batch}` is `norm` = `batch`.
+
+    >>> flattened({"model": {"d_model": 32, "value": {"name": "low_rank", "rank": 8}}})
+    {'model.d_model': '32', 'model.value': 'low_rank', 'model.value.rank': '8'}
+    """
+    flat: dict[str, str] = {}
+    for key, value in config.items():
+        path = f"{prefix}.{key}" if prefix else str(key)
+        if key == "name" and prefix and not isinstance(value, Mapping):
+            path = prefix
+        if isinstance(value, Mapping):
+            flat |= flattened(value, path)
+        else:
+            flat[path] = value if isinstance(value, str) else json.dumps(value, default=str)
+    return flat
+
+
+def cleaned_params(params: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters within MLflow's limits on names and lengths."""
+    return {clean_key(key): cut(str(value), MAX_PARAM) for key, value in params.items()}
+
+
+def cleaned_tags(tags: Mapping[str, Any]) -> dict[str, str]:
+    """Tags within MLflow's limits on names and lengths."""
+    return {clean_key(key): cut(str(value), MAX_TAG) for key, value in tags.items() if value is not None}
+
+
+def clean_key(name: str) -> str:
+    """A name as MLflow takes it: `accuracy@far` is shown as `accuracy/far`, in a group of its own.
+
+    >>> clean_key("accuracy@far"), clean_key("../loss (train)")
+    ('accuracy/far', 'loss _train_')
+    """
+    key = re.sub(r"[^\w.\-/ ]", "_", name.replace("@", "/"))[:MAX_KEY]
+    return posixpath.normpath("/" + key).lstrip("/") or "_"
+
+
+def cut(text: str, limit: int) -> str:
+    """The whole lines of `text` that fit into `limit` characters."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 2]
+    return f"{head.rpartition(chr(10))[0] or head}\n…"
+
+
+def milliseconds(moment: str) -> int | None:
+    """ISO 8601, UTC unless it says otherwise, as milliseconds since 1970; None for an empty string."""
+    if not moment:
+        return None
+    time = datetime.fromisoformat(moment)
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def user() -> str:
+    """Who runs this; containers may have no name for it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _tags(study: str, run: TrackedRun) -> dict[str, str]:
+    record, environment = run.record, run.record.environment
+    command = environment.get("command")
+    note = record.reason
+    if record.error:
+        note += f"\n\n```\n{record.error[-3000:]}\n```"
+    tags = {
+        STUDY_TAG: study,
+        TRIAL_TAG: record.id,
+        STATUS_TAG: record.status,
+        "variant": run.variant,
+        "seed": run.seed,
+        "task": run.task,
+        "id": record.id,
+        "commit": environment.get("commit"),
+        "dirty": None if environment.get("dirty") is None else json.dumps(environment["dirty"]),
+        "stream": record.stream or None,
+        "reason": record.reason or None,
+        NOTE_TAG: note.strip() or None,
+        "mlflow.source.type": "LOCAL",
+        "mlflow.source.name": " ".join(command) if isinstance(command, list | tuple) else command,
+        "mlflow.source.git.commit": environment.get("commit"),
+    }
+    return cleaned_tags(tags)
+
+
+def _points(record: Record, start: int | None, end: int | None) -> tuple[Point, ...]:
+    """Curves, then the final metrics at the last step.
+
+    A curve's times are interpolated between start and end by step. What is not finite is NaN on a curve (MLflow
+    would show infinity as 1.8e308) and absent among the final metrics, as it is in the record.
+    """
+    begin, finish = start or end or 0, end or start or 0
+    last = max((int(curve.steps[-1]) for curve in record.curves.values() if len(curve.steps)), default=0)
+    points = {}
+    for name, curve in record.curves.items():
+        key = clean_key(name)
+        for step, value in zip(
+            curve.steps.tolist(), np.asarray(curve.values, dtype=float).tolist(), strict=True
+        ):
+            time = begin + round((finish - begin) * step / (last + 1))
+            points[key, step] = Point(key, value if math.isfinite(value) else math.nan, time, step)
+    for name, metric in record.metrics.items():
+        if metric is not None and math.isfinite(metric):
+            # It replaces the curve's own last point: two values at one step would leave the choice to chance.
+            key = clean_key(name)
+            points[key, last] = Point(key, float(metric), finish, last)
+    return tuple(points.values())

@@ -1,0 +1,217 @@
+"""MLflow's SQLite database: made whole or not at all, and still right after its folder has moved.
+
+MLflow creates its tables by migrations that are not atomic: two first openings at once, or a kill during the
+first, leave a database that cannot be opened again. Here it is made under a temporary name, checked, and renamed,
+all under a lock; a reader finds either no database or a whole one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from filelock import FileLock, Timeout
+
+from ablate.base.errors import StoreError
+
+DATABASE = "mlflow.db"
+ARTIFACTS = "artifacts"
+SQLITE = "sqlite:///"
+
+# MLflow's own defaults would report usage over the network, write to stdout, and wait minutes for a server
+# that is down. What the user has set stays.
+SWITCHES = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+}
+_NOISY = ("mlflow", "alembic", "sqlalchemy.engine", "urllib3.connectionpool")
+_migrating = threading.Lock()
+
+
+def database_uri(path: Path) -> str:
+    """The tracking URI of a SQLite file."""
+    return f"{SQLITE}{path.resolve()}"
+
+
+def database_path(uri: str) -> Path | None:
+    """The file behind a `sqlite:///` URI; None for any other."""
+    return Path(uri.removeprefix(SQLITE)).resolve() if uri.startswith(SQLITE) else None
+
+
+def artifacts_uri(database: Path) -> str:
+    """Where the artifacts of a SQLite database are kept: the folder beside it, as a `file:` URI."""
+    return (database.resolve().parent / ARTIFACTS).as_uri()
+
+
+def import_mlflow() -> Any:
+    """The `MlflowClient` class; imported late, because it takes a second, and with telemetry off."""
+    for name, value in SWITCHES.items():
+        os.environ.setdefault(name, value)
+    from mlflow.tracking import MlflowClient
+
+    return MlflowClient
+
+
+def ensure_database(path: Path, *, repair: bool) -> str:
+    """Makes the database if there is none, and returns its URI.
+
+    With `repair`, artifact locations that point below the folder where the database was made are moved to where
+    it is now. Raises `StoreError` when the folder cannot be written or the file is no database of MLflow's.
+    """
+    path = path.resolve()
+    if set("?%") & set(str(path)):
+        raise StoreError(
+            f"{path}: MLflow cannot keep its database below a name with '?' or '%'; choose another --results"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            _remove_leftovers(path)
+            if not path.exists():
+                _create(path)
+            _check(path)
+            if repair:
+                _repair_locations(path)
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        where = getattr(error, "filename", None) or path
+        raise StoreError(
+            f"{where}: MLflow's database cannot be made or written: {reason}; use a folder that you may write"
+        ) from error
+    return database_uri(path)
+
+
+@contextmanager
+def sole_writer(folder: Path, study: str, timeout: float) -> Iterator[None]:
+    """Holds the right to write the MLflow runs of `study`; raises `StoreError` when another process has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / f".mlflow-{study}.lock")
+    try:
+        lock.acquire(timeout=timeout)
+    except Timeout:
+        raise StoreError(f"another process is writing the MLflow runs of {study!r}") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Drops what MLflow and the libraries below it log from this thread: errors are reported once, by the caller."""
+    thread = threading.get_ident()
+
+    def from_elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    # The filter of a logger does not see what its children log, that of a handler does.
+    targets: list[logging.Filterer] = []
+    for name in _NOISY:
+        logger = logging.getLogger(name)
+        targets += [logger, *logger.handlers]
+    for target in targets:
+        target.addFilter(from_elsewhere)
+    try:
+        yield
+    finally:
+        for target in targets:
+            target.removeFilter(from_elsewhere)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Removes what a killed attempt has left; the lock says that nobody is using it."""
+    for leftover in path.parent.glob(f"{_temporary(path).name}*"):
+        leftover.unlink()
+
+
+def _create(path: Path) -> None:
+    import_mlflow()
+    from mlflow.exceptions import MlflowException
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    temporary = _temporary(path)
+    try:
+        with _migrating, quiet():  # alembic keeps its context in a global
+            SqlAlchemyStore(database_uri(temporary), artifacts_uri(path))
+        _close(SqlAlchemyStore, temporary)
+        _check(temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.rename(path)
+    except MlflowException as error:
+        raise StoreError(f"{path}: MLflow cannot make its database: {first_line(error)}") from error
+    finally:
+        _close(SqlAlchemyStore, temporary)
+        _remove_leftovers(path)
+
+
+def _close(store: Any, path: Path) -> None:
+    """Forgets MLflow's connections to a database; it would go on with a file that has been removed."""
+    engine = store._engine_map.pop(database_uri(path), None)
+    if engine is not None:
+        engine.dispose()
+
+
+def _check(path: Path) -> None:
+    """Raises unless there is the default experiment, which MLflow makes after its last migration."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=20)) as database:
+        try:
+            version = database.execute("SELECT version_num FROM alembic_version").fetchone()
+            experiment = database.execute("SELECT 1 FROM experiments").fetchone()
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            version = experiment = None
+    if version is None or experiment is None:
+        raise StoreError(
+            f"{path}: is not a whole database of MLflow's; move it away, it is made again from the finished trials"
+        )
+
+
+def _repair_locations(path: Path) -> None:
+    """Points artifacts at the folder beside the database; the default experiment tells where that was at first."""
+    root = artifacts_uri(path)
+    with closing(sqlite3.connect(path, timeout=20)) as database, database:
+        row = database.execute("SELECT artifact_location FROM experiments WHERE experiment_id = 0").fetchone()
+        made_at = str(row[0]).removesuffix("/0") if row else root
+        if made_at == root:
+            return
+        for table, column in (("experiments", "artifact_location"), ("runs", "artifact_uri")):
+            database.execute(
+                f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
+                (root, len(made_at) + 1, len(made_at) + 1, f"{made_at}/"),
+            )
+
+
+def experiments(path: Path) -> list[tuple[int, str]]:
+    """Number and name of the experiments that are shown, by name; without MLflow's own, which is empty."""
+    with closing(sqlite3.connect(path, timeout=20)) as database:
+        shown = "lifecycle_stage = 'active' AND experiment_id != 0"
+        return database.execute(
+            f"SELECT experiment_id, name FROM experiments WHERE {shown} ORDER BY name"
+        ).fetchall()
+
+
+def local_path(uri: str) -> Path | None:
+    """The path of a `file:` URI; None for any other."""
+    return Path(unquote(uri.removeprefix("file://"))) if uri.startswith("file:///") else None
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception says, cut to one line that a person can read."""
+    lines = str(error).strip().splitlines()
+    line = lines[0] if lines else type(error).__name__
+    return line if len(line) <= 300 else f"{line[:299]}…"
