@@ -10,8 +10,8 @@ import numpy as np
 from ablate.base.errors import Invalid
 from ablate.base.registry import Section, register
 from ablate.base.streams import numpy_stream
+from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record
-from ablate.core.workload import Description, Metric
 
 STEPS = 4
 

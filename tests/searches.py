@@ -8,7 +8,9 @@ import math
 import numpy as np
 import pandas as pd
 
-from ablate.core.evidence import BASELINE, Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
+from ablate.core.metric import Metric
 from ablate.core.searched import COLUMNS, ObjectiveFacts, ParameterFacts, Searched, SearchFacts
 
 ACCURACY = ObjectiveFacts("accuracy", "max", "validation", floor=0.1)
@@ -150,7 +152,7 @@ def after(searched: Searched, num_seeds: int = 5, *, trained: bool = True, place
         margin=0.01,
         design="sweep",
         seeds=list(range(num_seeds)),
-        tasks=[TaskFacts("digits", {"accuracy": MetricFacts("max", 1 / 360, floor=0.1, ceiling=1.0)})],
+        tasks=[TaskFacts("digits", {"accuracy": Metric("max", 1 / 360, floor=0.1, ceiling=1.0)})],
         variants=variants,
         factors={},
         claims=[],

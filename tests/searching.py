@@ -11,7 +11,7 @@ import optuna
 import pandas as pd
 
 from ablate.core.record import Record
-from ablate.core.workload import Trial
+from ablate.core.trial import Trial
 from ablate.search.plans import SearchPlan
 from ablate.search.quiet import quiet
 from ablate.search.search import Search

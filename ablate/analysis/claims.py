@@ -13,7 +13,9 @@ from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
 from ablate.analysis.verdicts import Bound, holm, shared_bound
 from ablate.base import wording
-from ablate.core.evidence import ClaimFacts, Evidence, Facts, TaskFacts
+from ablate.core.claim import Claim
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts, TaskFacts
 
 ClaimVerdict = Literal["supported", "refuted", "inconclusive"]
 
@@ -41,7 +43,7 @@ def judge(evidence: Evidence) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def decision(claim: ClaimFacts, d: Differences) -> tuple[float, ClaimVerdict]:
+def decision(claim: Claim, d: Differences) -> tuple[float, ClaimVerdict]:
     """The p at which a claim is decided, and the way it is decided if that p is below .05; n ≥ 2 pairs.
 
     With one claim in the family, p < .05 exactly where the table of METHODS §4 decides.
@@ -61,7 +63,7 @@ def decision(claim: ClaimFacts, d: Differences) -> tuple[float, ClaimVerdict]:
 class _Judged:
     """One claim before Holm's adjustment."""
 
-    claim: ClaimFacts
+    claim: Claim
     differences: Differences
     p: float
     way: ClaimVerdict
@@ -72,7 +74,7 @@ class _Judged:
     "What else a reader must know."
 
     @classmethod
-    def of(cls, runs: Runs, claim: ClaimFacts) -> _Judged:
+    def of(cls, runs: Runs, claim: Claim) -> _Judged:
         tasks = [task for task in runs.facts.tasks if claim.metric in task.metrics]
         if not tasks:
             nothing = Differences.between([], [])
@@ -127,7 +129,7 @@ class _Judged:
         return "; ".join(parts)
 
 
-def _values(runs: Runs, claim: ClaimFacts, side: list[str], tasks: list[TaskFacts]) -> np.ndarray:
+def _values(runs: Runs, claim: Claim, side: list[str], tasks: list[TaskFacts]) -> np.ndarray:
     """Oriented, shape (num_tasks, num_variants, num_seeds)."""
     return np.array(
         [
@@ -137,7 +139,7 @@ def _values(runs: Runs, claim: ClaimFacts, side: list[str], tasks: list[TaskFact
     )
 
 
-def _diverged(runs: Runs, claim: ClaimFacts, tasks: list[TaskFacts]) -> str:
+def _diverged(runs: Runs, claim: Claim, tasks: list[TaskFacts]) -> str:
     found = []
     for name in dict.fromkeys([*claim.a, *claim.b]):
         for task in tasks:
@@ -160,9 +162,7 @@ def _some_missing(d: Differences, facts: Facts) -> str:
     return f"{wording.share(d.n, planned)} planned seeds have a usable pair" if 1 < d.n < planned else ""
 
 
-def _degenerate(
-    claim: ClaimFacts, d: Differences, a: np.ndarray, b: np.ndarray, tasks: list[TaskFacts]
-) -> str:
+def _degenerate(claim: Claim, d: Differences, a: np.ndarray, b: np.ndarray, tasks: list[TaskFacts]) -> str:
     bounds: set[Bound | None] = set()
     for i, task in enumerate(tasks):
         metric = task.metrics[claim.metric]
@@ -181,7 +181,7 @@ def _same_sign(a: np.ndarray, b: np.ndarray, d: Differences) -> str:
     return f"{same} of {len(a)} tasks alone show the same sign"
 
 
-def _reading(claim: ClaimFacts, d: Differences, way: ClaimVerdict, decided: bool) -> str:
+def _reading(claim: Claim, d: Differences, way: ClaimVerdict, decided: bool) -> str:
     """The interval that decides, in words; `decided` is without regard to other claims."""
     x = wording.exact(claim.by)
     at95 = f"95 % interval {wording.interval(d.interval(ALPHA), claim.by, -claim.by)}"

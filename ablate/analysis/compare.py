@@ -15,7 +15,9 @@ from ablate.analysis.runs import Flags, Runs
 from ablate.analysis.stability import rate
 from ablate.analysis.verdicts import Bound, Verdict, holm, relevance_unsettled, shared_bound, verdict
 from ablate.base import wording
-from ablate.core.evidence import Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts, TaskFacts, VariantFacts
+from ablate.core.metric import Metric
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
@@ -145,7 +147,7 @@ class _Comparison:
         facts: Facts,
         sides: _Sides,
         name: str,
-        metric: MetricFacts,
+        metric: Metric,
         m: int,
         confirmatory: bool,
     ) -> _Comparison:

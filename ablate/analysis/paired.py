@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ablate.analysis.power import ALPHA, detectable_effect, seeds_for_difference, seeds_for_equivalence
 from ablate.analysis.student import t_interval, t_p_above
-from ablate.core.evidence import MetricFacts
+from ablate.core.metric import Metric
 
 NAN = math.nan
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ ROUNDING = 1e-12
 """Differences below this share of the values are taken for rounding."""
 
 
-def sign(metric: MetricFacts) -> float:
+def sign(metric: Metric) -> float:
     """1 where more is better, −1 where less is."""
     return -1.0 if metric.direction == "min" else 1.0
 
@@ -115,7 +115,7 @@ class PairedStatistics:
     "The difference that n pairs detect with 80 % power, two-sided at α/m."
 
 
-def paired(variant: ArrayLike, baseline: ArrayLike, metric: MetricFacts, m: int = 1) -> PairedStatistics:
+def paired(variant: ArrayLike, baseline: ArrayLike, metric: Metric, m: int = 1) -> PairedStatistics:
     """Compares `variant` and `baseline` seed by seed.
 
     Both have shape (n,), are finite and in the metric's own direction. `m` is the size of the family.

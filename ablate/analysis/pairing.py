@@ -17,7 +17,8 @@ from scipy import special
 from ablate.analysis.paired import ROUNDING, paired
 from ablate.analysis.runs import Floats, Runs
 from ablate.base import wording
-from ablate.core.evidence import Evidence, MetricFacts
+from ablate.core.evidence import Evidence
+from ablate.core.metric import Metric
 
 COLUMNS = (
     *("variant", "task", "placebo", "n", "sd_variant", "sd_baseline", "sd_difference"),
@@ -76,7 +77,7 @@ def summary(table: pd.DataFrame) -> str:
     return text
 
 
-def _paired(a: Floats, b: Floats, metric: MetricFacts) -> dict[str, Any]:
+def _paired(a: Floats, b: Floats, metric: Metric) -> dict[str, Any]:
     s = paired(a, b, metric)
     n = s.n
     sd_a, sd_b, sd_d = (float(np.std(np.sort(x), ddof=1)) if n > 1 else math.nan for x in (a, b, a - b))

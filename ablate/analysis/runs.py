@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ablate.analysis.paired import sign
 from ablate.base.errors import AblateError
-from ablate.core.evidence import Evidence, MetricFacts, TaskFacts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import TaskFacts
+from ablate.core.metric import Metric
 
 NOT_RUN = "not run"
 """The status of a planned trial that the frame does not have."""
@@ -90,7 +92,7 @@ class Runs:
         return reaches(values, task.metrics[metric])
 
 
-def reaches(values: Floats, metric: MetricFacts) -> Flags:
+def reaches(values: Floats, metric: Metric) -> Flags:
     """Whether each value is as good as the metric's `solved`; NaN is not."""
     assert metric.solved is not None
     return np.asarray(sign(metric) * values >= sign(metric) * metric.solved)

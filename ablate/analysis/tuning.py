@@ -15,7 +15,8 @@ from ablate.analysis.paired import NAN, Differences, sign
 from ablate.analysis.runs import Runs
 from ablate.base import wording
 from ablate.base.errors import listed
-from ablate.core.evidence import Evidence, Facts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
 from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
 
 EDGE = 0.05

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ablate.analysis.paired import Interval, PairedStatistics, sign
 from ablate.analysis.power import ALPHA
-from ablate.core.evidence import MetricFacts
+from ablate.core.metric import Metric
 
 Verdict = Literal["unstable", "degenerate", "equivalent", "better", "worse", "inconclusive"]
 Bound = Literal["ceiling", "floor"]
@@ -42,7 +42,7 @@ def relevance_unsettled(ci95: Interval, margin: float | None) -> bool:
     return margin is not None and ci95[0] <= margin and ci95[1] >= -margin
 
 
-def shared_bound(a: NDArray[np.float64], b: NDArray[np.float64], metric: MetricFacts) -> Bound | None:
+def shared_bound(a: NDArray[np.float64], b: NDArray[np.float64], metric: Metric) -> Bound | None:
     """The bound at which, or beyond which, every value of both sides sits; arrays of any shape."""
     if not a.size or not b.size:
         return None

@@ -6,99 +6,17 @@ The driver, the store and the verdicts know nothing of sequence models: they kno
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from ablate.core.metric import Description
 from ablate.core.record import Record
-
-Direction = Literal["max", "min"]
-Checkpoint = Literal["none", "final", "best"]
-"""Which weights of a trial are kept: those of the last step, or of the best evaluation on validation data."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What is known in advance of a number that trials are judged by."""
-
-    direction: Direction
-    "`max`: more is better."
-    resolution: float = 0.0
-    "The smallest step that the number can take: 1/N for an accuracy over N examples."
-    floor: float | None = None
-    "The value of guessing (for `max`), or the worst value that means anything."
-    ceiling: float | None = None
-    "The best value there is."
-    solved: float | None = None
-    "The threshold at which the task counts as learned; None where the metric does not say."
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a config is, known without training it."""
-
-    metrics: Mapping[str, Metric]
-    parameters_by_part: Mapping[str, int] = field(default_factory=dict)
-    "Number of trainable parameters by part."
-    flops: int | None = None
-    "Floating-point operations of the matrix products of one forward pass on one example."
-    training_flops: int | None = None
-    "The same of a forward and a backward pass."
-    examples: int | None = None
-    "Training examples that a whole training run processes; None where that is not known."
-    reports: Sequence[int] | None = None
-    "Steps at which a trial reports metrics on validation data, the last included; None where that is not known."
-    data_fixed: bool = False
-    "The test data are the same for every seed, so that verdicts are conditional on them."
-
-    @property
-    def parameters(self) -> int:
-        """Number of trainable parameters."""
-        return sum(self.parameters_by_part.values())
-
-    @property
-    def compute(self) -> int | None:
-        """FLOPs of the whole training, forward and backward; None where they are not known."""
-        if self.training_flops is None or self.examples is None:
-            return None
-        return self.training_flops * self.examples
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One training run to be made: everything that its result depends on."""
-
-    id: str
-    config: Mapping[str, Any]
-    "As resolved: every default filled in."
-    seed: int
-    stream: str = ""
-    "Names other initialisation and dropout streams: that of a placebo."
-    time_limit: float | None = None
-    "Seconds after which the driver ends it as failed."
-    checkpoint: Checkpoint = "none"
-    "The weights that its record shall hold."
-    prunable: bool = False
-    "It waits at each report for the word of the driver, which may end it."
-    save_every: int | None = None
-    "Steps between two states that it hands out; None: it hands out none."
-    state: bytes | None = field(default=None, repr=False)
-    "The last that it handed out before it was cut short: where it shall go on."
-
-
-class Emit(Protocol):
-    """How a workload tells the driver of a trial."""
-
-    def __call__(self, step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
-        """Reports progress; True asks the workload to stop early and return `pruned`.
-
-        A `state` is all that the trial needs to go on from `step` to the same result, bit for bit. The driver
-        keeps the last until the trial has finished.
-        """
+from ablate.core.trial import Emit, Trial
 
 
 @dataclass(frozen=True)

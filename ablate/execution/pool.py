@@ -16,7 +16,8 @@ from multiprocessing.connection import Connection, wait
 from typing import Protocol
 
 from ablate.core.events import Answer, Decide, Event, Finished, Progress, Saved, Started, go_on
-from ablate.core.workload import Emit, Trial, Workload
+from ablate.core.trial import Emit, Trial
+from ablate.core.workload import Workload
 from ablate.execution.trial import WorkloadRef, failed, run_trial
 from ablate.execution.worker import read_output
 

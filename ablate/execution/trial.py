@@ -12,7 +12,8 @@ from ablate.base.clock import stopwatch
 from ablate.base.plugins import Plugin, load_plugin
 from ablate.base.registry import CATALOGUE
 from ablate.core.record import Record, Status
-from ablate.core.workload import Emit, Trial, Workload
+from ablate.core.trial import Emit, Trial
+from ablate.core.workload import Workload
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import NoReturn
 from ablate.base.collector import uncollected
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Answer, Event, Finished, Progress, Saved, Started
-from ablate.core.workload import Trial
+from ablate.core.trial import Trial
 from ablate.execution.trial import WorkloadRef, run_trial
 
 MAX_OUTPUT = 64 * 1024

@@ -5,19 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ablate.base.clock import now
 from ablate.base.errors import AblateError
 from ablate.base.files import write_text
-from ablate.core.evidence import ClaimFacts
-from ablate.study.claims import Claim
+from ablate.core.claim import Claim
 
 WAITING = "not judged yet"
 COLUMNS = ("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory")
 
 
-def declare(path: Path, claims: Sequence[Claim], has_results: Callable[[Claim], bool]) -> list[ClaimFacts]:
+def declare(path: Path, claims: Sequence[Claim], has_results: Callable[[Claim], bool]) -> list[Claim]:
     """The claims with their dates: that of `path` where it knows them, else now.
 
     `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
@@ -25,22 +25,12 @@ def declare(path: Path, claims: Sequence[Claim], has_results: Callable[[Claim], 
     their date stands before any result; claims that the study has no more are taken out.
     """
     known = {row["hash"]: row for row in read_claims(path)}
-    facts = [
-        ClaimFacts(
-            text=claim.text,
-            hash=claim.hash,
-            declared=known[claim.hash]["declared"] if claim.hash in known else now(),
-            exploratory=known[claim.hash]["exploratory"] == "True"
-            if claim.hash in known
-            else has_results(claim),
-            kind=claim.kind,
-            metric=claim.metric,
-            a=claim.a,
-            b=claim.b,
-            by=claim.by,
-        )
-        for claim in claims
-    ]
+    facts = []
+    for claim in claims:
+        row = known.get(claim.hash)
+        date = row["declared"] if row else now()
+        late = row["exploratory"] == "True" if row else has_results(claim)
+        facts.append(replace(claim, declared=date, exploratory=late))
     if known.keys() != {claim.hash for claim in claims}:
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n", extrasaction="ignore")

@@ -25,7 +25,7 @@ import numpy as np
 from ablate.base.errors import StoreError
 from ablate.base.files import replacing
 from ablate.core.record import Curve, Record
-from ablate.core.workload import Checkpoint
+from ablate.core.trial import Checkpoint
 
 FORMAT = 1
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")

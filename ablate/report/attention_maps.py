@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ablate.core.evidence import Facts
+from ablate.core.facts import Facts
 from ablate.records.evaluated import AttentionMap
 from ablate.report import layout, style
 from ablate.report.drawings import Drawing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.core.evidence import Facts, MatchFacts, VariantFacts
+from ablate.core.facts import Facts, MatchFacts, VariantFacts
 from ablate.report.tables import MINUS, NOTHING, Column, Table, count, significant, text
 
 TOTALS = {

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ablate.base import wording
-from ablate.core.evidence import Evidence, Facts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
 from ablate.report import figure_data, figures, style, tradeoff
 
 if TYPE_CHECKING:

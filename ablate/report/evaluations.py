@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ablate.core.evidence import Facts
+from ablate.core.facts import Facts
 from ablate.records.evaluated import TEST
 from ablate.report.tables import NOTHING, Column, Table, fixed
 

@@ -12,7 +12,9 @@ from ablate.analysis.learning import solved_rates
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
 from ablate.analysis.student import t_interval
-from ablate.core.evidence import BASELINE, Evidence, Facts, MetricFacts, VariantFacts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE, Facts, VariantFacts
+from ablate.core.metric import Metric
 
 MAX_CURVES = 8
 "Curves in one panel, the baseline's included."
@@ -82,12 +84,12 @@ def panels(facts: Facts) -> dict[str, list[Entry]]:
     return result or {BASELINE: []}
 
 
-def metric_facts(facts: Facts, task: str) -> MetricFacts:
+def metric_facts(facts: Facts, task: str) -> Metric:
     """What is known of the primary metric on `task`."""
     for candidate in facts.tasks:
         if candidate.name == task and facts.metric in candidate.metrics:
             return candidate.metrics[facts.metric]
-    return MetricFacts("max")
+    return Metric("max")
 
 
 def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:

@@ -17,7 +17,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ablate.base import wording
-from ablate.core.evidence import BASELINE, MetricFacts
+from ablate.core.facts import BASELINE
+from ablate.core.metric import Metric
 from ablate.report import layout, style
 from ablate.report.figure_data import Entry
 from ablate.report.layout import Handle, Limits
@@ -160,7 +161,7 @@ def _forest_keys(data: pd.DataFrame, margin: float | None, across: int) -> list[
     return [*layout.in_lines(verdicts, across), *layout.in_lines(rest, min(across, 4) if across > 3 else 2)]
 
 
-def seeds(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WIDE) -> Figure:
+def seeds(data: pd.DataFrame, metric: str, known: Metric, width: float = WIDE) -> Figure:
     """Every seed as a point: the baseline above, the variant below, a line joining the two of one seed.
 
     `data` is `figure_data.seeds`. Runs without a value are counted at the right.
@@ -250,14 +251,14 @@ def _pairs(ax: Axes, placed: Sequence[tuple[pd.DataFrame, float]], limits: Limit
             ax.plot(np.full(len(at), edge), at, ls="", marker=marker, zorder=4, **arrows)
 
 
-def _references(known: MetricFacts, limits: Limits) -> list[tuple[float, str, bool]]:
+def _references(known: Metric, limits: Limits) -> list[tuple[float, str, bool]]:
     """The values at guessing and at solved that lie within `limits`, and whether there is room above them."""
     up = known.direction == "max"
     found = ((known.floor, "guessing", up), (known.solved, "solved", not up))
     return [(v, name, above) for v, name, above in found if v is not None and limits[0] <= v <= limits[1]]
 
 
-def _seed_references(ax: Axes, known: MetricFacts, limits: Limits, strips: Sequence[Limits]) -> None:
+def _seed_references(ax: Axes, known: Metric, limits: Limits, strips: Sequence[Limits]) -> None:
     lows, highs = zip(*strips, strict=True)
     for value, name, _ in _references(known, limits):
         ax.vlines([value] * len(lows), lows, highs, color=colour("soft"), lw=0.7, ls=(0, (1, 1.6)), zorder=0)
@@ -265,7 +266,7 @@ def _seed_references(ax: Axes, known: MetricFacts, limits: Limits, strips: Seque
         ax.annotate(name, (value, 1), (0, 1), ha="center", va="bottom", **place, **SMALL)
 
 
-def curve_references(ax: Axes, known: MetricFacts, limits: Limits) -> None:
+def curve_references(ax: Axes, known: Metric, limits: Limits) -> None:
     """Dotted lines at the values of guessing and of solved that lie within `limits`, of the y axis."""
     for value, name, above in _references(known, limits):
         ax.axhline(value, color=colour("soft"), lw=0.7, ls=(0, (1, 1.6)), zorder=0)
@@ -279,7 +280,7 @@ def curves(
     broken: pd.DataFrame,
     panels: dict[str, list[Entry]],
     label: str,
-    known: MetricFacts | None = None,
+    known: Metric | None = None,
     width: float = WIDE,
 ) -> Figure:
     """Learning curves in small multiples: in each panel the baseline and the levels of one factor.

@@ -21,7 +21,8 @@ from ablate.analysis.pairing import pairing, summary
 from ablate.analysis.tuning import Tuning
 from ablate.base import wording
 from ablate.base.files import replacing, write_text
-from ablate.core.evidence import BASELINE, Evidence
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE
 from ablate.records.evaluated import Evaluated
 from ablate.report import (
     attention_maps,

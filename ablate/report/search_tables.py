@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ablate.base import wording
-from ablate.core.evidence import BASELINE, Evidence
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE
 from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 from ablate.report import search_data
 from ablate.report.search_data import absent, named, value

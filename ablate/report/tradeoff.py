@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ablate.base import wording
-from ablate.core.evidence import BASELINE, MetricFacts
+from ablate.core.facts import BASELINE
+from ablate.core.metric import Metric
 from ablate.report import layout, style
 from ablate.report.figures import STACKED, verdict_marker
 from ablate.report.layout import Handle, Limits
@@ -37,7 +38,7 @@ def varying(data: pd.DataFrame) -> list[str]:
     return [cost for cost in COSTS if data[cost].nunique() > 1]
 
 
-def figure(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = WIDE) -> Figure:
+def figure(data: pd.DataFrame, metric: str, known: Metric, width: float = WIDE) -> Figure:
     """Mean of the primary metric against each cost that varies, one panel each.
 
     `data` is `figure_data.tradeoff`. Points of equal cost stand side by side. Where a few means dwarf the rest,
@@ -72,7 +73,7 @@ def figure(data: pd.DataFrame, metric: str, known: MetricFacts, width: float = W
     return fig
 
 
-def _metric_limits(data: pd.DataFrame, known: MetricFacts) -> Limits:
+def _metric_limits(data: pd.DataFrame, known: Metric) -> Limits:
     """What holds every interval or, where a few means dwarf the rest, the rest; no more than the metric can be."""
     lows, highs = data["low"].fillna(data["mean"]), data["high"].fillna(data["mean"])
     first = float(data["mean"].iloc[0])

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ablate.analysis.tuning import EXPECTED, Tuning
-from ablate.core.evidence import BASELINE, Facts, MetricFacts
+from ablate.core.facts import BASELINE, Facts
+from ablate.core.metric import Metric
 from ablate.report import figure_data, layout, style
 from ablate.report.drawings import Drawing, slug
 from ablate.report.figure_data import Entry
@@ -76,7 +77,7 @@ def figure(
     data: pd.DataFrame,
     shown: Panels,
     label: str,
-    known: MetricFacts | None = None,
+    known: Metric | None = None,
     width: float = style.WIDE,
 ) -> Figure:
     """In each panel the baseline and the levels of one factor.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ablate.core.metric import Description
 from ablate.core.record import Record
 from ablate.core.searched import ObjectiveFacts
-from ablate.core.workload import Description
 
 NAN = math.nan
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ablate.core.events import Progress
 from ablate.core.record import Record
-from ablate.core.workload import Trial
+from ablate.core.trial import Trial
 from ablate.search.search import Search
 from ablate.search.storage import answering
 

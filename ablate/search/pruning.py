@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ablate.core.workload import Direction
+from ablate.core.metric import Direction
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
+from ablate.core.metric import Description, Direction
 from ablate.core.record import Record
-from ablate.core.workload import Description, Direction, Trial
+from ablate.core.trial import Trial
 from ablate.search.objectives import intermediate, measured, reported, worth
 from ablate.search.quiet import quiet
 from ablate.search.tickets import Ticket, Tickets

@@ -10,7 +10,8 @@ from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.base.streams import numpy_stream
-from ablate.core.workload import Timed, Trial, Workload
+from ablate.core.trial import Trial
+from ablate.core.workload import Timed, Workload
 from ablate.records.environment import environment
 from ablate.records.rates import Config, Measure, Timing
 

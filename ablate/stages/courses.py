@@ -14,10 +14,10 @@ from ablate.base.files import write_text
 from ablate.base.passwords import masked
 from ablate.base.streams import stream_seed
 from ablate.core.events import Progress
-from ablate.core.evidence import BASELINE
+from ablate.core.facts import BASELINE
 from ablate.core.plan import Cell, FixedPlan, Plan
 from ablate.core.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
-from ablate.core.workload import Trial
+from ablate.core.trial import Trial
 from ablate.search.importances import IMPORTANCES
 from ablate.search.plans import SearchPlan
 from ablate.search.search import Prepared, Search

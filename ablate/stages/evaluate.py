@@ -18,8 +18,10 @@ from pydantic import ValidationError
 
 from ablate.base.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
 from ablate.base.locks import exclusive, interruptible
-from ablate.core.evidence import BASELINE, Evidence
-from ablate.core.workload import Checkpoint, KeepsWeights
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE
+from ablate.core.trial import Checkpoint
+from ablate.core.workload import KeepsWeights
 from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.rates import Rates
 from ablate.records.store import Store

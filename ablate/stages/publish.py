@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.base.collector import uncollected
-from ablate.core.evidence import Evidence, Facts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from ablate.core.claim import Claim
     from ablate.core.events import Progress
     from ablate.core.plan import Cell, Plan
     from ablate.core.record import Record
     from ablate.execution.pool import Engine, Standby
     from ablate.records.store import Store
     from ablate.stages.run import Options
-    from ablate.study.claims import Claim
     from ablate.study.experiment import Experiment
     from ablate.tracking.tracker import TrackedRun, Tracker
 

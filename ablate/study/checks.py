@@ -11,8 +11,10 @@ from pydantic import ValidationError
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
 from ablate.base.registry import CATALOGUE, Section
-from ablate.core.workload import KeepsWeights, Metric, Resumes, Workload
-from ablate.study.claims import Claim, parse_claim
+from ablate.core.claim import Claim
+from ablate.core.metric import Metric
+from ablate.core.workload import KeepsWeights, Resumes, Workload
+from ablate.study.claims import parse_claim
 from ablate.study.designs import Config, Design, Variant, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.load import translated

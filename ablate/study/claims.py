@@ -9,12 +9,11 @@ A and B are names of variants, or `path=level`.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from ablate.base.errors import Invalid, listed, nearest
+from ablate.core.claim import Claim
 from ablate.study.designs import Design
 from ablate.study.load import parse_value
 
@@ -29,23 +28,6 @@ _PATTERNS = {
         r"(?P<a>.+?) does not lose to (?P<b>.+?) on (?P<metric>\S+) within (?P<by>\S+)"
     ),
 }
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim, parsed; a side is the variants whose per-seed mean it stands for."""
-
-    text: str
-    kind: str
-    metric: str
-    a: list[str]
-    b: list[str]
-    by: float
-
-    @property
-    def hash(self) -> str:
-        """Identifies the claim by its words."""
-        return hashlib.blake2b(self.text.encode(), digest_size=6).hexdigest()
 
 
 def parse_claim(text: str, design: Design, metrics: Collection[str]) -> Claim:

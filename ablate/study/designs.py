@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ablate.base.errors import Invalid, Problem
-from ablate.core.evidence import BASELINE
+from ablate.core.facts import BASELINE
 from ablate.study.document import Document, PathKey
 from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import PLACEBO, StudyBase

@@ -11,17 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import Invalid, Problem
-from ablate.core.evidence import (
-    BASELINE,
-    ClaimFacts,
-    Facts,
-    Matched,
-    MetricFacts,
-    TaskFacts,
-    VariantFacts,
-)
+from ablate.core.claim import Claim
+from ablate.core.facts import BASELINE, Facts, Matched, TaskFacts, VariantFacts
+from ablate.core.metric import Description, Metric
 from ablate.core.plan import Cell, trial_id
-from ablate.core.workload import Description, Metric, Trial, Workload
+from ablate.core.trial import Trial
+from ablate.core.workload import Workload
 from ablate.records.rates import Rates
 from ablate.study.checks import (
     Resolver,
@@ -35,7 +30,6 @@ from ablate.study.checks import (
     read_claims,
     with_stand_in,
 )
-from ablate.study.claims import Claim
 from ablate.study.designs import Config, Design, Resolve, Variant, expand, task_labels
 from ablate.study.document import Document
 from ablate.study.load import load, parts_of, refuse_if_faulty
@@ -147,7 +141,7 @@ class Experiment:
         claims = [claim for claim in self.claims if {*claim.a, *claim.b} <= set(names)]
         return dataclasses.replace(self, claims=claims)
 
-    def facts(self, claims: Sequence[ClaimFacts], environment: Mapping[str, Any]) -> Facts:
+    def facts(self, claims: Sequence[Claim], environment: Mapping[str, Any]) -> Facts:
         """What tables and figures must know of the study."""
         described = {v.name: self.describe(v) for v in self.variants}
         metric = self.study.metric
@@ -164,7 +158,7 @@ class Experiment:
             design=self.study.design,
             seeds=list(range(self.study.seeds)),
             tasks=[
-                TaskFacts(task, {m: MetricFacts(**dataclasses.asdict(info)) for m, info in d.metrics.items()})
+                TaskFacts(task, dict(d.metrics))
                 for task, d in zip(self.tasks, described[BASELINE], strict=True)
             ],
             variants=[

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ablate.base.errors import Invalid
-from ablate.core.evidence import Matched
+from ablate.core.facts import Matched
 from ablate.core.workload import CountsParameters, Workload
 from ablate.study.designs import Config, Resolve
 from ablate.study.nearest import Number, has_effect, nearest

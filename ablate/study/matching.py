@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ablate.base.errors import Invalid, Problem
-from ablate.core.evidence import BASELINE, Matched, MatchFacts
+from ablate.core.facts import BASELINE, Matched, MatchFacts
 from ablate.core.workload import Timed, Workload
 from ablate.records.rates import Rates
 from ablate.study.designs import Config, Design, Resolve, Variant, report_at

@@ -8,9 +8,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, Posi
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, Section
-from ablate.core.evidence import BASELINE
+from ablate.core.facts import BASELINE
 from ablate.core.searched import WINNER
-from ablate.core.workload import Checkpoint, Workload
+from ablate.core.trial import Checkpoint
+from ablate.core.workload import Workload
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
 
 RESERVED = ("store",)

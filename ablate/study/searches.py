@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from ablate.base.errors import Invalid, Problem, listed, nearest
 from ablate.base.registry import CATALOGUE, PartConfig
+from ablate.core.metric import Description, Metric
 from ablate.core.searched import WINNER, ObjectiveFacts, SearchFacts
-from ablate.core.workload import Description, Metric
 from ablate.study.designs import Config, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.schema import TUNING_SEEDS_FROM, StudyBase

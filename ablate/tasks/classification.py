@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ablate.core.workload import Metric
+from ablate.core.metric import Metric
 from ablate.tasks.task import Batch, Task
 
 

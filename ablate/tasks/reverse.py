@@ -25,8 +25,8 @@ from torch.nn import functional
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig, register
+from ablate.core.metric import Metric
 from ablate.core.signature import Signature
-from ablate.core.workload import Metric
 from ablate.tasks.generated import Generated
 from ablate.tasks.task import Batch
 

@@ -28,8 +28,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ablate.core.metric import Metric
 from ablate.core.signature import Signature
-from ablate.core.workload import Metric
 
 Split = Literal["validation", "test"]
 Topology = Literal["encoder", "decoder", "encoder_decoder"]

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ablate.core.metric import Direction
 from ablate.core.record import Curve
-from ablate.core.workload import Direction
 
 RISE = 1.1
 """A final training loss above this multiple of max(initial, chance) is divergence (METHODS §6)."""

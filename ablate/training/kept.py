@@ -15,7 +15,8 @@ from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.base.streams import stream_seed
 from ablate.core.signature import Signature
-from ablate.core.workload import Evaluation, Trial
+from ablate.core.trial import Trial
+from ablate.core.workload import Evaluation
 from ablate.models.build import build_model
 from ablate.models.inspection import attention_maps, attention_metrics
 from ablate.tasks.task import Task

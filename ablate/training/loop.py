@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from ablate.core.record import Curve, Status
-from ablate.core.workload import Checkpoint, Emit
+from ablate.core.trial import Checkpoint, Emit
 from ablate.models.model import Model
 from ablate.models.parameters import decay_groups
 from ablate.tasks.task import Batch, Task

@@ -12,7 +12,7 @@ import torch
 from ablate.base.registry import Section, Slot
 from ablate.base.streams import stream_seed
 from ablate.core.record import Record
-from ablate.core.workload import Emit, Trial
+from ablate.core.trial import Emit, Trial
 from ablate.models.build import build_model
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task

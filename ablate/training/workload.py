@@ -13,9 +13,11 @@ from pydantic import BaseModel
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import CATALOGUE, register
 from ablate.base.streams import stream_seed
+from ablate.core.metric import Description
 from ablate.core.record import Record
 from ablate.core.signature import Signature
-from ablate.core.workload import Description, Emit, Evaluation, Trial
+from ablate.core.trial import Emit, Trial
+from ablate.core.workload import Evaluation
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
 from ablate.models.section import ModelSection

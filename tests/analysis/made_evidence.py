@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ablate.core.evidence import ClaimFacts, Evidence, Facts, MetricFacts, TaskFacts, VariantFacts
+from ablate.core.claim import Claim
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts, TaskFacts, VariantFacts
+from ablate.core.metric import Metric
 
-ACCURACY = MetricFacts("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
-LOSS = MetricFacts("min")
+ACCURACY = Metric("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
+LOSS = Metric("min")
 
 
 def study(
@@ -19,13 +22,13 @@ def study(
     *,
     metric: str = "accuracy",
     column: str = "",
-    metrics: Mapping[str, MetricFacts] | None = None,
-    tasks: Mapping[str, Mapping[str, MetricFacts]] | None = None,
+    metrics: Mapping[str, Metric] | None = None,
+    tasks: Mapping[str, Mapping[str, Metric]] | None = None,
     others: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     statuses: Mapping[tuple[str, int], str] | None = None,
     placebos: Sequence[str] = (),
     planned: int | None = None,
-    claims: Sequence[ClaimFacts] = (),
+    claims: Sequence[Claim] = (),
     margin: float | None = None,
     curves: Mapping[tuple[str, int], Sequence[float]] | None = None,
     data_fixed: bool = False,
@@ -91,11 +94,11 @@ def claim(
     *,
     metric: str = "accuracy",
     exploratory: bool = False,
-) -> ClaimFacts:
+) -> Claim:
     """A claim about variants."""
     sides = [[side] if isinstance(side, str) else list(side) for side in (a, b)]
     text = f"{sides[0]} {kind} {sides[1]} on {metric} by {by}"
-    return ClaimFacts(text, "0" * 8, "2025-01-01T00:00:00", exploratory, kind, metric, *sides, by)
+    return Claim(text, kind, metric, *sides, by, "2025-01-01T00:00:00", exploratory)
 
 
 # Variable 1 of the data set `clinic` of R's package equivalence, as in statsmodels.stats.tests.test_tost.

@@ -14,7 +14,8 @@ from statsmodels.stats.multitest import multipletests
 from ablate.analysis.compare import COLUMNS, compare
 from ablate.analysis.power import detectable_effect
 from ablate.base.errors import AblateError
-from ablate.core.evidence import Evidence, MetricFacts
+from ablate.core.evidence import Evidence
+from ablate.core.metric import Metric
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
@@ -107,7 +108,7 @@ def test_bounds():
         assert row["verdict"] == verdict
         assert note in row["note"]
     # For a metric that should be small, the floor is above.
-    error = {"accuracy": MetricFacts("min", 0.01, floor=0.9, ceiling=0.0)}
+    error = {"accuracy": Metric("min", 0.01, floor=0.9, ceiling=0.0)}
     row = only(compare(study({"baseline": [0.9, 0.9, 0.9], "a": [0.93, 0.91, 0.9]}, metrics=error)))
     assert (row["verdict"], row["diff"] < 0) == ("degenerate", True)
 
@@ -294,7 +295,7 @@ def test_a_diverged_run_has_not_solved_and_a_failed_one_does_not_count():
 
 
 def test_without_threshold_there_is_no_solved_rate():
-    row = only(compare(study({"baseline": BASE, "a": BASE}, metrics={"accuracy": MetricFacts("max")})))
+    row = only(compare(study({"baseline": BASE, "a": BASE}, metrics={"accuracy": Metric("max")})))
     assert np.isnan([row["solved_rate"], row["p_solved"]]).all()
     assert "no threshold" in row["note"]
 

@@ -11,9 +11,9 @@ from statsmodels.stats.multitest import multipletests
 from ablate.analysis.claims import judge
 from ablate.analysis.compare import compare
 from ablate.analysis.paired import paired
-from ablate.core.evidence import MetricFacts
+from ablate.core.metric import Metric
 
-PLAIN = {"accuracy": MetricFacts("max")}
+PLAIN = {"accuracy": Metric("max")}
 NAMES = ["baseline", *(f"v{i}" for i in range(10))]
 
 

@@ -9,7 +9,8 @@ from made_evidence import ACCURACY, LOSS, claim, study
 from ablate.analysis.claims import judge
 from ablate.analysis.compare import compare
 from ablate.analysis.headline import headline
-from ablate.core.evidence import Evidence, MetricFacts
+from ablate.core.evidence import Evidence
+from ablate.core.metric import Metric
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
@@ -39,7 +40,7 @@ def test_tasks_learned_and_not_learned():
 
 
 def test_nothing_is_said_of_learning_without_threshold_or_runs():
-    metrics = {"accuracy": MetricFacts("max")}
+    metrics = {"accuracy": Metric("max")}
     assert "learn" not in " ".join(sentences(study({"baseline": BASE, "a": BASE}, metrics=metrics)))
     assert "learn" not in " ".join(sentences(study({"baseline": [math.nan] * 2, "a": [math.nan] * 2})))
 

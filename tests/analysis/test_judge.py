@@ -14,11 +14,11 @@ from scipy import stats
 
 from ablate.analysis.claims import COLUMNS, judge
 from ablate.analysis.compare import compare
-from ablate.core.evidence import MetricFacts
+from ablate.core.metric import Metric
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
-FINE = {"accuracy": MetricFacts("max")}
+FINE = {"accuracy": Metric("max")}
 
 
 def table(kind: str, by: float, ci95: tuple[float, float], ci90: tuple[float, float]) -> str:

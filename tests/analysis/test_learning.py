@@ -7,11 +7,11 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 
 from ablate.analysis.learning import convergence, mcnemar_p, solved_rates
-from ablate.core.evidence import MetricFacts
+from ablate.core.metric import Metric
 
 
 def test_solved_seeds_by_variant_and_task():
-    tasks = {"recall": {"accuracy": ACCURACY}, "other": {"accuracy": MetricFacts("max")}}
+    tasks = {"recall": {"accuracy": ACCURACY}, "other": {"accuracy": Metric("max")}}
     values = {"baseline": [0.95, 0.9, 0.899, 0.2], "a": [1.0, 1.0, 1.0, 1.0]}
     frame = solved_rates(study(values, tasks=tasks, statuses={("a", 0): "diverged", ("a", 1): "failed"}))
     assert list(frame["task"]) == ["recall", "recall"]
@@ -22,7 +22,7 @@ def test_solved_seeds_by_variant_and_task():
 
 
 def test_a_threshold_from_above():
-    metrics = {"loss": MetricFacts("min", solved=0.5)}
+    metrics = {"loss": Metric("min", solved=0.5)}
     frame = solved_rates(study({"baseline": [0.4, 0.5, 0.6]}, metric="loss", metrics=metrics))
     assert list(frame["solved"]) == [2]
 
@@ -71,7 +71,7 @@ def test_a_loss_improves_by_falling():
 
 
 def test_gains_below_the_resolution_or_the_seed_noise_do_not_count():
-    coarse = MetricFacts("max", resolution=0.2)
+    coarse = Metric("max", resolution=0.2)
     assert not curves_of(lambda x: 0.9 * x, facts=coarse)["improving"]
     assert not curves_of(lambda x: 0.1 * x, noise=0.2)["improving"]
 

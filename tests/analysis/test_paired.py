@@ -13,9 +13,9 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from ablate.analysis.paired import Differences, paired, seeds_needed
 from ablate.analysis.power import detectable_effect
-from ablate.core.evidence import MetricFacts
+from ablate.core.metric import Metric
 
-PLAIN = MetricFacts("max")
+PLAIN = Metric("max")
 pairs = st.integers(2, 12).flatmap(lambda n: arrays(float, (2, n), elements=st.floats(-2, 2, width=32)))
 
 

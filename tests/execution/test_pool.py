@@ -14,7 +14,7 @@ from ablate.base.registry import CATALOGUE
 from ablate.core.events import Event, Finished, Progress, Started
 from ablate.core.plan import FixedPlan
 from ablate.core.record import Record
-from ablate.core.workload import Trial
+from ablate.core.trial import Trial
 from ablate.execution.driver import drive
 from ablate.execution.pool import Engine, InProcess, LocalPool
 from ablate.execution.trial import WorkloadRef

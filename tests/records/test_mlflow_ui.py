@@ -9,7 +9,8 @@ from filelock import FileLock
 from mlflow_helpers import NOLOAD, pytest_fail, query, shown, snapshot, track, tracked, with_database
 
 from ablate.base.errors import AblateError
-from ablate.core.evidence import Evidence, Facts, VariantFacts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts, VariantFacts
 from ablate.records.store import Store
 from ablate.tracking.server import bring_up_to_date, serve, verdict_table
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ablate.core.evidence import (
-    BASELINE,
-    ClaimFacts,
-    Evidence,
-    Facts,
-    MetricFacts,
-    TaskFacts,
-    VariantFacts,
-)
+from ablate.core.claim import Claim
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
+from ablate.core.metric import Metric
 
 UGLY = "<script>alert('x')</script>|`a`*b*"
 FACTORS = {
@@ -24,8 +19,8 @@ FACTORS = {
     "model.feedforward.activation": {"relu": 0.0, "gelu": 0.003},
     "training.lr": {"0.003": 0.0, "0.3": -0.02},
 }
-ACCURACY = MetricFacts("max", 1 / 1024, floor=1 / 8, ceiling=1.0, solved=0.95)
-LOSS = MetricFacts("min", floor=2.08, ceiling=0.0)
+ACCURACY = Metric("max", 1 / 1024, floor=1 / 8, ceiling=1.0, solved=0.95)
+LOSS = Metric("min", floor=2.08, ceiling=0.0)
 
 
 def study(
@@ -100,10 +95,8 @@ def study(
                     values[-3:] = [30.0, 4e6, np.nan]
                 curves.append(_curve(identity, "train_loss", fine[fine <= until], values))
 
-    def claim(text: str, kind: str, a: str, b: str, by: float, late: bool = False) -> ClaimFacts:
-        return ClaimFacts(
-            text, f"{len(text):03d}", "2026-01-05T10:00:00+00:00", late, kind, "accuracy", [a], [b], by
-        )
+    def claim(text: str, kind: str, a: str, b: str, by: float, late: bool = False) -> Claim:
+        return Claim(text, kind, "accuracy", [a], [b], by, "2026-01-05T10:00:00+00:00", late)
 
     found = []
     if claims and "model.position" in factors:

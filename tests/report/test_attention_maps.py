@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
-from ablate.core.evidence import BASELINE
+from ablate.core.facts import BASELINE
 from ablate.records.evaluated import AttentionMap, Evaluated
 from ablate.report import style, svg
 from ablate.report.attention_maps import COLOUR_MAP, MAX_FIGURES, drawings, figure, layer_name

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from ablate.core.evidence import Evidence, Facts, Matched, MatchFacts, VariantFacts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts, Matched, MatchFacts, VariantFacts
 from ablate.report import costs
 
 

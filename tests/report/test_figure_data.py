@@ -8,7 +8,8 @@ import pytest
 from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import BASELINE, Evidence
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE
 from ablate.report import figure_data
 
 

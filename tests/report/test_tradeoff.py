@@ -9,11 +9,13 @@ from scipy import stats
 from synthetic import study
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import BASELINE, Evidence, MetricFacts
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE
+from ablate.core.metric import Metric
 from ablate.report import figure_data, style, tradeoff
 from ablate.report.drawings import figures_of
 
-KNOWN = MetricFacts("max", 0.001, 0.1, 1.0, 0.95)
+KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)
 
 
 def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:

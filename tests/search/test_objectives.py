@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record
 from ablate.core.searched import ObjectiveFacts
-from ablate.core.workload import Description, Metric
 from ablate.search.objectives import intermediate, measured, reported, worst, worth
 
 SCORE = ObjectiveFacts("score", "max", "validation", floor=0.1)

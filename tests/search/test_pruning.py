@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import numpy_stream
-from ablate.core.workload import Direction
+from ablate.core.metric import Direction
 from ablate.search.pruning import Judge
 from ablate.search.quiet import quiet
 

@@ -14,7 +14,7 @@ from test_cli import start, wait_for, workers_of
 
 from ablate.core.plan import FixedPlan
 from ablate.core.record import Record
-from ablate.core.workload import Trial
+from ablate.core.trial import Trial
 from ablate.execution.driver import drive
 from ablate.execution.pool import InProcess
 from ablate.models.build import build_model

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.core.record import Record
-from ablate.core.workload import Trial
+from ablate.core.trial import Trial
 from ablate.study.schema import config_model
 from ablate.tasks.digits import Digits
 from ablate.tasks.recall import Recall

@@ -1,0 +1,29 @@
+"""A claim of a study, parsed."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim; a side is the set of variants whose per-seed mean it stands for."""
+
+    text: str
+    kind: str
+    "beats, matches or does_not_lose."
+    metric: str
+    a: list[str]
+    b: list[str]
+    by: float
+    "X of the grammar: 0 for a plain `beats`."
+    declared: str = ""
+    "ISO 8601 date and time of the first run that knew it."
+    exploratory: bool = False
+    "Declared after trials of the study existed."
+
+    @property
+    def hash(self) -> str:
+        """Identifies the claim by its words."""
+        return hashlib.blake2b(self.text.encode(), digest_size=6).hexdigest()

@@ -1,0 +1,132 @@
+"""What is known of a study beside its frames: variants, tasks, factors, claims."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from ablate.core.claim import Claim
+from ablate.core.metric import Metric
+
+BASELINE = "baseline"
+FIXED_COLUMNS = ("id", "variant", "task", "seed", "status")
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One task of the study."""
+
+    name: str
+    metrics: dict[str, Metric]
+    "The metrics that trials are compared by; also the names of columns of the trials frame."
+
+
+@dataclass(frozen=True)
+class MatchFacts:
+    """What the study holds equal."""
+
+    quantity: str
+    "parameters, flops (of a forward pass on one example), compute (of the whole training) or seconds."
+    by: str
+    "The path that is changed for it."
+    target: str
+    "`baseline`, or a number."
+    within: float
+    "The largest share by which a variant may miss."
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What a variant was given so that it has as much as it shall."""
+
+    value: float
+    "Of the path that is changed."
+    achieved: float
+    "The quantity with it."
+    target: float
+    "What the quantity shall be."
+
+    @property
+    def residual(self) -> float:
+        """By what share of the target it misses; positive: too much."""
+        return self.achieved / self.target - 1
+
+
+@dataclass(frozen=True)
+class VariantFacts:
+    """One variant, the baseline included (always the first)."""
+
+    name: str
+    levels: dict[str, str]
+    "Factor path → label of the level that this variant has."
+    changes: dict[str, str]
+    "Of those, the paths on which it differs from the baseline."
+    placebo: bool = False
+    "The baseline again, with other initialisation and dropout streams: the noise floor."
+    parameters: dict[str, int] = field(default_factory=dict)
+    "Task → trainable parameters."
+    parameters_by_part: dict[str, dict[str, int]] = field(default_factory=dict)
+    flops: dict[str, int | None] = field(default_factory=dict)
+    "Task → matrix-product FLOPs of a forward pass on one example."
+    training_flops: dict[str, int | None] = field(default_factory=dict)
+    "The same of a forward and a backward pass."
+    examples: dict[str, int | None] = field(default_factory=dict)
+    "Task → training examples that a whole training processes."
+    matched: dict[str, Matched] = field(default_factory=dict)
+    "Task → what was changed so that sizes match; empty where nothing is matched."
+    tuned: dict[str, dict[str, str]] = field(default_factory=dict)
+    "Task → path → label of the value that a search has chosen; empty where nothing is tuned."
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the frames alone do not say."""
+
+    study: str
+    question: str
+    notes: str
+    metric: str
+    "The primary metric."
+    column: str
+    "The column of the trials frame that holds it: the metric at the last step, or at the best validation."
+    at: str
+    margin: float | None
+    design: str
+    seeds: list[int]
+    "The planned seeds, whether or not they have run."
+    tasks: list[TaskFacts]
+    variants: list[VariantFacts]
+    factors: dict[str, list[str]]
+    "Path → labels of its levels, the baseline's first."
+    claims: list[Claim]
+    environment: dict[str, Any] = field(default_factory=dict)
+    "Of the run that wrote the folder: command, commit, dirty, versions, device, machine."
+    data_fixed: bool = False
+    "The test split is the same for every seed, so that verdicts are conditional on it."
+    match: MatchFacts | None = None
+    "What is held equal; None: sizes are as they come."
+    left_out: list[str] = field(default_factory=list)
+    "Variants of the study that are not judged, since their search is not over."
+    searched: str = ""
+    "`sweep` or `tuning` when a search came before: its table is beside this one."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Facts:
+        """The inverse of `to_dict`."""
+        fields = dict(data)
+        fields["tasks"] = [
+            TaskFacts(t["name"], {name: Metric(**m) for name, m in t["metrics"].items()})
+            for t in data["tasks"]
+        ]
+        fields["variants"] = [
+            VariantFacts(**{**v, "matched": {t: Matched(**m) for t, m in v.get("matched", {}).items()}})
+            for v in data["variants"]
+        ]
+        fields["match"] = MatchFacts(**data["match"]) if data.get("match") else None
+        fields["claims"] = [Claim(**{name: c[name] for name in c if name != "hash"}) for c in data["claims"]]
+        return cls(**fields)

@@ -1,0 +1,43 @@
+"""One training run to be made, and how it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Checkpoint = Literal["none", "final", "best"]
+"""Which weights of a trial are kept: those of the last step, or of the best evaluation on validation data."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training run to be made: everything that its result depends on."""
+
+    id: str
+    config: Mapping[str, Any]
+    "As resolved: every default filled in."
+    seed: int
+    stream: str = ""
+    "Names other initialisation and dropout streams: that of a placebo."
+    time_limit: float | None = None
+    "Seconds after which the driver ends it as failed."
+    checkpoint: Checkpoint = "none"
+    "The weights that its record shall hold."
+    prunable: bool = False
+    "It waits at each report for the word of the driver, which may end it."
+    save_every: int | None = None
+    "Steps between two states that it hands out; None: it hands out none."
+    state: bytes | None = field(default=None, repr=False)
+    "The last that it handed out before it was cut short: where it shall go on."
+
+
+class Emit(Protocol):
+    """How a workload tells the driver of a trial."""
+
+    def __call__(self, step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
+        """Reports progress; True asks the workload to stop early and return `pruned`.
+
+        A `state` is all that the trial needs to go on from `step` to the same result, bit for bit. The driver
+        keeps the last until the trial has finished.
+        """
