@@ -1,28 +1,12 @@
-"""Trials with their ids, and the order in which they are asked for."""
+"""What a run trains next."""
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from ablate.core.record import Record
 from ablate.core.trial import Trial
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One trial's place in a study."""
-
-    variant: str
-    task: str
-    seed: int
-    trial: Trial
-    name: str
-    "For people: variant, task where there are several, seed."
 
 
 class Plan(Protocol):
@@ -45,30 +29,3 @@ class FixedPlan:
             return []
         self._asked = True
         return [trial for trial in self.trials if trial.id not in records]
-
-
-def trial_id(
-    config: Mapping[str, Any],
-    *,
-    seed: int,
-    stream: str,
-    irrelevant: Sequence[str],
-    identity: Mapping[str, str],
-    sources: str,
-) -> str:
-    """A hash of all that the result depends on: 16 hexadecimal digits."""
-    relevant = copy.deepcopy(dict(config))
-    for path in irrelevant:
-        *outer, last = path.split(".")
-        node = relevant
-        for key in outer:
-            node = node.get(key, {})
-        node.pop(last, None)
-    content = {
-        "config": relevant,
-        "seed": seed,
-        "stream": stream,
-        "identity": dict(identity),
-        "sources": sources,
-    }
-    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()

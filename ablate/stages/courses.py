@@ -13,9 +13,10 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.files import write_text
 from ablate.base.passwords import masked
 from ablate.base.streams import stream_seed
+from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.facts import BASELINE
-from ablate.core.plan import Cell, FixedPlan, Plan
+from ablate.core.plan import FixedPlan, Plan
 from ablate.core.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
 from ablate.core.trial import Trial
 from ablate.search.importances import IMPORTANCES

@@ -34,7 +34,7 @@ from ablate.study.schema import config_model
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ablate.core.plan import Cell
+    from ablate.core.cell import Cell
     from ablate.core.record import Record
 
 Config = Mapping[str, Any]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.analysis.tuning import Tuning
-    from ablate.core.plan import Cell
+    from ablate.core.cell import Cell
     from ablate.core.record import Record
     from ablate.report.search_section import Sweep
 

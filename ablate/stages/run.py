@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-    from ablate.core.plan import Cell
+    from ablate.core.cell import Cell
     from ablate.core.searched import Searched
     from ablate.execution.pool import Standby
     from ablate.records.store import Store

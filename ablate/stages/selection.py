@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ablate.base.errors import Problem, StudyError, listed, nearest
+from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE
-from ablate.core.plan import Cell
 from ablate.core.record import Record
 from ablate.records.store import Store
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from ablate.core.cell import Cell
     from ablate.core.claim import Claim
     from ablate.core.events import Progress
-    from ablate.core.plan import Cell, Plan
+    from ablate.core.plan import Plan
     from ablate.core.record import Record
     from ablate.execution.pool import Engine, Standby
     from ablate.records.store import Store

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import Invalid, Problem
+from ablate.core.cell import Cell
 from ablate.core.claim import Claim
 from ablate.core.facts import BASELINE, Facts, Matched, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric
-from ablate.core.plan import Cell, trial_id
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.records.rates import Rates
@@ -32,6 +32,7 @@ from ablate.study.checks import (
 )
 from ablate.study.designs import Config, Design, Resolve, Variant, expand, task_labels
 from ablate.study.document import Document
+from ablate.study.ids import trial_id
 from ablate.study.load import load, parts_of, refuse_if_faulty
 from ablate.study.match import Matcher
 from ablate.study.matching import Matching, match_facts
@@ -86,6 +87,7 @@ class Experiment:
 
     def cells(self) -> list[Cell]:
         """All trials; seed by seed, so that the first blocks are complete early."""
+        labels = {path: self.design.labels(path) for path in self.design.paths}
         return [
             Cell(
                 variant.name,
@@ -93,6 +95,7 @@ class Experiment:
                 seed,
                 self.trial(config, seed, PLACEBO if variant.placebo else ""),
                 f"{variant.name}{self.on(task)} seed {seed}",
+                {path: by_variant[variant.name] for path, by_variant in labels.items()},
             )
             for seed in range(self.study.seeds)
             for variant in self.variants
