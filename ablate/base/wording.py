@@ -1,4 +1,4 @@
-"""Numbers as sentences show them: no more digits than their uncertainty supports."""
+"""Numbers and counts as sentences, tables and axes show them: no more digits than their uncertainty supports."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 MAX_DECIMALS = 6
+MINUS = "−"
 
 
 def decimals(uncertainty: float) -> int:
@@ -71,3 +72,50 @@ def counted(count: int, noun: str) -> str:
 def joined(words: Sequence[str]) -> str:
     """`a, b and c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def brief(value: float) -> str:
+    """Three significant digits, whole numbers below a million with all: 0.0031, 1e−05, 4096."""
+    # A logarithm and back leaves 4999.999… of 5000.
+    rounded = round(value) if math.isclose(value, round(value), rel_tol=1e-9) else value
+    whole = isinstance(rounded, int) and abs(rounded) < 1_000_000
+    return (f"{rounded}" if whole else f"{value:.3g}").replace("-", MINUS)
+
+
+def significant(value: float) -> str:
+    """Two significant digits; with an exponent only where it would not be read otherwise."""
+    if not math.isfinite(value) or value == 0:
+        return number(value, 0)
+    places = 1 - math.floor(math.log10(abs(value)))
+    return number(value, max(0, places)) if -3 <= places <= 6 else f"{value:.1e}".replace("-", MINUS)
+
+
+def compact(value: float) -> str:
+    """A cost in few characters: 26.4k, 1.2M."""
+    for unit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit:
+            return f"{value / unit:.4g}{suffix}"
+    return f"{value:.4g}"
+
+
+def percent(fraction: float, places: int = 1) -> str:
+    """A difference as a percentage with its sign."""
+    shown = f"{abs(100 * fraction):.{places}f}"
+    return "0 %" if not float(shown) else f"{'+' if fraction > 0 else MINUS}{shown} %"
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `3 min`, `2 h 10 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds // 3600:.0f} h {seconds % 3600 / 60:.0f} min"
+
+
+def size(count: int) -> str:
+    """`812 B`, `3.4 kB`, `1.2 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    power = next((power for power in (1, 2) if count < 999_950 * 1000 ** (power - 1)), 3)
+    return f"{count / 1000**power:.1f} {' kMG'[power]}B"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError, StoreError, listed
 from ablate.base.files import sweep
+from ablate.base.wording import counted, size
 from ablate.records.references import TABLE, remembered, reported, study_folders
 from ablate.records.store import SUFFIXES
 
@@ -66,9 +67,11 @@ class Rubbish:
             lines.append(f"{len(self.trials)} of {self.num_trials} trials belong {asked}: {_size(paths)}")
             lines += [f"  {line}" for line in _origins(self.trials)]
         if self.aside:
-            lines.append(f"{_count(self.aside, 'file')} set aside as corrupt: {_size(self.aside)}")
+            lines.append(f"{counted(len(self.aside), 'file')} set aside as corrupt: {_size(self.aside)}")
         if self.unfinished:
-            lines.append(f"{_count(self.unfinished, 'file')} left half-written: {_size(self.unfinished)}")
+            lines.append(
+                f"{counted(len(self.unfinished), 'file')} left half-written: {_size(self.unfinished)}"
+            )
         return "\n".join(lines)
 
 
@@ -267,10 +270,6 @@ def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:
         yield f"and {sum(commands[c] for c in ordered[MAX_COMMANDS:])} by other commands"
 
 
-def _count(paths: list[Path], noun: str) -> str:
-    return f"{len(paths)} {noun}{'s' if len(paths) != 1 else ''}"
-
-
 def _bytes(paths: Iterable[Path]) -> int:
     total = 0
     for path in paths:
@@ -283,11 +282,3 @@ def _bytes(paths: Iterable[Path]) -> int:
 
 def _size(paths: Iterable[Path]) -> str:
     return size(_bytes(paths))
-
-
-def size(count: int) -> str:
-    """`812 B`, `3.4 kB`, `1.2 MB`."""
-    if count < 1000:
-        return f"{count} B"
-    power = next((power for power in (1, 2) if count < 999_950 * 1000 ** (power - 1)), 3)
-    return f"{count / 1000**power:.1f} {' kMG'[power]}B"

@@ -11,13 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from ablate.base.errors import listed
+from ablate.base.wording import brief, duration, percent
 from ablate.core.record import Record
 from ablate.core.searched import ParameterFacts
 from ablate.execution.pool import default_jobs
-from ablate.execution.progress import duration
 from ablate.records.rates import Rates
 from ablate.records.store import Store
-from ablate.report.costs import percent, setting
 from ablate.stages.run import Options
 from ablate.stages.selection import finished
 from ablate.study.experiment import Experiment, prepare
@@ -131,7 +130,7 @@ def _matched(experiment: Experiment, variant: str, index: int) -> list[str]:
     if not experiment.matched:
         return []
     matched = experiment.matched[variant][index]
-    return [setting(matched.value), percent(matched.residual, 2)]
+    return [brief(matched.value), percent(matched.residual, 2)]
 
 
 def _count(number: int | None) -> str:

@@ -9,6 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from ablate.base import wording
 from ablate.core.events import Event, Finished, Saved, Started
 from ablate.core.events import Progress as Step
 from ablate.core.record import Record
@@ -93,13 +94,4 @@ class Display:
         rest = self.total - self.done
         if not self.done or not rest:
             return ""
-        return f"{before}about {duration(self.seconds / self.done * rest / self.jobs)} left"
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `3 min`, `2 h 10 min`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds // 3600:.0f} h {seconds % 3600 / 60:.0f} min"
+        return f"{before}about {wording.duration(self.seconds / self.done * rest / self.jobs)} left"

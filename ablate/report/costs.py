@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import Facts, MatchFacts, VariantFacts
-from ablate.report.tables import MINUS, NOTHING, Column, Table, count, significant, text
+from ablate.report.tables import NOTHING, Column, Table, count, significant, text
 
 TOTALS = {
     "parameters": "Parameters",
@@ -68,7 +69,7 @@ def _match_cells(variant: VariantFacts, task: str) -> dict[str, str]:
     if matched is None:
         return dict.fromkeys(("value", "seconds", "residual"), NOTHING)
     return {
-        "value": setting(matched.value),
+        "value": brief(matched.value),
         "seconds": significant(matched.achieved),
         "residual": percent(matched.residual, 2),
     }
@@ -128,23 +129,12 @@ def _shares(facts: Facts, key: str) -> Iterator[tuple[tuple[str, str], float]]:
                 yield (variant.name, task.name), value / base - 1
 
 
-def setting(value: float) -> str:
-    """The value of a setting, a whole number without a point."""
-    return str(int(value)) if value == int(value) else f"{value:.6g}"
-
-
 def against(value: float | None, base: float | None, *, relative: bool = False) -> str:
     """A count with its difference from the baseline's, if there is one: `9,280 (+1,088)`."""
     if value is None or not base or value == base:
         return count(value)
     change = value - base
     return f"{value:,} ({percent(change / base) if relative else _signed(change)})"
-
-
-def percent(share: float, places: int = 1) -> str:
-    """A difference as a percentage with its sign."""
-    shown = f"{abs(100 * share):.{places}f}"
-    return "0 %" if not float(shown) else f"{'+' if share > 0 else MINUS}{shown} %"
 
 
 def _signed(change: float) -> str:

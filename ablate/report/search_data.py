@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from ablate.base import wording
+from ablate.base.wording import brief
 from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, undominated
-from ablate.report.tables import MINUS, text
+from ablate.report.tables import text
 
 STATUSES = ("completed", "diverged", "pruned", "failed", "invalid")
 COSTS = ("parameters", "flops")
@@ -282,15 +283,6 @@ def value(found: object) -> str:
         return text(found)
     number = float(found)  # type: ignore[arg-type]
     return brief(number).removeprefix("0") if 0 < number < 1 else brief(number)
-
-
-def brief(number: float) -> str:
-    """A number with three significant digits, whole ones with all: 0.0031, 1e−05, 4096."""
-    # A logarithm and back leaves 4999.999… of 5000.
-    rounded = round(number) if math.isclose(number, round(number), rel_tol=1e-9) else number
-    if isinstance(rounded, int) and abs(rounded) < 1_000_000:
-        return f"{rounded}".replace("-", MINUS)
-    return f"{number:.3g}".replace("-", MINUS)
 
 
 def named(objective: ObjectiveFacts) -> str:

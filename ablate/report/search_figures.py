@@ -16,14 +16,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
+from ablate.base.wording import MINUS, brief, compact
 from ablate.core.searched import ObjectiveFacts
 from ablate.report import layout, style
 from ablate.report.figures import STACKED, verdict_marker
 from ablate.report.layout import Handle, Limits
-from ablate.report.search_data import STATUSES, Scale, brief, named, scale
+from ablate.report.search_data import STATUSES, Scale, named, scale
 from ablate.report.style import WIDE, Mark, colour
-from ablate.report.tables import MINUS
-from ablate.report.tradeoff import compact
 
 MARKS = {
     "completed": Mark("o", "blue", True),

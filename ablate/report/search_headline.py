@@ -64,7 +64,7 @@ def _winner(
     verdict = _verdict(evidence, str(row["chosen"]), comparisons)
     measured = objective.source in ("validation", "own")
     sentence = f"The {first} ({values}{more}) {'reached' if measured else 'has'} {words} "
-    sentence += fixed(seen, places) if measured else search_data.brief(float(row[objective.name]))
+    sentence += fixed(seen, places) if measured else wording.brief(float(row[objective.name]))
     if measured:
         sentence += " on its tuning seeds"
     if measured and len(values_seen):

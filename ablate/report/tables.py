@@ -13,7 +13,6 @@ from typing import Any
 
 from ablate.base import wording
 
-MINUS = "−"
 NOTHING = "–"
 "Stands in a cell without a value."
 MARKS = {
@@ -309,12 +308,9 @@ def fixed(value: Any, places: int) -> str:
 
 
 def significant(value: Any) -> str:
-    """A number with two significant digits; with an exponent only where it would not be read otherwise."""
+    """A number with two significant digits."""
     value = number(value)
-    if value is None or not math.isfinite(value) or value == 0:
-        return fixed(value, 0)
-    places = 1 - math.floor(math.log10(abs(value)))
-    return fixed(value, max(0, places)) if -3 <= places <= 6 else f"{value:.1e}".replace("-", MINUS)
+    return NOTHING if value is None else wording.significant(value)
 
 
 def difference(diff: Any, low: Any, high: Any) -> str:

@@ -102,15 +102,7 @@ def _cost_axis(ax: Axes, costs: pd.Series, room: float) -> None:
     else:
         ax.set_xlim(layout.padded(low, high, 0.12))
         ax.xaxis.set_major_locator(MaxNLocator(max(2, int(room / 0.55)), steps=[1, 2, 2.5, 5, 10]))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
-
-
-def compact(value: float) -> str:
-    """A cost in few characters: 26.4k, 1.2M."""
-    for size, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.4g}{suffix}"
-    return f"{value:.4g}"
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: wording.compact(value)))
 
 
 def _points(
