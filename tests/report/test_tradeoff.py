@@ -9,6 +9,7 @@ from scipy import stats
 from synthetic import study
 
 from ablate.analysis.compare import compare
+from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
@@ -106,7 +107,7 @@ def test_a_cost_that_does_not_vary_has_no_panel() -> None:
     ("value", "shown"), [(950, "950"), (26_416, "26.42k"), (1_200_000, "1.2M"), (3e9, "3G"), (2e12, "2T")]
 )
 def test_costs_in_few_characters(value: float, shown: str) -> None:
-    assert tradeoff.compact(value) == shown
+    assert wording.compact(value) == shown
 
 
 def test_the_figures_of_a_report_as_objects(evidence: Evidence) -> None:
