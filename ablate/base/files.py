@@ -47,12 +47,23 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def sweep(folder: Path) -> None:
+def leftovers(folder: Path) -> list[Path]:
+    """Files that processes were writing into `folder`, whether or not these still run."""
+    return sorted(path for path in folder.glob(".*") if _writer(path) is not None)
+
+
+def remove_leftovers(folder: Path) -> None:
     """Removes what killed processes were writing into `folder` when they ended."""
-    for path in folder.glob(".*"):
-        match = re.match(r"\..+\.(\d+)-", path.name)
-        if match and not _is_running(int(match[1])):
+    for path in leftovers(folder):
+        pid = _writer(path)
+        if pid is not None and not _is_running(pid):
             path.unlink(missing_ok=True)
+
+
+def _writer(path: Path) -> int | None:
+    """The process that writes a temporary file; None for any other file."""
+    match = re.match(r"\..+\.(\d+)-", path.name)
+    return int(match[1]) if match else None
 
 
 def _is_running(pid: int) -> bool:

@@ -1,23 +1,24 @@
-"""What workers tell the driver, and what it answers. Workers write no files."""
+"""Events: from where a trial runs to the driver, and from the driver to its listeners."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ablate.core.cell import Cell
 from ablate.core.record import Record
 
 
 @dataclass(frozen=True)
 class Started:
-    """A worker has begun a trial."""
+    """A trial has begun."""
 
     trial_id: str
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A trial has come to `step`; one that is prunable waits for the `Answer`."""
+    """A trial has reached `step`; a prunable one waits for an answer."""
 
     trial_id: str
     step: int
@@ -26,7 +27,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Saved:
-    """A trial can go on from `step` when it is cut short."""
+    """A trial can resume from `step`."""
 
     trial_id: str
     step: int
@@ -34,27 +35,69 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A trial has ended, in one way or another."""
+class Ended:
+    """A trial has a record."""
 
     record: Record
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The driver's word on one `Progress` of a prunable trial."""
+class Lost:
+    """The process of a running trial is gone."""
 
     trial_id: str
-    stop: bool
-    "Whether the trial shall end here."
+    fate: str
+    "How it ended, in words."
+    output: str = ""
+    "The last lines that it printed."
 
 
-Event = Started | Progress | Saved | Finished
+@dataclass(frozen=True)
+class Idle:
+    """Nothing has happened for a moment; an engine says so a few times a second while trials run."""
 
-Decide = Callable[[Progress], bool]
-"""Whether a prunable trial shall end at this report; asked once for each, in the order of the trial's steps."""
+
+@dataclass(frozen=True)
+class Asked:
+    """The plan has asked for cells, and the driver has looked them up: so many trials are to be trained."""
+
+    to_train: int
+    left: int = 0
+    "Trainings that may follow these, at most."
+    without_weights: int = 0
+    "Of those to train, the finished ones whose kept weights are missing."
 
 
-def go_on(report: Progress) -> bool:
-    """Ends no trial."""
-    return False
+@dataclass(frozen=True)
+class Known:
+    """The record of a cell was in the store."""
+
+    cell: Cell
+    record: Record
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A cell has been trained, and its record is in the store."""
+
+    cell: Cell
+    record: Record
+
+
+EngineEvent = Started | Progress | Saved | Ended | Lost | Idle
+Event = Started | Progress | Asked | Known | Finished
+"""For the listeners of a run."""
+
+Hear = Callable[[EngineEvent], bool]
+"""Takes the events of an engine; the answer to the `Progress` of a prunable trial says whether it ends there."""
+Listen = Callable[[Event], None]
+
+
+def everyone(*listeners: Listen) -> Listen:
+    """One listener that tells all others, in order."""
+
+    def listen(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return listen

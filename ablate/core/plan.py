@@ -1,31 +1,45 @@
-"""What a run trains next."""
+"""The contract of plans: what a run trains next."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from ablate.core.cell import Cell
+from ablate.core.events import Progress
 from ablate.core.record import Record
-from ablate.core.trial import Trial
 
 
 class Plan(Protocol):
     """Decides what to train next. The driver knows nothing else about what is run."""
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Trial]:
-        """The trials to train now, given the finished ones by id; none when the plan is done."""
+    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """The cells to look up or train now, given the records so far by trial id; none when the plan is done.
+
+        Every cell gets a record, from the store or by training. To ask for one again has it trained again.
+        """
+
+    def hear(self, report: Progress) -> bool:
+        """Whether a prunable trial ends at this report."""
+
+    @property
+    def left(self) -> int:
+        """Trainings that may follow those that were asked for, at most."""
 
 
 class FixedPlan:
-    """A list of trials, asked for once, without those that are already there."""
+    """Cells that are asked for once."""
 
-    def __init__(self, trials: Sequence[Trial]) -> None:
-        self.trials = list({trial.id: trial for trial in trials}.values())
-        self._asked = False
+    left = 0
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Trial]:
-        """All trials without a record, the first time; then none."""
-        if self._asked:
-            return []
-        self._asked = True
-        return [trial for trial in self.trials if trial.id not in records]
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self._cells = list(cells)
+
+    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """All cells, the first time; then none."""
+        cells, self._cells = self._cells, []
+        return cells
+
+    def hear(self, report: Progress) -> bool:
+        """Ends no trial."""
+        return False

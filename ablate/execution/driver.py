@@ -1,56 +1,86 @@
-"""The driver: asks the plan, has trials run, stores every record at once. It alone writes."""
+"""The driver: asks the plan, looks cells up, has the rest trained, stores every record at once. It alone writes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-from ablate.core.events import Decide, Event, Finished, Saved, go_on
+from ablate.core.cell import Cell
+from ablate.core.engine import Engine
+from ablate.core.events import Asked, Ended, EngineEvent, Finished, Known, Listen, Progress, Saved, Started
 from ablate.core.plan import Plan
 from ablate.core.record import Record
-from ablate.execution.pool import Engine
 from ablate.records.store import Store
+
+
+class _Enough(Exception):
+    """Ends a run at its first failed trial."""
 
 
 def drive(
     plan: Plan,
-    records: dict[str, Record],
-    engine: Callable[[], Engine],
+    engine: Engine,
     store: Store,
-    environment: Mapping[str, Any],
+    listen: Listen,
     *,
-    listen: Callable[[Event], None] = lambda event: None,
-    decide: Decide = go_on,
-    fail_fast: bool = False,
+    wanted: Callable[[Cell], bool] = lambda cell: True,
+    later: int = 0,
     fresh: bool = False,
-) -> None:
-    """Trains what the plan asks for until it asks no more; `records` gains what is finished.
+    fail_fast: bool = False,
+) -> dict[str, Record]:
+    """Trains what the plan asks for until it asks no more; the records of its cells by trial id.
 
-    The engine is made when there is something to train, and closed at the end whatever happens. A record is in
-    the store before anything else hears of it. A trial that was cut short goes on from the state that it has
-    saved, unless all is to be trained `fresh`, or the trial is prunable: what it had reported by then must be
-    decided on too. `decide` says when a prunable trial ends early. With `fail_fast` the first failed trial ends
-    the run.
+    Cells that are not `wanted` are looked up and never trained. A trial that several cells share is trained once, and
+    listeners are told of each cell. A record is in the store before anybody hears of it. An interrupted trial resumes
+    from the state that it has saved, unless everything wanted is trained `fresh`, or the trial is prunable: its
+    earlier reports must be decided on too. `later`: trainings that follow this plan, at most. With `fail_fast` the
+    first failed trial ends the run.
     """
-    running: Engine | None = None
-    try:
-        while trials := plan.ask(records):
-            running = running or engine()
-            if not fresh:
-                trials = [t if t.prunable else replace(t, state=store.load_state(t.id)) for t in trials]
-            for event in running.run(trials, decide):
-                if isinstance(event, Saved):
-                    store.save_state(event.trial_id, event.state)
-                elif isinstance(event, Finished):
-                    record = event.record
-                    record.environment = {**environment, **record.environment}
-                    store.save(record)
-                    record.weights = None  # in the store now, and large
-                    records[record.id] = record
+    records: dict[str, Record] = {}
+    outdated: dict[str, Record] = {}
+    while asked := plan.ask(records):
+        cells: dict[str, list[Cell]] = {}
+        for cell in asked:
+            cells.setdefault(cell.id, []).append(cell)
+        todo = {}
+        without_weights = 0
+        for trial_id, same in cells.items():
+            trial = same[-1].trial
+            train = any(map(wanted, same))
+            record = None if trial_id in records else store.load(trial_id)
+            finished = record is not None and store.is_finished(record, pruned=trial.prunable)
+            kept = finished and store.is_finished(record, trial.checkpoint, pruned=trial.prunable)
+            if record is not None and (not train or (kept and not fresh)):
+                records[trial_id] = record
+                for cell in same:
+                    listen(Known(cell, record))
+            elif train:
+                resumes = not fresh and not trial.prunable
+                todo[trial_id] = replace(trial, state=store.load_state(trial_id)) if resumes else trial
+                without_weights += finished and not fresh
+                if record is not None:
+                    outdated[trial_id] = record
+
+        def hear(event: EngineEvent) -> bool:
+            if isinstance(event, Saved):
+                store.save_state(event.trial_id, event.state)
+            elif isinstance(event, Ended):
+                record = event.record
+                store.save(record)
+                record.weights = None  # in the store now, and large
+                records[record.id] = record
+                for cell in cells[record.id]:  # noqa: B023 - called before the loop goes on
+                    listen(Finished(cell, record))
+                if fail_fast and record.status == "failed":
+                    raise _Enough
+            elif isinstance(event, (Started, Progress)):
                 listen(event)
-                if fail_fast and isinstance(event, Finished) and event.record.status == "failed":
-                    return
-    finally:
-        if running is not None:
-            running.close()
+            return isinstance(event, Progress) and todo[event.trial_id].prunable and plan.hear(event)  # noqa: B023
+
+        listen(Asked(len(todo), plan.left + later, without_weights))
+        if todo:
+            try:
+                engine.run(list(todo.values()), hear)
+            except _Enough:
+                break
+    return outdated | records

@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from ablate.base import wording
-from ablate.core.events import Event, Finished, Saved, Started
-from ablate.core.events import Progress as Step
+from ablate.core.cell import Cell
+from ablate.core.events import Asked, Event, Finished, Known, Started
 from ablate.core.record import Record
 
 
 class Display:
-    """Counts trials done, running and failed, and says how long the rest will take."""
+    """A listener that counts trials known, trained, running and failed, and says how long the rest will take."""
 
-    def __init__(
-        self,
-        console: Console,
-        total: int,
-        names: Mapping[str, str],
-        jobs: int,
-        metric: Callable[[Record], str],
-    ) -> None:
-        """`names` may grow while trials run; `metric` says which number of a record is shown."""
+    def __init__(self, console: Console, study: str, metric: str, jobs: int, at_most: bool = False) -> None:
+        """`metric` is the one that trials are judged by; `at_most`: the study may train fewer than it plans."""
         self.console = console
-        self.total = total
-        self.names = names
-        self.jobs = max(1, jobs)
+        self.study = study
         self.metric = metric
+        self.jobs = jobs
+        self.at_most = at_most
+        self.total = 0
         self.done = 0
         self.failed = 0
-        self.running: dict[str, float] = {}
         self.seconds = 0.0
+        self._running: dict[str, float] = {}
+        self._known: set[str] = set()
+        self._trained: set[str] = set()
+        self._announced = False
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -47,8 +43,6 @@ class Display:
                 TextColumn("{task.fields[state]}"),
             )
             self._bar = Progress(*columns, console=self.console, transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task("training", total=self.total, state=self._state())
         return self
 
     def __exit__(
@@ -59,39 +53,73 @@ class Display:
 
     def __call__(self, event: Event) -> None:
         """Takes one event of the driver."""
-        if isinstance(event, Started):
-            self.running.setdefault(event.trial_id, time.monotonic())
-        elif isinstance(event, Finished):
-            self._finished(event.record)
-        elif isinstance(event, (Step, Saved)):
+        if isinstance(event, Asked):
+            self._asked(event)
+        elif isinstance(event, Known):
+            self._known.add(event.record.id)
+            return
+        elif isinstance(event, Started):
+            self._running.setdefault(event.trial_id, time.monotonic())
+        elif isinstance(event, Finished) and event.record.id not in self._trained:
+            self._trained.add(event.record.id)
+            self._finished(event.cell, event.record)
+        else:
             return
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self.done, state=self._state())
+            self._bar.update(self._task, completed=self.done, total=self.total, state=self._state())
 
-    def _finished(self, record: Record) -> None:
-        took = time.monotonic() - self.running.pop(record.id, time.monotonic())
+    def _asked(self, event: Asked) -> None:
+        self.total = self.done + event.to_train + event.left
+        if event.without_weights:
+            self._say(
+                f"{self.study}: {event.without_weights} finished trials lack the weights that the study keeps; they "
+                "are trained again."
+            )
+        if self._announced or not (self.total or self._known):
+            return
+        self._announced = self.total > 0
+        if not self.total:
+            self._say(f"{self.study}: all {len(self._known)} trials are in the store.")
+            return
+        jobs = min(self.jobs, self.total)
+        where = f"on {wording.counted(jobs, 'worker')}" if jobs else "in this process"
+        kept = f", {len(self._known)} already in the store" if self._known else ""
+        most = "at most " if self.at_most else ""
+        self._say(f"{self.study}: {most}{self.total} trials to train {where}{kept}.")
+        if self._bar is not None:
+            self._bar.start()
+            self._task = self._bar.add_task("training", total=self.total, state=self._state())
+
+    def _say(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _finished(self, cell: Cell, record: Record) -> None:
+        took = time.monotonic() - self._running.pop(record.id, time.monotonic())
         self.done += 1
         self.seconds += took
         self.failed += record.status == "failed"
-        name = self.names.get(record.id, record.id)
-        if record.status == "completed":
-            metric = self.metric(record)
-            value = record.metrics.get(metric)
-            outcome = f"{metric.replace('_', ' ')} {value:.4g}" if value is not None else "completed"
-        else:
-            outcome = f"{record.status}: {record.reason}"
+        outcome = self._outcome(cell, record)
         if self._bar is None or record.status != "completed":
-            line = f"[{self.done}/{self.total}] {name}: {outcome} ({took:.1f} s){self._left(', ')}"
-            self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+            self._say(f"[{self.done}/{self.total}] {cell.name}: {outcome} ({took:.1f} s){self._left(', ')}")
+
+    def _outcome(self, cell: Cell, record: Record) -> str:
+        """The metric that counts: of a cell that tunes, on validation data where it was measured."""
+        if record.status != "completed":
+            return f"{record.status}: {record.reason}"
+        validation = f"validation_{self.metric}"
+        name = self.metric if cell.judged or validation not in record.metrics else validation
+        value = record.metrics.get(name)
+        return f"{name.replace('_', ' ')} {value:.4g}" if value is not None else "completed"
 
     def _state(self) -> str:
-        parts = [f"{self.done}/{self.total} done", f"{len(self.running)} running"]
+        parts = [f"{self.done}/{self.total} done", f"{len(self._running)} running"]
         if self.failed:
             parts.append(f"{self.failed} failed")
         return " · ".join(parts) + self._left(" · ")
 
     def _left(self, before: str) -> str:
         rest = self.total - self.done
-        if not self.done or not rest:
+        if not self.done or rest <= 0:
             return ""
-        return f"{before}about {wording.duration(self.seconds / self.done * rest / self.jobs)} left"
+        seconds = self.seconds / self.done * rest / max(1, min(self.jobs, rest))
+        return f"{before}about {wording.duration(seconds)} left"

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ablate.base.clock import stopwatch
 from ablate.base.plugins import Plugin, load_plugin
 from ablate.base.registry import CATALOGUE
+from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import Record, Status
-from ablate.core.trial import Emit, Trial
+from ablate.core.trial import Trial
 from ablate.core.workload import Workload
+from ablate.records.environment import environment
 
 
 @dataclasses.dataclass(frozen=True)
 class WorkloadRef:
-    """How another process finds the workload: its name, and the plugins to load first."""
+    """What a process needs to train: the workload's name, plugins to load first, and what records say of the run."""
 
     name: str
     plugins: tuple[Plugin, ...] = ()
+    command: str = ""
+    "The command line of the run."
+    watched: tuple[Path, ...] = ()
+    "Files beside the package that make its commit dirty."
+    threads: int = 1
+    "That each trial may use."
 
     def load(self) -> Workload:
         """The workload, with its parts registered; plugins must be what the driver has loaded."""
@@ -35,16 +44,53 @@ class WorkloadRef:
         workload.load_parts()
         return workload
 
+    def environment(self) -> dict[str, Any]:
+        """Command, commit, versions and machine of this process."""
+        return _environment(self.command, self.watched)
 
-def run_trial(workload: Workload, trial: Trial, emit: Emit, output: Callable[[], str] = str) -> Record:
-    """Trains; an exception becomes a `failed` record with its traceback. `output` gives what was printed."""
+
+@functools.cache
+def _environment(command: str, watched: tuple[Path, ...]) -> dict[str, Any]:
+    return environment(command, watched)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """The driver's answer to one report of a prunable trial."""
+
+    stop: bool
+    "Whether the trial ends here."
+
+
+def run_trial(
+    workload: Workload,
+    trial: Trial,
+    hear: Hear,
+    environment: Callable[[], Mapping[str, Any]] = dict,
+    output: Callable[[], str] = str,
+) -> Record:
+    """Trains, telling `hear` of reports and states; an exception becomes a `failed` record with its traceback.
+
+    `environment` describes where it ran, and `output` gives what was printed.
+    """
+
+    def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
+        reports = bool(metrics) or state is None
+        stop = reports and hear(Progress(trial.id, step, dict(metrics))) and trial.prunable
+        if state is not None:
+            hear(Saved(trial.id, step, state))
+        return stop
+
     clock = stopwatch()
     started = clock()
     try:
         record = _checked(workload.train(trial, emit))
     except (Exception, SystemExit) as error:
         record = failed(trial, _reason(error), traceback.format_exc())
-    return dataclasses.replace(record, output=output(), started_at=started, finished_at=clock())
+    where = {**environment(), **record.environment}
+    return dataclasses.replace(
+        record, output=output(), started_at=started, finished_at=clock(), environment=where
+    )
 
 
 def _checked(record: Record) -> Record:

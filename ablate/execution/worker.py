@@ -11,16 +11,15 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import NoReturn
 
 from ablate.base.collector import uncollected
 from ablate.base.registry import CATALOGUE
-from ablate.core.events import Answer, Event, Finished, Progress, Saved, Started
+from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
-from ablate.execution.trial import WorkloadRef, run_trial
+from ablate.execution.trial import Answer, WorkloadRef, run_trial
 
 MAX_OUTPUT = 64 * 1024
 """Bytes of a trial's output that are kept: its end."""
@@ -44,7 +43,7 @@ class _Worker:
             else:
                 self.trials.put(message)
 
-    def send(self, event: Event) -> None:
+    def send(self, event: EngineEvent) -> None:
         try:
             self.connection.send(event)
         except OSError:
@@ -58,17 +57,11 @@ class _Worker:
             os.lseek(1, 0, os.SEEK_SET)
             self.send(Started(trial.id))
 
-            def emit(
-                step: int, metrics: Mapping[str, float], state: bytes | None = None, *, trial: Trial = trial
-            ) -> bool:
-                reports = bool(metrics) or state is None
-                if reports:
-                    self.send(Progress(trial.id, step, dict(metrics)))
-                if state is not None:
-                    self.send(Saved(trial.id, step, state))
-                return reports and trial.prunable and self.answers.get().stop
+            def hear(event: EngineEvent, prunable: bool = trial.prunable) -> bool:
+                self.send(event)
+                return isinstance(event, Progress) and prunable and self.answers.get().stop
 
-            self.send(Finished(run_trial(workload, trial, emit, _printed)))
+            self.send(Ended(run_trial(workload, trial, hear, reference.environment, _printed)))
 
 
 def _printed() -> str:

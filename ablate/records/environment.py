@@ -17,14 +17,19 @@ from ablate.base.passwords import masked
 PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "statsmodels", "mlflow", "optuna", "scikit-learn")
 
 
-def environment(command: Sequence[str], watched: Sequence[Path]) -> dict[str, Any]:
-    """Command without passwords, commit, dirty flag, versions and machine.
+def command_line(words: Sequence[str]) -> str:
+    """A command as it can be typed, without passwords."""
+    return " ".join(_quoted(masked(word)) for word in words)
+
+
+def environment(command: str, watched: Sequence[Path]) -> dict[str, Any]:
+    """Command, commit, dirty flag, versions and machine of this process.
 
     `watched` are the study and its plugins: with the package itself they make a commit dirty, results never do.
     """
     commit, dirty = _commit(watched)
     return {
-        "command": " ".join(_quoted(masked(word)) for word in command),
+        "command": command,
         "commit": commit,
         "dirty": dirty,
         "versions": _versions(),

@@ -1,0 +1,98 @@
+"""Attempts and time limits, over any engine: a lost trial is begun once more, an overdue one is ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ablate.core.engine import Engine
+from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress, Saved, Started
+from ablate.core.trial import Trial
+from ablate.execution.trial import failed
+
+ATTEMPTS = 2
+"""How often a trial is begun before the loss of its process makes it `failed`."""
+
+
+@dataclass
+class _Watched:
+    """One trial, with all that is known of its attempts."""
+
+    trial: Trial
+    lost: int = 0
+    again: bool = True
+    "Whether it is to be begun (once more)."
+    began: float | None = None
+    overdue: bool = False
+    answers: dict[Hashable, bool] = field(default_factory=dict)
+    "What was answered to each report, so that a second attempt hears the same."
+
+
+class Supervised:
+    """An engine, supervised. `environment` goes into the records of trials that left none themselves."""
+
+    def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, Any]] = dict) -> None:
+        self.engine = engine
+        self.environment = environment
+
+    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
+        """Runs all `trials` until each is `Ended`; see `Engine.run`."""
+        watched = {trial.id: _Watched(trial) for trial in trials}
+        while waiting := [one for one in watched.values() if one.again]:
+            for one in waiting:
+                one.again, one.began = False, None
+            self.engine.run([one.trial for one in waiting], lambda event: self._hear(event, watched, hear))
+
+    def _hear(self, event: EngineEvent, watched: Mapping[str, _Watched], hear: Hear) -> bool:
+        if isinstance(event, Idle):
+            for one in watched.values():
+                limit = one.trial.time_limit
+                if limit is not None and one.began is not None and time.monotonic() - one.began > limit:
+                    one.overdue, one.began = True, None
+                    self.engine.stop(one.trial.id, f"time limit of {limit:g} s exceeded")
+            return False
+        one = watched[event.record.id if isinstance(event, Ended) else event.trial_id]
+        if isinstance(event, Lost):
+            return self._lost(event, one, hear)
+        if isinstance(event, Started):
+            # Not before: a new process is still importing.
+            one.began = time.monotonic()
+        elif isinstance(event, Saved) and not any(one.answers.values()):
+            # A further attempt resumes here, but never beyond the step at which the trial was told to end.
+            one.trial = replace(one.trial, state=event.state)
+        elif isinstance(event, Ended):
+            one.began = None
+            event.record.attempts = one.lost + 1
+        elif isinstance(event, Progress) and one.trial.prunable:
+            key = (event.step, *event.metrics)
+            if key not in one.answers:
+                one.answers[key] = hear(event)
+            return one.answers[key]
+        return hear(event)
+
+    def _lost(self, event: Lost, one: _Watched, hear: Hear) -> bool:
+        one.lost += 1
+        one.began = None
+        if one.lost < ATTEMPTS and not one.overdue:
+            one.again = True
+            return False
+        reason = event.fate if one.overdue else f"{event.fate}, {one.lost} times"
+        record = failed(
+            one.trial,
+            reason,
+            event.output or reason,
+            output=event.output,
+            attempts=one.lost,
+            environment=dict(self.environment()),
+        )
+        return hear(Ended(record))
+
+    def stop(self, trial_id: str, why: str) -> None:
+        """See `Engine.stop`."""
+        self.engine.stop(trial_id, why)
+
+    def close(self) -> None:
+        """Ends all work at once."""
+        self.engine.close()

@@ -1,0 +1,107 @@
+"""`results/store/studies/<study>.json`: every trial that a study refers to, and what its last report was made from.
+
+The roster is written when a run starts and grows while it searches; until a report is published it keeps what it held,
+since a run that was interrupted has left trials. It lies beside the store, so that it outlives the study's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ablate.base.errors import AblateError
+from ablate.base.files import write_text
+from ablate.core.cell import Cell
+from ablate.core.trial import Trial
+
+FORMAT = 1
+
+
+class Roster:
+    """The roster of one study; nothing exists before it is written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.study = path.stem
+
+    def cells(self) -> list[Cell]:
+        """The cells, whose trials have an id and a seed, and no config. Raises `AblateError`."""
+        return [_cell(entry) for entry in self._read().get("cells", [])]
+
+    def ids(self) -> set[str]:
+        """The trials. Raises `AblateError`."""
+        state = self._read()
+        # An earlier format knew the trials of the last report alone.
+        return {entry["id"] for entry in state.get("cells", [])} | set(state.get("trials", []))
+
+    def add(self, cells: Iterable[Cell]) -> None:
+        """Adds the cells whose trials are not listed; a roster that cannot be read is begun anew."""
+        state = self._read(strict=False)
+        entries = {entry["id"]: entry for entry in state.get("cells", [])}
+        before = len(entries)
+        for cell in cells:
+            entries.setdefault(cell.id, _entry(cell))
+        if len(entries) > before or not self.path.is_file():
+            self._write(state | {"cells": list(entries.values())})
+
+    def close(self, cells: Iterable[Cell]) -> None:
+        """After a report: lists these cells and no others."""
+        self._write(self._read(strict=False) | {"cells": [_entry(cell) for cell in first_of_each(cells).values()]})
+
+    def note_report(self, digest: str, trials: Iterable[str], plugins: Sequence[str]) -> None:
+        """Keeps what the report was made from: its digest, and the trials and plugin files that the digest covers."""
+        report = {"digest": digest, "trials": sorted(set(trials)), "plugins": list(plugins)}
+        self._write(self._read(strict=False) | {"report": report})
+
+    def report(self) -> Mapping[str, Any]:
+        """What `note_report` kept; empty before. Raises `AblateError`."""
+        found: Mapping[str, Any] = self._read().get("report", {})
+        return found
+
+    def _read(self, *, strict: bool = True) -> dict[str, Any]:
+        try:
+            state = json.loads(self.path.read_text(encoding="utf-8"))
+            for entry in state.get("cells", []):
+                _cell(entry)
+            return {str(key): value for key, value in state.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            if not strict:
+                return {}
+            hint = f"run {self.study} again, which writes it anew"
+            raise AblateError(
+                f"{self.path}: cannot be read ({type(error).__name__}: {error}); {hint}"
+            ) from None
+
+    def _write(self, state: Mapping[str, Any]) -> None:
+        kept = {key: value for key, value in state.items() if key in ("cells", "report")}
+        write_text(self.path, json.dumps({"format": FORMAT} | kept) + "\n")
+
+
+def first_of_each(cells: Iterable[Cell]) -> dict[str, Cell]:
+    """Trial id → the first of the cells that share it."""
+    found: dict[str, Cell] = {}
+    for cell in cells:
+        found.setdefault(cell.id, cell)
+    return found
+
+
+def digest_of(parts: Sequence[Any], files: Sequence[str]) -> str:
+    """Changes with the parts, and with the content of the files. Raises `OSError`."""
+    content = [hashlib.blake2b(Path(file).read_bytes()).hexdigest() for file in files]
+    return hashlib.blake2b(json.dumps([*parts, content]).encode(), digest_size=16).hexdigest()
+
+
+def _entry(cell: Cell) -> dict[str, Any]:
+    place = {name: getattr(cell, name) for name in ("id", "variant", "task", "seed", "name", "judged")}
+    return place | {"levels": dict(cell.levels)}
+
+
+def _cell(entry: Mapping[str, Any]) -> Cell:
+    trial = Trial(entry["id"], {}, entry["seed"])
+    places = (entry[name] for name in ("variant", "task", "seed"))
+    return Cell(*places, trial, entry["name"], entry["levels"], entry["judged"])
