@@ -1,33 +1,23 @@
 """`ablate clean`: what of a store no study refers to, and its removal.
 
-A study refers to the trials of its last report, and to those that it would have today: a run that was ended
-before its report has left finished trials that only its plan knows. Studies are planned each in a process of
-its own, since their plugins may give different parts the same name.
+A study refers to the trials on its roster, which is written when a run starts, and to those of its last report.
 """
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError, StoreError, listed
-from ablate.base.files import sweep
+from ablate.base.files import leftovers, remove_leftovers
 from ablate.base.wording import counted, size
-from ablate.records.references import TABLE, remembered, reported, study_folders
+from ablate.records.folder import StudyFolder
 from ablate.records.store import SUFFIXES
-
-if TYPE_CHECKING:
-    from ablate.study.experiment import Experiment
 
 MAX_COMMANDS = 10
 """Commands by which trials to be dropped were made that are listed, at most."""
@@ -101,22 +91,27 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     for path in results.iterdir():
         if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
             raise StoreError(f"{path}: cannot be read, and may be a study's folder; {_UNCHANGED}")
-    folders = study_folders(results)
-    latest = remembered(root)
-    kept = {trial for trials in latest.values() for trial in trials}
-    kept.update(trial for folder in folders for trial in reported(folder))
-    if stored.keys() - kept:
-        kept.update(_planned(folders, latest, warn))
-    for study in sorted(latest.keys() - {folder.name for folder in folders}):
-        path = root / "studies" / f"{study}.json"
-        warn(f"{results / study} is gone; its trials are kept until {path} is removed as well")
+    here = {folder.name: folder for folder in StudyFolder.all(results)}
+    known = {folder.name: folder for folder in StudyFolder.remembered(results)}
+    folders = known | here
+    kept = {trial for folder in folders.values() for trial in folder.ids()}
+    for name in sorted(here.keys() - known.keys()):
+        if stored.keys() - kept and not here[name].has_report:
+            raise AblateError(
+                f"{here[name].path}: which trials belong to {name} cannot be told: the store does not know it, and it "
+                f"was never reported. Nothing was removed. Run {name} again, or remove {here[name].path}"
+            )
+    for name in sorted(known.keys() - here.keys()):
+        gone = known[name]
+        warn(f"{gone.path} is gone; its trials are kept until {gone.roster.path} is removed as well")
+    places = {root / "trials", *(path for folder in folders.values() for path in folder.written_folders())}
     return Rubbish(
         results,
         {trial: files for trial, files in stored.items() if trial not in kept},
         sorted((root / "trials").glob("[!.]*.corrupt-*")),
-        sorted(path for folder in _written(results, folders) for path in _half_written(folder)),
+        sorted(path for place in places for path in leftovers(place)),
         len(stored),
-        sorted({folder.name for folder in folders} | latest.keys()),
+        sorted(folders),
     )
 
 
@@ -127,7 +122,7 @@ def remove(rubbish: Rubbish) -> int:
         for path in [*(p for files in rubbish.trials.values() for p in files), *rubbish.aside]:
             path.unlink(missing_ok=True)
         for folder in {path.parent for path in rubbish.unfinished}:
-            sweep(folder)
+            remove_leftovers(folder)
     except OSError as error:
         hint = "clean as a user who may write there"
         raise StoreError(f"{error.filename}: cannot be removed: {error.strerror}; {hint}") from error
@@ -140,7 +135,7 @@ def standstill(results: Path) -> Iterator[set[str]]:
     from filelock import FileLock, Timeout
 
     root = results / "store"
-    names = _locks(root) | {f"{folder.name}.lock" for folder in study_folders(results)}
+    names = _locks(root) | {f"{folder.name}.lock" for folder in StudyFolder.all(results)}
     with ExitStack() as held:
         for name in sorted(names):
             try:
@@ -171,83 +166,6 @@ def _stored(folder: Path) -> dict[str, list[Path]]:
             if ".corrupt-" not in path.name:
                 found.setdefault(path.stem, []).append(path)
     return found
-
-
-def _planned(folders: list[Path], latest: Iterable[str], warn: Callable[[str], None]) -> set[str]:
-    """The trials that the studies would have today. Raises `AblateError` when nothing else tells a study's."""
-    found: set[str] = set()
-    for folder in folders:
-        study = folder / "study.yaml"
-        try:
-            if not study.is_file():
-                raise AblateError(f"{study}: does not exist")
-            found.update(_in_own_process(study))
-        except AblateError as error:
-            if folder.name not in latest and not (folder / TABLE).is_file():
-                hint = (
-                    f"Nothing was removed: which trials belong to {folder.name} cannot be told, since it was "
-                    f"never reported and cannot be planned. Mend it, or remove {folder}"
-                )
-                raise AblateError(f"{error}\n{hint}") from None
-            first = str(error).strip().splitlines()
-            warn(
-                f"{folder}: cannot be planned, so that only the trials of its last report are kept "
-                f"({first[-1].strip() if first else type(error).__name__})"
-            )
-    return found
-
-
-def _in_own_process(study: Path) -> list[str]:
-    spawn = multiprocessing.get_context("spawn")
-    try:
-        with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-            ids, problem = pool.submit(_trials_of, study).result()
-    except BrokenProcessPool:
-        ids, problem = [], f"{study}: the process that planned it ended at once"
-    if problem:
-        raise AblateError(problem)
-    return ids
-
-
-def _trials_of(study: Path) -> tuple[list[str], str]:
-    """The trials of a resolved study, or why it has none."""
-    from ablate.records.rates import FILE as RATES
-    from ablate.records.rates import Rates
-    from ablate.study.experiment import prepare
-
-    try:
-        experiment = prepare(study, rates=Rates(study.parent.parent))
-        if experiment.awaits_rates:
-            return [], f"{study}: its {RATES} is not there, without which its trials are not known"
-        return [*(cell.trial.id for cell in experiment.cells()), *_tried(experiment, study.parent)], ""
-    except Exception as error:
-        return [], str(error) if isinstance(
-            error, AblateError
-        ) else f"{study}: {type(error).__name__}: {error}"
-
-
-def _tried(experiment: Experiment, folder: Path) -> list[str]:
-    """What searches of the study have asked for, by their storage: one that was cut short is in no table yet."""
-    from ablate.search.storage import FILE, open_storage, url_of
-    from ablate.search.tickets import asked_for
-
-    found: list[str] = []
-    for spec in (experiment.search, experiment.tune):
-        # Where there is no file there was no search, and looking must not make one.
-        if spec is not None and (spec.storage or (folder / FILE).is_file()):
-            found += asked_for(open_storage(url_of(spec.storage, folder)), experiment.study.name)
-    return found
-
-
-def _written(results: Path, folders: list[Path]) -> list[Path]:
-    """The folders in which files are replaced while a study is run."""
-    root = results / "store"
-    return [root / "trials", root / "studies", *folders, *(folder / "figures" for folder in folders)]
-
-
-def _half_written(folder: Path) -> list[Path]:
-    """What `ablate.base.files.sweep` looks at."""
-    return [path for path in folder.glob(".*") if re.match(r"\..+\.\d+-", path.name)]
 
 
 def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:

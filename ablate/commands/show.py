@@ -13,9 +13,10 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.core.cell import Cell
 from ablate.core.record import Record
-from ablate.core.searched import SWEEP, WINNER
-from ablate.records.references import Place, places, reported, study_folders
+from ablate.core.searched import WINNER
+from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 
 DEFAULT_RESULTS = Path("results")
@@ -25,18 +26,18 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     """What is known of the trial whose id is `given`, or begins so; raises `AblateError`."""
     store = Store(results / "store", warn, read_only=True)
     trial_id = _the_id(given, results, store)
-    where = places(results, trial_id)
+    where = [(folder, *found) for folder in StudyFolder.all(results) for found in folder.find(trial_id)]
     record = store.load(trial_id)
     lines = []
     if record is None:
-        if not where:
+        rows = [(folder.path / file, row) for folder, file, _, row in where if row]
+        if not rows:
             raise AblateError(f"{store.trials / trial_id}.json: cannot be used any more; run its study again")
-        table = results / where[0].study / where[0].table
         lines = [
             f"Its record is not in {store.root}: it was trained elsewhere, or dropped.",
-            f"What follows is its row of {table}.",
+            f"What follows is its row of {rows[0][0]}.",
         ]
-        record = _from_row(where[0].row)
+        record = _from_row(rows[0][1])
     facts = {"id": record.id, "status": record.status, "reason": record.reason, "seed": record.seed}
     if record.started_at:
         facts |= {"started": record.started_at, "finished": record.finished_at, "attempts": record.attempts}
@@ -44,10 +45,10 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         path = store.trials / f"{record.id}.safetensors"
         gone = "" if path.is_file() else ", which is gone"
         facts["weights"] = f"{path}{gone} ({' and '.join(record.kept)})"
-    studies = [f"{place.study}: {_name(place)}" for place in where]
+    studies = [f"{folder.name}: {_name(cell)}" for folder, _, cell, _ in where]
     sections = {
         "trial": _yaml({name: value for name, value in facts.items() if value != ""}),
-        "studies": "\n".join(studies) or "No study that has been reported refers to it.",
+        "studies": "\n".join(studies) or "No study refers to it.",
         "metrics": _metrics(record.metrics),
         "config": _yaml(record.config),
         "environment": _yaml(record.environment),
@@ -55,7 +56,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "output": _printable(record.output),
         "traceback": _printable(record.error),
         "to repeat it (and the baseline under its seed)": "\n".join(
-            _repeat(place, results, record) for place in where
+            _repeat(folder, file, cell, record) for folder, file, cell, _ in where
         ),
     }
     for title, text in sections.items():
@@ -67,7 +68,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
 def _the_id(given: str, results: Path, store: Store) -> str:
     """The one trial of the store or of a study's table whose id begins with `given`."""
     ids = {path.stem for path in store.trials.glob("[!.]*.json")}
-    ids.update(trial for folder in study_folders(results) for trial in reported(folder))
+    ids.update(trial for folder in StudyFolder.all(results) for trial in folder.ids())
     if not ids:
         raise AblateError(
             f"{results}: holds no trials; run a study first, or name another folder with --results"
@@ -101,25 +102,24 @@ def _from_row(row: Mapping[str, Any]) -> Record:
     return Record(row["id"], {}, row["seed"], row["status"], metrics=metrics, reason=row.get("reason") or "")
 
 
-def _name(place: Place) -> str:
-    task = f" on {place.row['task']}" if place.row["task"] else ""
-    return f"{place.row['variant']}{task}, seed {place.row['seed']}"
+def _name(cell: Cell) -> str:
+    task = f" on {cell.task}" if cell.task else ""
+    return f"{cell.variant}{task}, seed {cell.seed}"
 
 
-def _repeat(place: Place, results: Path, record: Record) -> str:
+def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
     """The command that trains the trial again, by the study as it was resolved: options of the run included."""
-    study = results / place.study / "study.yaml"
-    if not study.is_file():
-        return f"{study} is gone; run {place.study} again to have it back."
-    where = ["--results", str(results)] if results != DEFAULT_RESULTS else []
-    variant = str(place.row["variant"])
-    found = (study.parent / SWEEP).is_file() and variant.partition("-")[0] == WINNER
-    if found or not place.judged:
-        # None of a setting, of what a sweep has found, and of a variant before it was tuned, can be asked for alone.
-        command = "sweep" if found or place.table == SWEEP else "run"
-        again = shlex.join(["ablate", command, str(study), *where])
+    if not folder.study_file.is_file():
+        return f"{folder.study_file} is gone; run {folder.name} again to have it back."
+    where = ["--results", str(folder.results)] if folder.results != DEFAULT_RESULTS else []
+    swept = folder.search_table_file("sweep")
+    found = swept.is_file() and cell.variant.partition("-")[0] == WINNER
+    if found or not cell.judged:
+        # None of a setting, a winner of a sweep, and a variant before it was tuned, can be asked for alone.
+        command = "sweep" if found or file == swept.name else "run"
+        again = shlex.join(["ablate", command, str(folder.study_file), *where])
         return f"{again}   # after its record was removed from the store: {record.id}.json"
-    words = ["ablate", "run", str(study), "--only", variant, "--seed", str(place.row["seed"])]
+    words = ["ablate", "run", str(folder.study_file), "--only", cell.variant, "--seed", str(cell.seed)]
     words += ["--fresh", *where]
     words += ["--jobs", "0"] if record.status == "failed" else []
     return shlex.join(words)

@@ -10,25 +10,20 @@ facts travel in the attributes of the frame.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError
+from ablate.core.cell import Cell
+from ablate.core.trial import Trial
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
-SWEEP = "sweep.parquet"
-TUNING = "tuning.parquet"
 WINNER = "winner"
 "The variant that is the best setting of a sweep; the next is `winner-2`."
-UNTUNED = "untuned"
-"""The folder, in that of a study that tunes, of the evidence of its variants as the study gives them."""
 COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
@@ -135,41 +130,25 @@ class Searched:
         found = self.trials[self.trials["chosen"].fillna("") != ""]
         return found.sort_values("chosen", key=lambda names: names.map(_place), kind="stable")
 
-    def runs(self, swept: bool) -> Iterator[tuple[str, str, str, int, dict[str, str]]]:
-        """Of every training: id, name of its setting, task, seed, and the label of each searched path."""
+    def cells(self, swept: bool) -> Iterator[tuple[int, Cell]]:
+        """Of every training: the row of its setting, and its cell, whose trial has no config."""
         import pandas as pd
 
-        for _, row in self.trials.iterrows():
+        several = self.trials["task"].nunique() > 1
+        for index, row in enumerate(self.trials.to_dict("records")):
             levels = {}
             for parameter in self.facts.parameters:
                 value = row[parameter.path]
                 if not pd.isna(value):
                     levels[parameter.path] = value if parameter.kind == "choice" else f"{value:.12g}"
             name = setting_name(row["variant"], int(row["number"]), swept)
+            on = f" on {row['task']}" if several else ""
             for trial_id, seed in zip(row["ids"], self.facts.seeds, strict=False):
-                yield str(trial_id), name, row["task"], seed, levels
-
-    def save(self, path: Path) -> None:
-        """Writes the table, whole or not at all."""
-        from ablate.base.files import replacing
-
-        frame = self.trials.copy()
-        frame.attrs = {"ablate": dataclasses.asdict(self.facts)}
-        with replacing(path) as temporary:
-            frame.to_parquet(temporary, index=False)
-
-    @classmethod
-    def load(cls, path: Path) -> Searched | None:
-        """Reads what `save` wrote; None when there is none. Raises `AblateError` when it cannot be read."""
-        import pandas as pd
-
-        if not path.is_file():
-            return None
-        try:
-            frame = pd.read_parquet(path)
-            return cls(SearchFacts.from_dict(frame.attrs.pop("ablate")), frame)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise AblateError(f"{path}: cannot be read ({error}); run the study again") from error
+                trial = Trial(str(trial_id), {}, seed)
+                yield (
+                    index,
+                    Cell(name, row["task"], seed, trial, f"{name}{on} seed {seed}", levels, judged=False),
+                )
 
 
 def _place(name: str) -> int:

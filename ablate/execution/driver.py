@@ -45,8 +45,8 @@ def drive(
         todo = {}
         without_weights = 0
         for trial_id, same in cells.items():
-            trial = same[-1].trial
-            train = any(map(wanted, same))
+            asked_for = [cell.trial for cell in same if wanted(cell)]
+            train, trial = bool(asked_for), (asked_for or [same[0].trial])[-1]
             record = None if trial_id in records else store.load(trial_id)
             finished = record is not None and store.is_finished(record, pruned=trial.prunable)
             kept = finished and store.is_finished(record, trial.checkpoint, pruned=trial.prunable)

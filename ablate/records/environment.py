@@ -33,8 +33,13 @@ def environment(command: str, watched: Sequence[Path]) -> dict[str, Any]:
         "commit": commit,
         "dirty": dirty,
         "versions": _versions(),
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
+        "machine": machine(),
     }
+
+
+def machine() -> str:
+    """Processor, cores and system."""
+    return f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
 
 
 @functools.cache

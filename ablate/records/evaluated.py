@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from ablate.base.errors import AblateError
 from ablate.base.files import replacing, write_text
 
-TABLE = "evaluation.csv"
-MAPS = "attention.npz"
 COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
 TEST = "test"
 """The slice that is the test split of the study's own task."""
@@ -94,22 +92,22 @@ class Evaluated:
             [*(found for found in self.maps if found.id not in again), *new.maps],
         )
 
-    def save(self, folder: Path) -> None:
+    def save(self, table: Path, maps: Path) -> None:
         """Writes both files, each whole or not at all."""
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
-        write_text(folder / TABLE, text.getvalue())
+        write_text(table, text.getvalue())
         index = [{**vars(found), "weights": f"weights{i}"} for i, found in enumerate(self.maps)]
         arrays = {f"weights{i}": found.weights for i, found in enumerate(self.maps)}
-        with replacing(folder / MAPS) as path, path.open("wb") as file:
+        with replacing(maps) as path, path.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, index=np.array(json.dumps(index)), **arrays)
 
     @classmethod
-    def load(cls, folder: Path) -> Evaluated:
+    def load(cls, table: Path, maps_file: Path) -> Evaluated:
         """Reads what `save` wrote; nothing where nothing was evaluated. Raises `AblateError`."""
-        path = folder / TABLE
+        path = table
         try:
             if not path.is_file():
                 return cls()
@@ -118,14 +116,14 @@ class Evaluated:
                     {"weights": "", **row, "seed": int(row["seed"]), "value": float(row["value"])}
                     for row in csv.DictReader(file)
                 ]
-            path = folder / MAPS
+            path = maps_file
             if not path.is_file():
                 return cls(rows)
             with np.load(path, allow_pickle=False) as arrays:
                 index = json.loads(str(arrays["index"]))
                 maps = [AttentionMap(**{**entry, "weights": arrays[entry["weights"]]}) for entry in index]
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            hint = f"remove it, and evaluate again with `ablate eval {folder.name}.yaml`"
+            hint = f"remove it, and evaluate again with `ablate eval {table.parent.name}`"
             raise AblateError(f"{path}: cannot be read ({error}); {hint}") from error
         return cls(rows, maps)
 

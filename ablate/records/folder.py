@@ -45,6 +45,11 @@ _FIGURES = "figures"
 _TABLES: dict[str, str] = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
 _IMPORTANCES = "importances.csv"
 _UNTUNED = "untuned"
+_RATES = "rates.json"
+_ABOUT_RATES = (
+    "Seconds of a training step, measured before training on one thread: the median over blocks in which the "
+    "variants of a task take turns in random order. Remove this file and run with --fresh to measure again."
+)
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES, _FIGURES)
 """What every report consists of."""
@@ -101,11 +106,6 @@ class StudyFolder:
         return self.path / "optuna.db"
 
     @property
-    def rates_file(self) -> Path:
-        """Measured seconds of a training step."""
-        return self.path / "rates.json"
-
-    @property
     def has_report(self) -> bool:
         """Whether there is evidence of a run that came to its end."""
         return (self.path / _TRIALS).is_file()
@@ -140,6 +140,13 @@ class StudyFolder:
     def ids(self) -> set[str]:
         """Every trial that the roster or a table of the study names. Raises `AblateError`."""
         return self.roster.ids() | {cell.id for _, cell, _ in self.rows()}
+
+    def find(self, trial_id: str) -> list[tuple[str, Cell, dict[str, Any]]]:
+        """Where the study refers to a trial: its rows, or its place on the roster with an empty row."""
+        if trial_id not in self.ids():
+            return []
+        found = [(file, cell, row) for file, cell, row in self.rows() if cell.id == trial_id]
+        return found or [("", cell, {}) for cell in self.roster.cells() if cell.id == trial_id]
 
     def stamps(self) -> list[tuple[int, int] | None]:
         """Size and time of every file of a report; raises `ValueError` when one that each report has is missing."""
@@ -264,6 +271,24 @@ class StudyFolder:
             names += [f"{_UNTUNED}/{path.name}" for path in (self.path / _UNTUNED).glob("*")]
         for name in names:
             (self.path / name).unlink(missing_ok=True)
+
+    def rates(self) -> dict[str, dict[str, Any]]:
+        """Key of a config → its measured seconds of a training step, with how they were measured. Raises `AblateError`."""
+        path = self.path / _RATES
+        if not path.is_file():
+            return {}
+        try:
+            rates: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rates"]
+            if all(entry["seconds_per_step"] > 0 for entry in rates.values()):
+                return rates
+        except (ValueError, KeyError, TypeError, AttributeError):
+            pass
+        raise AblateError(f"{path}: is not a table of rates; restore it, or remove it to measure anew")
+
+    def save_rates(self, rates: Mapping[str, Any]) -> None:
+        """Writes measured rates."""
+        content = json.dumps({"about": _ABOUT_RATES, "rates": rates}, indent=1)
+        write_text(self.path / _RATES, content + "\n")
 
     def evaluated(self) -> Evaluated:
         """What was found of kept weights. Raises `AblateError`."""

@@ -49,7 +49,9 @@ class Roster:
 
     def close(self, cells: Iterable[Cell]) -> None:
         """After a report: lists these cells and no others."""
-        self._write(self._read(strict=False) | {"cells": [_entry(cell) for cell in first_of_each(cells).values()]})
+        self._write(
+            self._read(strict=False) | {"cells": [_entry(cell) for cell in first_of_each(cells).values()]}
+        )
 
     def note_report(self, digest: str, trials: Iterable[str], plugins: Sequence[str]) -> None:
         """Keeps what the report was made from: its digest, and the trials and plugin files that the digest covers."""

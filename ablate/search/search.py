@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
+from ablate.core.cell import Cell
 from ablate.core.metric import Description, Direction
 from ablate.core.record import Record
+from ablate.core.searched import setting_name
 from ablate.core.trial import Trial
 from ablate.search.objectives import intermediate, measured, reported, worth
 from ablate.search.quiet import quiet
@@ -39,7 +41,8 @@ class Setting:
 
     ticket: Ticket
     point: Point
-    trials: list[Trial] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    "Of its trainings, one a tuning seed."
     description: Description | None = None
     invalid: str = ""
     "Why it cannot be built."
@@ -55,8 +58,8 @@ class Setting:
 class Search:
     """One search: for a sweep, or for one variant on one task.
 
-    `prepare` makes the trials of a point and raises `Invalid` when it cannot be built; `find` gives the record of a
-    trial that is already there, pruned ones included. Two searches of the same `stream` draw the same random settings.
+    `prepare` makes the trials of a point and raises `Invalid` when it cannot be built. Two searches of the same
+    `stream` draw the same random settings. `swept`: the settings are those of a sweep, not of a tuned variant.
     """
 
     def __init__(
@@ -65,17 +68,21 @@ class Search:
         tickets: Tickets,
         stream: str,
         prepare: Callable[[Point], Prepared],
-        find: Callable[[str], Record | None],
         variant: str,
         task: str = "",
+        *,
+        on: str = "",
+        swept: bool = False,
     ) -> None:
+        """`on` names the task in the names of cells, where there are several."""
         self.spec = spec
         self.tickets = tickets
         self.stream = stream
         self.prepare = prepare
-        self.find = find
         self.variant = variant
         self.task = task
+        self.on = on
+        self.swept = swept
         self.open: list[Setting] = []
         self.elsewhere = 0
         "Trials that other drivers are at, when there is nothing left for this one."
@@ -87,25 +94,25 @@ class Search:
         self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
         self._metric = spec.objectives[0].name
 
-    def next(self, records: Mapping[str, Record]) -> list[Trial]:
-        """The trials that are needed now; none when the search is done or only others have something to do."""
+    def next(self, records: Mapping[str, Record]) -> list[Cell]:
+        """The cells that are needed now; none when the search is done or only other drivers have something to do."""
         while not self.done:
             if not self.open and not self._begin():
                 return []
-            needed = [trial for setting in self.open for trial in self._needed(setting, records)]
+            needed = [cell for setting in self.open for cell in self._needed(setting, records)]
             if needed:
-                self._asked |= {trial.id for trial in needed}
+                self._asked |= {cell.id for cell in needed}
                 return needed
             self._tell(records)
         return []
 
     @property
-    def expected(self) -> int:
-        """Trainings that this process will have asked for in the end, at most."""
+    def left(self) -> int:
+        """Trainings that this process may ask for later, at most."""
         if self.done:
-            return len(self._asked)
-        later = [t for s in self.open if self._reads != "nothing" and s.pruned_at is None for t in s.trials]
-        return len(self._asked | {t.id for t in later}) + self.tickets.left * len(self.spec.seeds)
+            return 0
+        later = [c for s in self.open if self._reads != "nothing" and s.pruned_at is None for c in s.cells]
+        return len({cell.id for cell in later} - self._asked) + self.tickets.left * len(self.spec.seeds)
 
     def _begin(self) -> bool:
         """Chooses the settings of the next batch; False when there is none."""
@@ -118,7 +125,7 @@ class Search:
         self.open = [setting for ticket in drawn if (setting := self._setting(ticket)) is not None]
         if self._reads != "nothing":
             self._judge = self._judging(min(ticket.rank for ticket in drawn) // self.spec.batch)
-        self._by_id = {s.trials[0].id: s for s in self.open if s.trials}
+        self._by_id = {s.cells[0].id: s for s in self.open if s.cells}
         return bool(self.open) or self._begin()
 
     def _told(self, batch: int) -> list[FrozenTrial]:
@@ -151,13 +158,20 @@ class Search:
             self.tickets.note(ticket, point)
             setting = Setting(ticket, point)
             try:
-                setting.trials, setting.description = self.prepare(point)
+                trials, setting.description = self.prepare(point)
+                setting.cells = [self._cell(ticket.rank, point, trial) for trial in trials]
             except Invalid as error:
                 setting.invalid = str(error).partition("\n")[0]
-            self.tickets.note_ids(ticket, [trial.id for trial in setting.trials])
+            self.tickets.note_ids(ticket, [cell.id for cell in setting.cells])
         except UpdateFinishedTrialError:
             return None
         return setting
+
+    def _cell(self, rank: int, point: Point, trial: Trial) -> Cell:
+        name = setting_name(self.variant, rank, self.swept)
+        levels = self.spec.space.labels(point)
+        full_name = f"{name}{self.on} seed {trial.seed}"
+        return Cell(name, self.task, trial.seed, trial, full_name, levels, judged=False)
 
     def _choose(self, ticket: Ticket) -> Point:
         """The point that the sampler, the grid or an earlier attempt gives."""
@@ -192,44 +206,37 @@ class Search:
         sampler: BaseSampler = self.spec.sampler.build().build(seed, self.spec.trials)
         return sampler
 
-    def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Trial]:
-        """The trials of a setting that must be trained next."""
+    def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
+        """The cells of a setting that must be looked up or trained next."""
         if setting.invalid or setting.pruned_at is not None:
             return []
         if self._reads == "seeds":
             return self._needed_by_seed(setting, records)
         if self._reads == "steps" and not setting.judged:
-            first = setting.trials[0]
-            record = self._record(first, records)
-            if record is None or not self._accepted(setting, record, first.id in records):
+            first = setting.cells[0]
+            record = records.get(first.id)
+            if record is None or not self._accepted(setting, record):
                 setting.steps, setting.attributes = {}, {}
-                return [replace(first, prunable=True)]
+                return [replace(first, trial=replace(first.trial, prunable=True))]
             setting.judged = True
             if setting.pruned_at is not None:
                 return []
-        return [trial for trial in setting.trials if self._unfinished(trial, records)]
+        return [cell for cell in setting.cells if _unfinished(cell, records)]
 
-    def _unfinished(self, trial: Trial, records: Mapping[str, Record]) -> bool:
-        record = self._record(trial, records)
-        # What was stopped in another search says too little here.
-        return record is None or (record.status == "pruned" and trial.id not in records)
-
-    def _accepted(self, setting: Setting, record: Record, heard: bool) -> bool:
+    def _accepted(self, setting: Setting, record: Record) -> bool:
         """Whether a record tells what the pruner decides; one from the store is shown to it step by step."""
-        if heard or record.status not in ("completed", "pruned"):
+        if setting.steps or record.status not in ("completed", "pruned"):
             return True
-        setting.steps, setting.attributes = {}, {}
         for step, value in intermediate(record, self._metric).items():
             if self._prune(setting, step, value):
                 return True
         return record.status == "completed"
 
-    def _needed_by_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Trial]:
-        for index, trial in enumerate(setting.trials):
-            if self._unfinished(trial, records):
-                return [trial]
-            record = self._record(trial, records)
-            assert record is not None
+    def _needed_by_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
+        for index, cell in enumerate(setting.cells):
+            if _unfinished(cell, records):
+                return [cell]
+            record = records[cell.id]
             if record.status == "failed":
                 return []
             if index in setting.steps:
@@ -238,7 +245,7 @@ class Search:
             floor = self.spec.objectives[0].floor
             if record.status == "diverged" and floor is not None:
                 value = floor
-            last = index == len(setting.trials) - 1
+            last = index == len(setting.cells) - 1
             if self._prune(setting, index, value) and not last:
                 return []
             setting.pruned_at = None
@@ -260,13 +267,10 @@ class Search:
             return False
         return self._prune(setting, step, reported(metrics, self._metric))
 
-    def _record(self, trial: Trial, records: Mapping[str, Record]) -> Record | None:
-        return records.get(trial.id) or self.find(trial.id)
-
     def _tell(self, records: Mapping[str, Record]) -> None:
         """Tells Optuna, in order, what the settings of the batch are worth."""
         for setting in sorted(self.open, key=lambda s: s.ticket.rank):
-            found = [self._record(trial, records) for trial in setting.trials]
+            found = [records.get(cell.id) for cell in setting.cells]
             state, values, result = self._outcome(setting, [r for r in found if r is not None])
             several = len(self.spec.objectives) > 1
             steps = {} if several or state == "FAIL" else self._steps(setting, found)
@@ -312,6 +316,12 @@ class Search:
             "reason": f"{len(diverged)} of {len(records)} seeds {diverged[0].reason}" if diverged else "",
         }
         return "COMPLETE", found.values, result | {"values": values}
+
+
+def _unfinished(cell: Cell, records: Mapping[str, Record]) -> bool:
+    """Whether a cell has no record, or one of a trial that another search gave up."""
+    record = records.get(cell.id)
+    return record is None or record.status == "pruned"
 
 
 def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage, RDBStorage
     from sqlalchemy.engine import Engine
 
-FILE = "optuna.db"
-"""In the study's folder, where no storage is named."""
 HEARTBEAT = float(os.environ.get("ABLATE_HEARTBEAT", "60"))
 """Seconds between two signs of life of a driver; after twice as many without one, its trials are given to others. The
 drivers of one search must agree on it."""
@@ -32,14 +30,14 @@ class StorageError(AblateError):
     """A storage that does not answer, or that is none of Optuna's."""
 
 
-def url_of(storage: str | None, folder: Path) -> str:
-    """The URL that is asked for, or that of the file in the study's folder. Raises `StorageError` where it has none."""
-    if not storage and "?" in str(folder):
+def url_of(storage: str | None, database: Path) -> str:
+    """The URL that is asked for, or that of a SQLite file. Raises `StorageError` where the file has no URL."""
+    if not storage and "?" in str(database):
         raise StorageError(
-            f"{folder / FILE}: SQLite has no URL of a file below a name with '?'; choose another --results, or give a "
+            f"{database}: SQLite has no URL of a file below a name with '?'; choose another --results, or give a "
             "`storage`"
         )
-    return storage or f"sqlite:///{folder / FILE}"
+    return storage or f"sqlite:///{database}"
 
 
 def open_storage(url: str) -> BaseStorage:

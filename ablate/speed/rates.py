@@ -1,40 +1,36 @@
-"""Seconds of a training step: short trainings of several configs, in blocks in which they take turns (METHODS §7)."""
+"""Seconds of a training step: short trainings of several configs, in blocks in which they take turns."""
 
 from __future__ import annotations
 
 import math
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.base.streams import numpy_stream
 from ablate.core.trial import Trial
 from ablate.core.workload import Timed, Workload
-from ablate.records.environment import environment
-from ablate.records.rates import Config, Measure, Timing
+from ablate.records.environment import machine
 
 BLOCKS = 5
 SHORT = 3
 "Steps of the short training; the difference to the long one is free of what a training costs beside its steps."
+Config = dict[str, Any]
 LONG_SECONDS = 0.3
 "What the further steps of the long training should take."
 FEWEST, MOST = 10, 500
 "Further steps of the long training."
 
 
-def measuring(say: Callable[[str], None]) -> Callable[[Any], Measure]:
-    """For `Rates`: measures, and says so."""
+@dataclass(frozen=True)
+class Timing:
+    """What was measured of several configs beside one another."""
 
-    def of(workload: Any) -> Measure:
-        def measure(configs: Mapping[str, Config]) -> Timing:
-            say(f"Measuring how long a training step of {len(configs)} variants takes …")
-            return time_steps(workload, configs)
-
-        return measure
-
-    return of
+    seconds_per_step: Sequence[Sequence[float]]
+    "Configs × blocks."
+    machine: str
 
 
 def time_steps(workload: Workload, configs: Mapping[str, Config]) -> Timing:
@@ -62,7 +58,7 @@ def time_steps(workload: Workload, configs: Mapping[str, Config]) -> Timing:
     for name, measured in rates.items():
         if sorted(measured)[BLOCKS // 2] <= 0:
             raise AblateError(f"{name}: a training step is too short to be timed; match compute instead")
-    return Timing([rates[name] for name in names], str(environment(sys.argv, [])["machine"]))
+    return Timing([rates[name] for name in names], machine())
 
 
 def _seconds(workload: Workload, config: Config, steps: int, name: str) -> float:

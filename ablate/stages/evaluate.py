@@ -9,7 +9,7 @@ its slice to those that are there, of the trials that the study still has.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,22 +18,25 @@ from pydantic import ValidationError
 
 from ablate.base.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
 from ablate.base.locks import exclusive, interruptible
-from ablate.core.evidence import Evidence
+from ablate.base.wording import counted
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import KeepsWeights
 from ablate.records.evaluated import TEST, AttentionMap, Evaluated
-from ablate.records.rates import Rates
+from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.selection import chosen
+from ablate.stages.cached import remember, up_to_date
+from ablate.stages.choose import as_reported, study_path
+from ablate.stages.match import match
+from ablate.stages.options import Options
+from ablate.stages.publish import publish
+from ablate.stages.select import select
 from ablate.study.experiment import Experiment, prepare
 from ablate.study.load import parse_value, translated
 from ablate.study.patch import apply_patches, has_path
 from ablate.study.schema import config_model
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ablate.core.cell import Cell
     from ablate.core.record import Record
 
@@ -44,7 +47,7 @@ class NotEvaluated(StudyError):
     """Everything that keeps a study from being evaluated, at once."""
 
     def __str__(self) -> str:
-        head = f"{_count(len(self.problems), 'problem')}; nothing was evaluated:"
+        head = f"{counted(len(self.problems), 'problem')}; nothing was evaluated:"
         return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
 
 
@@ -68,8 +71,14 @@ class Slice:
 
 
 def evaluate(
-    path: Path, results: Path, console: Console, *, sets: Sequence[str] = (), only: Sequence[str] = ()
-) -> Path:
+    path: Path,
+    results: Path,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+    *,
+    sets: Sequence[str] = (),
+    only: Sequence[str] = (),
+) -> StudyFolder:
     """Evaluates the kept weights of a study, writes what is found, and its report again; the study's folder.
 
     `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `sets`
@@ -77,58 +86,37 @@ def evaluate(
     Raises `NotEvaluated` for a slice that a model cannot be evaluated on, and `AblateError` where no weights have
     been kept.
     """
-    from ablate.records.references import reported
-    from ablate.stages.publish import print_results, publish
-    from ablate.stages.run import Options, remember, unchanged
-
     try:
-        path = _study_file(path, results)
-        experiment = _judged(prepare(path, rates=Rates(results)), results)
+        path = _existing(study_path(path, results), results)
+        given = prepare(path)
+        folder = StudyFolder(results, given.study.name)
+        experiment = as_reported(match(given, folder), folder)
         options = Options(results=results, sweep=experiment.searched == "sweep")
-        up_to_date = unchanged(path, options) is not None
+        current = up_to_date(path, options) is not None
         workload, cells, slices = _planned(experiment, path, sets, only)
     except StudyError as error:
         raise NotEvaluated(error.problems) from None
-    store = Store(results / "store", lambda message: _say(console, f"warning: {message}", "yellow"))
-    folder = results / experiment.study.name
-    with (
-        exclusive(store.root, experiment.study.name, lambda message: _say(console, message)),
-        interruptible(),
-    ):
+    store = Store(results / "store", warn)
+    with exclusive(store.root, folder.name, say), interruptible():
         # Not before: another run of the study may just have written it.
-        evidence = Evidence.load(folder)
-        everything = {cell.trial.id for cell in experiment.cells()}
+        evidence = folder.evidence()
+        everything = {cell.id for cell in experiment.cells()}
         others = set(evidence.trials["id"]) - everything
-        kind, kept = _kept(cells, store, experiment, path, others, console)
+        kind, kept = _kept(cells, store, experiment, path, others, warn)
         new = _evaluated(kept, kind, slices, store, workload)
-        Evaluated.load(folder).of(everything).made_by(kind).updated(new).save(folder)
-        publish(evidence, folder)
-        if up_to_date:
-            remember(path, options, store, folder, [i for i in reported(folder) if store.has(i)])
+        folder.save_evaluated(folder.evaluated().of(everything).made_by(kind).updated(new))
+        publish(folder)
+        if current:
+            remember(path, options, folder, [i for i in folder.ids() if store.has(i)])
     on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
-    _say(console, f"Evaluated {_count(len(kept), 'trial')} on {on}: {folder}")
-    print_results(folder, console)
+    say(f"Evaluated {counted(len(kept), 'trial')} on {on}: {folder.path}")
     return folder
 
 
-def _judged(experiment: Experiment, results: Path) -> Experiment:
-    """The study with the variants of its last report, which a search may have found."""
-    from ablate.stages.judged import as_judged
-
-    folder = results / experiment.study.name
-    if not (folder / "trials.parquet").is_file():
-        return experiment
-    return as_judged(experiment, folder, Evidence.load(folder).facts.searched)
-
-
-def _study_file(path: Path, results: Path) -> Path:
-    """The study that is meant; of a study that has run, with the options that it was run with."""
-    for resolved in (path / "study.yaml", results / path.name / "study.yaml"):
-        if not path.is_file() and resolved.is_file():
-            return resolved
+def _existing(path: Path, results: Path) -> Path:
     if not path.exists():
         rule = f"is neither a study file nor the name of a study under {results}"
-        names = sorted(file.parent.name for file in results.glob("*/study.yaml"))
+        names = [folder.name for folder in StudyFolder.all(results)]
         files = sorted(str(file) for file in path.parent.glob("*.yaml"))
         hint = nearest(path, [*names, *files])
         raise StudyError([Problem(rule, allowed=listed(names), hint=hint, source=str(path))])
@@ -143,7 +131,7 @@ def _planned(
     if not isinstance(workload, KeepsWeights):
         rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
         raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(path))])
-    cells = [cell for cell in chosen(experiment.cells(), only) if not only or cell.variant in only]
+    cells = [cell for cell in select(experiment.cells(), only) if not only or cell.variant in only]
     slices = [Slice(TEST, {}), *_slices(sets)]
     for each in slices[1:]:
         _check(each, experiment, workload, {cell.variant for cell in cells})
@@ -240,7 +228,7 @@ def _kept(
     experiment: Experiment,
     path: Path,
     others: Collection[str],
-    console: Console,
+    warn: Callable[[str], None],
 ) -> tuple[Checkpoint, list[tuple[Cell, Record]]]:
     """Which weights are evaluated, and the trials that have them; raises `AblateError` when there are none.
 
@@ -268,13 +256,9 @@ def _kept(
     without = [cell.name for cell, record in outcomes if record.id not in {r.id for _, r in kept}]
     missing = [cell.name for cell in cells if not records[cell.trial.id]]
     if without or missing:
-        left_out = _count(number := len(without) + len(missing), "trial")
+        left_out = counted(number := len(without) + len(missing), "trial")
         left_out += " has no kept weights and is" if number == 1 else " have no kept weights and are"
-        _say(
-            console,
-            f"warning: {left_out} left out ({listed(without + missing, 3)}); {how}",
-            "yellow",
-        )
+        warn(f"{left_out} left out ({listed(without + missing, 3)}); {how}")
     return kind, kept
 
 
@@ -312,12 +296,3 @@ def _evaluated(
                     AttentionMap(**place, path=path, weights=w, kept=kind) for path, w in found.maps.items()
                 ]
     return Evaluated(rows, maps)
-
-
-def _count(number: int, what: str) -> str:
-    """`1 trial`, `2 trials`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _say(console: Console, message: str, style: str | None = None) -> None:
-    console.print(message, style=style, markup=False, highlight=False, soft_wrap=True)

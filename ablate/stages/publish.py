@@ -1,166 +1,82 @@
-"""From records to what is published: the evidence, its verdicts, the page, and the table on the terminal."""
+"""From the evidence in a study's folder to verdicts and report; and what the terminal shows of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.base.collector import uncollected
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.base.errors import StudyError
+from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
-    from ablate.analysis.tuning import Tuning
-    from ablate.core.cell import Cell
-    from ablate.core.record import Record
-    from ablate.report.search_section import Sweep
+    from ablate.report.section import Material
 
 
-def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
-    """The evidence of a study from its records; trials that have not run are absent."""
-    import numpy as np
-    import pandas as pd
-
-    levels = {v.name: v.levels for v in facts.variants}
-    rows, curves = [], []
-    for cell in cells:
-        record = records.get(cell.trial.id)
-        if record is None:
-            continue
-        rows.append(
-            {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
-            | levels[cell.variant]
-            | {"status": record.status, "reason": record.reason}
-            | {name: np.nan if value is None else value for name, value in record.metrics.items()}
-        )
-        curves += [
-            pd.DataFrame({"id": record.id, "step": curve.steps, "metric": name, "value": curve.values})
-            for name, curve in record.curves.items()
-        ]
-    trials = pd.DataFrame(
-        rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
-    )
-    for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
-        if column not in trials:
-            trials[column] = np.nan
-    empty = pd.DataFrame(
-        {"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []}
-    )
-    curve_frame = pd.concat(curves, ignore_index=True) if curves else empty
-    return Evidence(facts, trials, curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True))
-
-
-def publish(evidence: Evidence, folder: Path) -> None:
-    """Comparisons, claims, figures and page from the evidence alone."""
+def publish(folder: StudyFolder) -> None:
+    """Writes comparisons, claims, figures and page from the folder alone. Raises `AblateError`."""
     with uncollected():
-        from ablate.analysis.claims import judge
-        from ablate.analysis.compare import compare
-        from ablate.analysis.headline import headline
-        from ablate.base.files import replacing
-        from ablate.records.evaluated import Evaluated
-        from ablate.report.page import write_report
+        from ablate.report.page import render
+        from ablate.stages.claims import with_waiting
 
-        comparisons = compare(evidence)
-        claims = judge(evidence)
-        for name, frame in (("comparisons.csv", comparisons), ("claims.csv", _declared(claims, folder))):
-            with replacing(folder / name) as path:
-                frame.to_csv(path, index=False)
-        evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
-        tuned, sweep = _tuning(evidence, comparisons, folder), _sweep(evidence, folder)
-        sentences = [*(tuned.sentences if tuned else []), *headline(evidence, comparisons, claims)]
-        if sweep:
-            from ablate.report.search_headline import search_headline
-
-            sentences = [*search_headline(sweep.searched, evidence, comparisons), *sentences]
-        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out, tuned, sweep)
+        found = material(folder)
+        before = found.untuned_comparisons
+        folder.publish(
+            found.comparisons,
+            with_waiting(found.claims, folder),
+            render(found),
+            None if before is None else before.assign(exploratory=True),
+        )
 
 
-def _declared(claims: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    """The claims that are judged, and those of the study that this evidence cannot settle, such as of a winner."""
-    import pandas as pd
-
-    from ablate.records.declared import waiting
-
-    rows = waiting(folder / "claims.csv", set(claims["hash"]))
-    # As objects, so that a number that some lack stays whole.
-    return pd.DataFrame([*claims.to_dict("records"), *rows], columns=claims.columns, dtype=object)
-
-
-def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuning | None:
-    """What the searches that tuned the variants show; None where none were tuned.
-
-    The comparisons of the untuned variants, where those were run, are written beside their evidence; all are
-    exploratory.
-    """
+def material(folder: StudyFolder) -> Material:
+    """Everything that the report of a study is made from."""
+    from ablate.analysis.claims import judge
     from ablate.analysis.compare import compare
-    from ablate.analysis.tuning import tuning
-    from ablate.base.files import replacing
-    from ablate.core.searched import TUNING, UNTUNED, Searched
+    from ablate.report.section import Material
 
-    searched = Searched.load(folder / TUNING) if evidence.facts.searched == "tuning" else None
-    if searched is None:
-        return None
-    beside = folder / UNTUNED
-    if not all((beside / name).is_file() for name in ("trials.parquet", "curves.parquet")):
-        return tuning(searched, evidence, comparisons)
-    untuned = Evidence.load(beside)
-    before = compare(untuned)
-    with replacing(beside / "comparisons.csv") as path:
-        before.assign(exploratory=True).to_csv(path, index=False)
-    return tuning(searched, evidence, comparisons, untuned, before)
-
-
-def _sweep(evidence: Evidence, folder: Path) -> Sweep | None:
-    """What a search before the study has left in its folder."""
-    from ablate.core.searched import SWEEP, Searched
-    from ablate.report.search_section import Sweep
-    from ablate.search.importances import load_importances
-
-    searched = Searched.load(folder / SWEEP) if evidence.facts.searched == "sweep" else None
-    return Sweep(searched, load_importances(folder)) if searched else None
+    evidence = folder.evidence()
+    evaluated, left_out = folder.evaluated().current(set(evidence.trials["id"]), _checkpoint(folder))
+    kind = evidence.facts.searched
+    untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
+    return Material(
+        evidence,
+        compare(evidence),
+        judge(evidence),
+        evaluated,
+        left_out,
+        folder.search_table(kind),
+        folder.importances() if kind == "sweep" else None,
+        untuned,
+        compare(untuned) if untuned is not None else None,
+    )
 
 
-def _checkpoint(folder: Path) -> str:
+def _checkpoint(folder: StudyFolder) -> str:
     """Which weights the study keeps, by its resolved file; `none` where that cannot be told."""
-    from ablate.base.errors import StudyError
     from ablate.study.document import read_document
 
     try:
-        return str(read_document(folder / "study.yaml").data.get("checkpoint", "none"))
+        return str(read_document(folder.study_file).data.get("checkpoint", "none"))
     except StudyError:
         return "none"
 
 
-def print_results(folder: Path, console: Console, tracking_uri: str | None = None) -> None:
-    """The verdict table of a study's folder, and where the report and the MLflow UI are."""
+def describe(folder: StudyFolder) -> str:
+    """The verdicts in markdown, for MLflow."""
+    from ablate.report.tables import verdict_markdown
+
+    judged = [row for row in folder.claims() if row["verdict"]]
+    return verdict_markdown(folder.comparisons(), judged)
+
+
+def print_results(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
+    """The verdicts of a study, and where the report and MLflow are."""
     from ablate.report.terminal import print_verdicts
 
     print_verdicts(folder, console)
-    results = "" if folder.parent == Path("results") else f" --results {folder.parent}"
-    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
-    mlflow = tracking_uri or f"ablate ui{results}"
-    console.print(f"MLflow: {mlflow}", highlight=False, soft_wrap=True)
-
-
-def rebuild(study: Path, results: Path, console: Console) -> None:
-    """The report of a study again, from its results folder; neither the store nor the study file is used.
-
-    `study` is a study file, the name of a study, or its results folder.
-    """
-    folder = _results_folder(study, results)
-    publish(Evidence.load(folder), folder)
-    print_results(folder, console)
-
-
-def _results_folder(study: Path, results: Path) -> Path:
-    if (study / "trials.parquet").is_file():
-        return study
-    if study.is_file():
-        from ablate.study.document import read_document
-
-        return results / str(read_document(study).data.get("name", study.stem))
-    return results / study.name
+    results = "" if folder.results == Path("results") else f" --results {folder.results}"
+    for line in (f"Report: {folder.report_file}", f"MLflow: {tracking_uri or f'ablate ui{results}'}"):
+        console.print(line, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`results/<study>/study.yaml`: the study with every default filled in, which runs as it stands."""
+"""The study with every default filled in, as a file that runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from ablate.base.files import write_text
 from ablate.base.passwords import masked
 from ablate.study.experiment import Experiment
 
 
-def write_resolved(experiment: Experiment, path: Path) -> None:
-    """Writes the resolved study, its plugins relative to the new place, a storage without its password."""
+def resolved_text(experiment: Experiment, folder: Path) -> str:
+    """The resolved study as a file in `folder`: its plugins relative to that, a storage without its password."""
     data = experiment.resolved()
     data["plugins"] = [
-        os.path.relpath((experiment.path.parent / plugin).resolve(), path.parent.resolve())
+        os.path.relpath((experiment.path.parent / plugin).resolve(), folder.resolve())
         for plugin in experiment.study.plugins
     ]
     for section in (data.get("search"), data.get("tune")):
@@ -27,6 +26,4 @@ def write_resolved(experiment: Experiment, path: Path) -> None:
     yaml.default_flow_style = False
     buffer = io.StringIO()
     yaml.dump(data, buffer)
-    text = buffer.getvalue()
-    if not path.is_file() or path.read_bytes() != text.encode():
-        write_text(path, text)
+    return buffer.getvalue()

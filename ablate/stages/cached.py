@@ -1,0 +1,69 @@
+"""Whether a report is up to date, told without importing torch."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from pathlib import Path
+from typing import Any
+
+import ablate
+from ablate.base.errors import AblateError
+from ablate.base.plugins import plugin_files
+from ablate.records.folder import StudyFolder
+from ablate.records.roster import digest_of
+from ablate.records.store import Store
+from ablate.stages.options import Options
+
+_PACKAGES = (
+    *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),
+    "seaborn",
+)
+
+
+def up_to_date(path: Path, options: Options) -> StudyFolder | None:
+    """The folder of the study, when running it would train nothing and report the same."""
+    if options.partial or options.fresh or options.tracking_uri:
+        return None
+    from ablate.study.document import read_document
+
+    name = read_document(path).data.get("name")
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        return None
+    folder = StudyFolder(options.results, name)
+    try:
+        report = folder.roster.report()
+        trials, plugins = report["trials"], report["plugins"]
+        current = report["digest"] == _digest(path, options, folder, trials, plugins)
+    except (AblateError, OSError, ValueError, KeyError, TypeError):
+        return None
+    return folder if current else None
+
+
+def remember(path: Path, options: Options, folder: StudyFolder, trials: list[str]) -> None:
+    """Notes what the report in `folder` was made from, for `up_to_date`."""
+    plugins = [str(file) for file in plugin_files()]
+    folder.roster.note_report(_digest(path, options, folder, trials, plugins), trials, plugins)
+
+
+def _digest(path: Path, options: Options, folder: StudyFolder, trials: list[str], plugins: list[str]) -> str:
+    """Of the study, the options, the package, the plugins, the records and the files of the report.
+
+    Raises `ValueError` or `OSError` when one is missing.
+    """
+    records = Store(folder.results / "store").stamp(trials)
+    if not records:
+        raise ValueError("a record is missing")
+    asked: list[Any] = [list(options.sets), options.seeds, options.sweep]
+    return digest_of([asked, _package(), records, folder.stamps()], [str(path), *plugins])
+
+
+def _package() -> str:
+    """Changes with any file of the package, and with the versions of the libraries that make the numbers."""
+    digest = hashlib.blake2b(digest_size=16)
+    root = Path(ablate.__file__).resolve().parent
+    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2")):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    for package in _PACKAGES:
+        digest.update(f"{package} {importlib.metadata.version(package)}\n".encode())
+    return digest.hexdigest()

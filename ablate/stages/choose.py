@@ -1,0 +1,144 @@
+"""From a table of searches to the study that is judged: its variants are the settings that were chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ablate.base.errors import AblateError, listed
+from ablate.core.facts import BASELINE
+from ablate.core.searched import Searched
+from ablate.records.folder import Kind, StudyFolder
+from ablate.search.table import best
+from ablate.study.designs import Variant
+from ablate.study.experiment import Experiment
+from ablate.study.schema import winner_names
+from ablate.study.searches import SearchSpec
+from ablate.study.space import Point
+
+
+def spec_of(experiment: Experiment, kind: Kind) -> SearchSpec:
+    """What a sweep or tuning of the study does; the study must have it."""
+    spec = experiment.search if kind == "sweep" else experiment.tune
+    assert spec is not None
+    return spec
+
+
+def choose(experiment: Experiment, kind: Kind, table: Searched, say: Callable[[str], None]) -> Experiment:
+    """Marks the best settings in the table as chosen; the study with the variants that they become."""
+    spec = spec_of(experiment, kind)
+    if kind == "tuning":
+        _mark_tuned(experiment, table, say)
+        return judged(experiment, kind, table)
+    places = best(table, BASELINE, experiment.tasks[0], spec.winners)
+    names = winner_names(spec.winners)
+    table.trials.loc[places, "chosen"] = names[: len(places)]
+    if not places:
+        say("warning: no setting of the search has a value; there is no winner")
+    found = judged(experiment, kind, table)
+    for name in set(names[: len(places)]) - {variant.name for variant in found.variants}:
+        say(f"The {name} is the baseline itself: nothing is left to compare.")
+    if places and (missing := names[len(places) :]):
+        which = "on the front" if len(spec.objectives) > 1 else "different"
+        say(
+            f"note: {listed(missing)} would need more settings that have a value and are {which}: there are "
+            f"{len(places)}."
+        )
+    return found.settling([variant.name for variant in found.variants])
+
+
+def _mark_tuned(experiment: Experiment, table: Searched, say: Callable[[str], None]) -> None:
+    """The best setting of every variant and task that was searched; one without any keeps what it was given."""
+    for variant in experiment.variants:
+        for task in experiment.tasks:
+            mine = (table.trials["variant"] == variant.name) & (table.trials["task"] == task)
+            if mine.any():
+                places = best(table, variant.name, task)
+                table.trials.loc[places, "chosen"] = variant.name
+                if not places:
+                    where = f"{variant.name}{experiment.on(task)}"
+                    say(f"warning: {where}: no setting has a value; it is judged as it was given")
+
+
+def judged(experiment: Experiment, kind: Kind, table: Searched) -> Experiment:
+    """The study with the variants that the table says were chosen."""
+    spec = spec_of(experiment, kind)
+    return _swept(experiment, spec, table) if kind == "sweep" else _tuned(experiment, spec, table)
+
+
+def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
+    """The study as it was last reported, after a search or without one.
+
+    Raises `AblateError` where the study searches another space by now.
+    """
+    kind = folder.evidence().facts.searched if folder.has_report else ""
+    table = folder.search_table(kind)
+    if table is None or (experiment.search if kind == "sweep" else experiment.tune) is None:
+        return experiment
+    found: Kind = "sweep" if kind == "sweep" else "tuning"
+    if [p.facts() for p in spec_of(experiment, found).space.parameters] != table.facts.parameters:
+        raise AblateError(
+            f"{folder.search_table_file(found)}: is of another space than {experiment.path} has now; run the study "
+            f"again, or name it ({folder.name}) to have it as it was run"
+        )
+    return judged(experiment, found, table)
+
+
+def study_path(path: Path, results: Path) -> Path:
+    """The study that is meant by a file, or by the name or folder of a study that has run: then as it was run."""
+    for folder in (StudyFolder.at(path), StudyFolder(results, path.name)):
+        if not path.is_file() and folder.study_file.is_file():
+            return folder.study_file
+    return path
+
+
+def _swept(experiment: Experiment, spec: SearchSpec, table: Searched) -> Experiment:
+    """The baseline, what the search has chosen beside it, and the placebo."""
+    baseline, task = experiment.variants[0], experiment.tasks[0]
+    variants = [baseline]
+    chosen = table.winners
+    for place in chosen.index:
+        point = _point(table, spec, int(place))
+        patches = spec.space.patches(point)
+        config = experiment.setting(baseline.configs[0], patches)
+        if all(config != variant.configs[0] for variant in variants):
+            name = str(chosen.loc[place, "chosen"])
+            tuned = {task: spec.space.labels(point)}
+            variants.append(Variant(name, [config], patches, ("search",), tuned=tuned))
+    variants += [variant for variant in experiment.variants if variant.placebo]
+    paths = [p.path for p in spec.space.parameters if any(p.path in v.patches for v in variants)]
+    return experiment.judging(variants, paths, "sweep")
+
+
+def _tuned(experiment: Experiment, spec: SearchSpec, table: Searched) -> Experiment:
+    """Every variant that was searched for, with the setting that was chosen for it, or as it was given."""
+    variants = []
+    for variant in experiment.variants:
+        configs, labels = list(variant.configs), {}
+        mine = table.trials[table.trials["variant"] == variant.name]
+        if not len(mine):
+            continue
+        for index, task in enumerate(experiment.tasks):
+            rows = mine[(mine["task"] == task) & (mine["chosen"] != "")]
+            if len(rows):
+                point = _point(table, spec, int(rows.index[0]))
+                configs[index] = experiment.setting(configs[index], spec.space.patches(point), index)
+                labels[task] = spec.space.labels(point)
+        variants.append(dataclasses.replace(variant, configs=configs, tuned=labels))
+    names = [variant.name for variant in variants]
+    found = experiment.settling(names).judging(variants, experiment.design.paths, "tuning")
+    left_out = [variant.name for variant in experiment.variants if variant.name not in names]
+    return dataclasses.replace(found, left_out=left_out)
+
+
+def _point(table: Searched, spec: SearchSpec, place: int) -> Point:
+    """The point of one row of a table."""
+    row = table.trials.loc[place]
+    kinds: dict[str, Any] = {"int": int, "float": float, "choice": str}
+    return {
+        parameter.path: kinds[parameter.kind](row[parameter.path])
+        for parameter in spec.space.parameters
+        if row[parameter.path] is not None and row[parameter.path] == row[parameter.path]
+    }

@@ -1,0 +1,65 @@
+"""Claims get their dates before the first trial."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from ablate.base.clock import now
+from ablate.core.cell import Cell
+from ablate.core.claim import Claim
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
+
+WAITING = "not judged yet"
+
+
+def date_claims(
+    folder: StudyFolder, claims: Sequence[Claim], cells: Sequence[Cell], store: Store, begun: bool
+) -> list[Claim]:
+    """The claims with their dates: the first that the folder knows, else now.
+
+    `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
+    that it could have been read from is exploratory: the study has been reported, both its sides have trials of
+    `cells` in the store, or a search has `begun`. New claims are written before any trial is trained; claims that the
+    study no longer makes are removed.
+    """
+    known = {row["hash"]: row for row in folder.claims()}
+    ran = {cell.variant for cell in cells if store.has(cell.id)}
+    dated = []
+    for claim in claims:
+        row = known.get(claim.hash)
+        late = begun or folder.has_report or bool(ran & set(claim.a) and ran & set(claim.b))
+        dated.append(
+            replace(
+                claim,
+                declared=row["declared"] if row else now(),
+                exploratory=row["exploratory"] == "True" if row else late,
+            )
+        )
+    if known.keys() != {claim.hash for claim in claims}:
+        folder.write_claims(
+            [
+                known.get(claim.hash, {"reason": WAITING})
+                | {"claim": claim.text, "hash": claim.hash}
+                | {"declared": claim.declared, "exploratory": claim.exploratory}
+                for claim in dated
+            ]
+        )
+    return dated
+
+
+def with_waiting(judged: pd.DataFrame, folder: StudyFolder) -> pd.DataFrame:
+    """Judged claims, and those of the folder that this evidence cannot settle: their dates are kept."""
+    rows = waiting(folder, set(judged["hash"]))
+    # As objects, so that a number that some lack stays whole.
+    return pd.DataFrame([*judged.to_dict("records"), *rows], columns=judged.columns, dtype=object)
+
+
+def waiting(folder: StudyFolder, judged: Collection[str]) -> list[dict[str, str]]:
+    """The claims of the folder whose hash is not `judged`, without a verdict."""
+    kept = ("claim", "hash", "declared", "exploratory")
+    rows = [row for row in folder.claims() if row["hash"] not in judged]
+    return [{name: row[name] for name in kept} | {"reason": WAITING} for row in rows]

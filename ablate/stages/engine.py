@@ -1,0 +1,66 @@
+"""Where the trials of a study run: workers that import ahead, and the engine for what is to be trained."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+
+from ablate.base.plugins import load_plugin
+from ablate.core.engine import Engine
+from ablate.core.events import Asked, Event
+from ablate.execution.in_process import InProcess
+from ablate.execution.local_pool import LocalPool, Standby, default_jobs
+from ablate.execution.supervisor import Supervised
+from ablate.execution.trial import WorkloadRef
+from ablate.records.environment import command_line
+from ablate.study.document import read_document
+from ablate.study.experiment import Experiment
+from ablate.study.load import DEFAULT_WORKLOAD
+
+
+def standby(path: Path, jobs: int | None) -> Standby:
+    """Workers for a study of the package's own workload; others may need none of its parts."""
+    if read_document(path).data.get("workload", DEFAULT_WORKLOAD) != DEFAULT_WORKLOAD:
+        return Standby(0)
+    return Standby(default_jobs() if jobs is None else jobs)
+
+
+def reference(experiment: Experiment) -> WorkloadRef:
+    """What a worker must know to train the study's trials."""
+    files = [experiment.path.parent / name for name in experiment.study.plugins]
+    plugins = tuple(load_plugin(file) for file in files)
+    return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), (experiment.path, *files))
+
+
+def number_of_jobs(experiment: Experiment, jobs: int | None) -> tuple[int, int]:
+    """Worker processes, by default one a GPU or one a core; and the number of GPUs, 0 where the study uses none."""
+    config = experiment.variants[0].configs[0]
+    devices = 0
+    if experiment.workload.identity(config).get("device") == "cuda":
+        import torch
+
+        devices = torch.cuda.device_count()
+    return (devices or default_jobs()) if jobs is None else jobs, devices
+
+
+@contextmanager
+def open_engine(
+    experiment: Experiment, where: WorkloadRef, jobs: int, devices: int, ready: Standby
+) -> Iterator[Engine]:
+    """The engine, supervised; it starts processes when it is given trials, and ends them when it is closed."""
+    engine: Engine
+    engine = LocalPool(where, jobs, devices, ready) if jobs else InProcess(where, experiment.workload)
+    try:
+        yield Supervised(engine, where.environment)
+    finally:
+        engine.close()
+
+
+def preload(event: Event) -> None:
+    """A listener: while the workers train, the driver imports what the report needs."""
+    if isinstance(event, Asked) and event.to_train and "ablate.report.page" not in sys.modules:
+        Thread(target=lambda: import_module("ablate.report.page"), daemon=True).start()

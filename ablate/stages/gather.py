@@ -1,0 +1,43 @@
+"""From records to evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ablate.core.cell import Cell
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
+from ablate.core.record import Record
+
+
+def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
+    """The evidence of a study from its records by trial id; cells that have not run are absent."""
+    rows, curves = [], []
+    for cell in cells:
+        record = records.get(cell.id)
+        if record is None:
+            continue
+        rows.append(
+            {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
+            | dict(cell.levels)
+            | {"status": record.status, "reason": record.reason}
+            | {name: np.nan if value is None else value for name, value in record.metrics.items()}
+        )
+        curves += [
+            pd.DataFrame({"id": record.id, "step": curve.steps, "metric": name, "value": curve.values})
+            for name, curve in record.curves.items()
+        ]
+    trials = pd.DataFrame(
+        rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
+    )
+    for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
+        if column not in trials:
+            trials[column] = np.nan
+    empty = pd.DataFrame(
+        {"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []}
+    )
+    curve_frame = pd.concat(curves, ignore_index=True) if curves else empty
+    return Evidence(facts, trials, curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True))

@@ -1,0 +1,208 @@
+"""The search stage: a sweep from the baseline, or the tuning of every variant with the same budget."""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from ablate.base.errors import Invalid, listed
+from ablate.base.files import write_text
+from ablate.base.passwords import masked
+from ablate.base.streams import stream_seed
+from ablate.core.cell import Cell
+from ablate.core.engine import Engine
+from ablate.core.events import Listen, Progress
+from ablate.core.facts import BASELINE
+from ablate.core.record import Record
+from ablate.core.searched import Searched
+from ablate.execution.driver import drive
+from ablate.records.folder import Kind, StudyFolder
+from ablate.records.store import Store
+from ablate.search.plans import SearchPlan
+from ablate.search.search import Prepared, Search
+from ablate.search.storage import answering, open_storage, url_of
+from ablate.search.table import table
+from ablate.search.tickets import Tickets
+from ablate.stages.choose import spec_of
+from ablate.stages.options import Options
+from ablate.study.designs import Config, Variant
+from ablate.study.experiment import Experiment
+from ablate.study.schema import PLACEBO, winner_names
+from ablate.study.searches import SearchSpec
+from ablate.study.space import Point
+
+
+class SearchStage:
+    """The searches of one study, in Optuna's storage; close it to end its signs of life."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        kind: Kind,
+        folder: StudyFolder,
+        store: Store,
+        options: Options,
+        say: Callable[[str], None],
+    ) -> None:
+        """Raises `StorageError` when the storage does not answer."""
+        self.experiment = experiment
+        self.kind = kind
+        self.folder = folder
+        self.say = say
+        self.spec = spec_of(experiment, kind)
+        url = url_of(self.spec.storage, folder.search_database)
+        self.url = masked(url)
+        if self.spec.storage is None:
+            folder.path.mkdir(parents=True, exist_ok=True)
+        with answering(url):
+            self._storage = open_storage(url)
+            self._driver = _driver(store)
+            self.searches = self._open(options.only)
+        self.plan = _Enlisting(SearchPlan(self.searches, say, url), folder)
+
+    def _open(self, only: Sequence[str]) -> list[Search]:
+        """Of the variants that are asked for, and of those whose search is over already."""
+        variants = self.experiment.variants[:1] if self.kind == "sweep" else self.experiment.variants
+        found = []
+        for variant in variants:
+            mine = [self._search(variant, index, config) for index, config in enumerate(variant.configs)]
+            if not only or variant.name in (BASELINE, *only) or all(s.tickets.over for s in mine):
+                found += mine
+        return found
+
+    def _search(self, variant: Variant, index: int, config: Config) -> Search:
+        experiment, spec = self.experiment, self.spec
+        task, stream = experiment.tasks[index], PLACEBO if variant.placebo else ""
+        first = experiment.trial(config, spec.seeds[0], stream).id
+        name = " ".join(filter(None, [experiment.study.name, variant.name, task]))
+        name = f"{name} {_digest(spec, first, self._sources(config))}"
+        names = [objective.name for objective in spec.objectives]
+        directions = [objective.direction for objective in spec.objectives]
+        tickets = Tickets(self._storage, name, directions, spec.trials, self._driver, names)
+        prepare = partial(self._prepare, config, index, stream)
+        return Search(
+            spec,
+            tickets,
+            experiment.study.name + stream,
+            prepare,
+            variant.name,
+            task,
+            on=experiment.on(task),
+            swept=self.kind == "sweep",
+        )
+
+    def _sources(self, config: Config) -> list[str]:
+        """Trial ids that change when any part does that the space may name."""
+        found = []
+        for parameter in self.spec.space.parameters:
+            for value in parameter.choices or ():
+                point = self.spec.space.satisfying(parameter) | {parameter.path: value}
+                try:
+                    setting = self.experiment.setting(config, self.spec.space.patches(point))
+                except Invalid:
+                    continue  # What cannot be built alone has no id of its own.
+                found.append(self.experiment.trial(setting, self.spec.seeds[0]).id)
+        return found
+
+    def _prepare(self, config: Config, index: int, stream: str, point: Point) -> Prepared:
+        setting = self.experiment.setting(config, self.spec.space.patches(point), index)
+        trials = [self.experiment.trial(setting, seed, stream) for seed in self.spec.seeds]
+        # Nothing evaluates a setting that was only tried.
+        trials = [replace(trial, checkpoint="none") for trial in trials]
+        return trials, self.experiment.workload.describe(setting)
+
+    @property
+    def begun(self) -> bool:
+        """Whether some setting has ended already, from which a claim could have been read."""
+        return any(t.state.is_finished() for search in self.searches for t in search.tickets.trials())
+
+    @property
+    def tuned(self) -> set[str]:
+        """The variants whose settings are searched for."""
+        return {search.variant for search in self.searches}
+
+    @property
+    def later(self) -> int:
+        """Trainings that judging what is found will take, at most."""
+        study = self.experiment.study
+        judged = 1 + self.spec.winners + study.placebo if self.kind == "sweep" else 2 * len(self.tuned)
+        return study.seeds * len(self.experiment.tasks) * judged
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is used."""
+        return self.plan.plan.done
+
+    def run(self, engine: Engine, store: Store, listen: Listen, *, fail_fast: bool) -> dict[str, Record]:
+        """Searches until the budget is used, or a failed trial ends the run; the records by trial id."""
+        for remark in self.spec.remarks:
+            self.say(f"note: {remark}.")
+        with answering(self.url):
+            for search in self.searches:
+                search.tickets.again()
+        return drive(self.plan, engine, store, listen, later=self.later, fail_fast=fail_fast)
+
+    def table(self) -> Searched:
+        """Every setting that has ended; none is chosen."""
+        return table(self.searches, self.url)
+
+    def close(self) -> None:
+        """Ends the signs of life of this driver."""
+        for search in self.searches:
+            search.tickets.close()
+
+
+class _Enlisting:
+    """A plan whose cells are on the roster before they are trained."""
+
+    def __init__(self, plan: SearchPlan, folder: StudyFolder) -> None:
+        self.plan = plan
+        self.folder = folder
+
+    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        cells = self.plan.ask(records)
+        self.folder.roster.add(cells)
+        return cells
+
+    def hear(self, report: Progress) -> bool:
+        return self.plan.hear(report)
+
+    @property
+    def left(self) -> int:
+        return self.plan.left
+
+
+def for_sweep(experiment: Experiment, say: Callable[[str], None]) -> Experiment:
+    """The study as a sweep takes it: its baseline and placebo, and the claims that winners can settle."""
+    spec = spec_of(experiment, "sweep")
+    names = [v.name for v in experiment.variants if v.name == BASELINE or v.placebo]
+    dropped = [v.name for v in experiment.variants if v.name not in names]
+    if dropped:
+        say(
+            f"note: the {len(dropped)} variants of the study ({listed(dropped, 3)}), and claims on them, are for "
+            "`ablate run`."
+        )
+    return experiment.settling([*names, *winner_names(spec.winners)])
+
+
+def _driver(store: Store) -> str:
+    """Who draws trials for this store: a name of its own, kept in it, so that it finds its own again.
+
+    With the machine and the folder, so that a copy of the store elsewhere is another driver.
+    """
+    path = store.root / "driver"
+    if not path.is_file():
+        write_text(path, uuid.uuid4().hex + "\n")
+    name = stream_seed(
+        0, path.read_text(encoding="utf-8").strip(), platform.node(), str(path.resolve().parent)
+    )
+    return f"{platform.node()} {name:016x}"
+
+
+def _digest(spec: SearchSpec, first: str, sources: Sequence[str]) -> str:
+    """Changes with everything that a search depends on but its budget, so that none goes on from another's trials."""
+    same = (spec.space, spec.objectives, spec.sampler, spec.pruner, spec.seeds, spec.batch, spec.at)
+    return f"{stream_seed(0, repr(same), first, *sources):016x}"[:8]

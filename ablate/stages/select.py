@@ -1,0 +1,29 @@
+"""The cells that `--only` and `--seed` ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ablate.base.errors import Problem, StudyError, listed, nearest
+from ablate.core.cell import Cell
+from ablate.core.facts import BASELINE
+
+
+def select(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = None) -> list[Cell]:
+    """All cells, or those of the variants in `only` (with the baseline) and of one seed. Raises `StudyError`."""
+    names = list(dict.fromkeys(cell.variant for cell in cells))
+    problems = [
+        Problem(
+            "names no variant", given=name, allowed=listed(names), hint=nearest(name, names), source="--only"
+        )
+        for name in only
+        if name not in names
+    ]
+    seeds = {cell.seed for cell in cells}
+    if seed is not None and seed not in seeds:
+        allowed = f"0 to {max(seeds)}"
+        problems.append(Problem("is not a seed of the study", given=seed, allowed=allowed, source="--seed"))
+    if problems:
+        raise StudyError(problems)
+    wanted = {BASELINE, *only} if only else set(names)
+    return [cell for cell in cells if cell.variant in wanted and seed in (None, cell.seed)]
