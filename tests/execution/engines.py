@@ -1,0 +1,93 @@
+"""The engines that the contract is held against; one that is added here passes it, or is none."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from harness import TOY, TOY_STUDY
+
+from ablate.base.plugins import load_plugin
+from ablate.core.cell import Cell
+from ablate.core.engine import Engine
+from ablate.core.events import Ended, EngineEvent, Progress
+from ablate.core.record import Record
+from ablate.core.trial import Trial
+from ablate.execution.in_process import InProcess
+from ablate.execution.local_pool import LocalPool
+from ablate.execution.supervisor import Supervised
+from ablate.execution.trial import WorkloadRef
+from ablate.study.experiment import prepare
+
+TOY_REF = WorkloadRef("toy", (load_plugin(TOY),), command="a test")
+
+ENGINES: dict[str, Callable[[WorkloadRef], Engine]] = {
+    "in process": InProcess,
+    "one worker": lambda reference: LocalPool(reference, 1),
+    "two workers": lambda reference: LocalPool(reference, 2),
+}
+SEPARATE = [name for name in ENGINES if name != "in process"]
+"""Those that train in other processes: what happens to these must not touch the driver."""
+
+Decide = Callable[[Progress], bool]
+
+
+def toy_cells(folder: Path, *sets: str) -> list[Cell]:
+    """The nine cells of the toy study, with settings of a test."""
+    path = folder / "study.yaml"
+    path.write_text(TOY_STUDY)
+    return prepare(path, sets).cells()
+
+
+def toy_trials(folder: Path, *sets: str) -> list[Trial]:
+    return [cell.trial for cell in toy_cells(folder, *sets)]
+
+
+def run(
+    engine: Engine,
+    trials: Iterable[Trial],
+    decide: Decide = lambda report: False,
+    heard: list[EngineEvent] | None = None,
+) -> list[Record]:
+    """Supervised, to the end; the records in order of the trials."""
+    records: dict[str, Record] = {}
+    trials = list(trials)
+
+    def hear(event: EngineEvent) -> bool:
+        if heard is not None:
+            heard.append(event)
+        if isinstance(event, Ended):
+            records[event.record.id] = event.record
+        return isinstance(event, Progress) and decide(event)
+
+    try:
+        Supervised(engine).run(trials, hear)
+    finally:
+        engine.close()
+    assert not children(), "a worker was left behind"
+    return [records[trial.id] for trial in trials]
+
+
+def children() -> list[int]:
+    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    return [
+        int(pid) for pid in listed if b"ablate.execution.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def content(record: Record) -> tuple[object, ...]:
+    """All that must repeat."""
+    metrics = {key: value for key, value in record.metrics.items() if not key.endswith("_seconds")}
+    curves = {name: (curve.steps.tolist(), curve.values.tobytes()) for name, curve in record.curves.items()}
+    arrays = {name: array.tobytes() for name, array in record.arrays.items()}
+    return record.status, record.reason, metrics, curves, arrays, record.data
+
+
+def steps(record: Record) -> int:
+    return int(record.curves["train_loss"].steps[-1])

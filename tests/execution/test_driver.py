@@ -1,0 +1,230 @@
+"""The driver: looks cells up, trains the rest, stores before it tells; and what every plan may rely on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from engines import ENGINES, TOY_REF, content, run, toy_cells
+
+from ablate.core.cell import Cell
+from ablate.core.events import Asked, EngineEvent, Event, Finished, Known, Progress, Saved
+from ablate.core.plan import FixedPlan
+from ablate.core.record import Record
+from ablate.core.trial import Trial
+from ablate.execution.driver import drive
+from ablate.execution.in_process import InProcess
+from ablate.execution.supervisor import Supervised
+from ablate.execution.trial import WorkloadRef
+from ablate.records.store import Store
+
+Decide = Callable[[Progress], bool]
+
+
+class Deciding(FixedPlan):
+    """Asks once, and ends trials as a test decides."""
+
+    def __init__(self, cells: Sequence[Cell], decide: Decide) -> None:
+        super().__init__(cells)
+        self.decide = decide
+
+    def hear(self, report: Progress) -> bool:
+        return self.decide(report)
+
+
+class InTurn:
+    """Asks for one cell after the other."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self.cells = list(cells)
+        self.seen: list[int] = []
+
+    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        self.seen.append(len(records))
+        return [self.cells.pop(0)] if self.cells else []
+
+    def hear(self, report: Progress) -> bool:
+        return False
+
+    @property
+    def left(self) -> int:
+        return len(self.cells)
+
+
+def driven(
+    cells: Sequence[Cell], store: Store, name: str = "in process", **options: Any
+) -> tuple[dict[str, Record], list[Event]]:
+    heard: list[Event] = []
+    engine = Supervised(ENGINES[name](TOY_REF))
+    try:
+        return drive(FixedPlan(cells), engine, store, heard.append, **options), heard
+    finally:
+        engine.close()
+
+
+def cells_of(kind: type[Known | Finished], heard: Sequence[Event]) -> list[Cell]:
+    return [event.cell for event in heard if isinstance(event, kind)]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_record_is_stored_before_anyone_hears_of_it(tmp_path: Path, name: str) -> None:
+    store, engine = Store(tmp_path), Supervised(ENGINES[name](TOY_REF))
+    told: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Finished):
+            assert store.load(event.record.id) is not None
+            told.append(event.cell.name)
+
+    cells = toy_cells(tmp_path)
+    records = drive(FixedPlan(cells), engine, store, listen)
+    engine.close()
+    assert sorted(told) == sorted(cell.name for cell in cells)
+    assert records.keys() == {cell.id for cell in cells}
+
+
+def test_a_trial_that_cells_share_is_trained_once_and_told_for_each(tmp_path: Path) -> None:
+    first = toy_cells(tmp_path)[0]
+    twin = replace(first, variant="twin", name="twin seed 0")
+    records, heard = driven([first, twin], Store(tmp_path))
+    assert [event.to_train for event in heard if isinstance(event, Asked)] == [1]
+    assert cells_of(Finished, heard) == [first, twin]
+    assert len(records) == 1
+
+
+def test_what_is_finished_is_known_and_what_is_not_wanted_is_never_trained(tmp_path: Path) -> None:
+    cells, store = toy_cells(tmp_path), Store(tmp_path)
+    driven(cells[:2], store)
+    records, heard = driven(cells[:5], store, wanted=lambda cell: cell in cells[1:4])
+    assert cells_of(Known, heard) == cells[:2]
+    assert cells_of(Finished, heard) == cells[2:4]
+    assert records.keys() == {cell.id for cell in cells[:4]}
+    _, heard = driven(cells[:3], store, wanted=lambda cell: cell != cells[0], fresh=True)
+    assert cells_of(Known, heard) == cells[:1]
+    assert cells_of(Finished, heard) == cells[1:3]
+
+
+def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    cells = [cell for cell in toy_cells(tmp_path, "training.fault=raise") if cell.seed == 0]
+    driven(cells, store)
+    assert cells_of(Finished, driven(cells, store)[1]) == cells
+    records, heard = driven(cells, store, wanted=lambda cell: False)
+    assert {record.status for record in records.values()} == {"failed"}
+    assert cells_of(Known, heard) == cells
+    records, heard = driven(cells, store, fail_fast=True)
+    assert cells_of(Finished, heard) == cells[:1]
+    assert records.keys() == {cell.id for cell in cells}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_fail_fast_ends_the_run_at_the_first_failure(tmp_path: Path, name: str) -> None:
+    cells = toy_cells(tmp_path, "training.fault=raise")
+    records, heard = driven(cells, Store(tmp_path), name, fail_fast=True)
+    assert "failed" in {record.status for record in records.values()}
+    assert len(cells_of(Finished, heard)) < 9
+
+
+def test_a_plan_sees_every_record_before_it_is_asked_again(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    plan = InTurn(toy_cells(tmp_path)[:3])
+    drive(plan, Supervised(InProcess(TOY_REF)), Store(tmp_path), heard.append, later=4)
+    assert plan.seen == [0, 1, 2, 3]
+    asked = [event for event in heard if isinstance(event, Asked)]
+    assert [(event.to_train, event.left) for event in asked] == [(1, 6), (1, 5), (1, 4)]
+
+
+def test_what_a_plan_asks_for_again_is_trained_again(tmp_path: Path) -> None:
+    cell = toy_cells(tmp_path)[0]
+    heard: list[Event] = []
+    drive(InTurn([cell, cell]), Supervised(InProcess(TOY_REF)), Store(tmp_path), heard.append)
+    assert cells_of(Finished, heard) == [cell, cell]
+
+
+CONFIG = {
+    "task": {"name": "recall", "num_eval": 32},
+    "model": {"d_model": 16, "num_layers": 1, "mixer": {"num_heads": 2}, "dropout": {"residual": 0.1}},
+    "training": {"steps": 24, "batch_size": 8, "eval_every": 4},
+}
+SEQUENCE = Trial("x", CONFIG, 10_000, prunable=True, save_every=6)
+SEQUENCE_REF = WorkloadRef("sequence")
+
+
+def train(trial: Trial, store: Store, decide: Decide = lambda report: False) -> Record:
+    """Through the driver, in this process."""
+    plan = Deciding([Cell("baseline", "", trial.seed, trial)], decide)
+    return drive(plan, Supervised(InProcess(SEQUENCE_REF)), store, lambda event: None)["x"]
+
+
+def whole(trial: Trial, decide: Decide = lambda report: False) -> Record:
+    """Without a store."""
+    return run(InProcess(SEQUENCE_REF), [trial], decide)[0]
+
+
+def test_a_pruned_trial_is_trained_by_a_run_that_asks_for_it_whole(tmp_path: Path) -> None:
+    cell, store = toy_cells(tmp_path)[0], Store(tmp_path / "store")
+    prunable = replace(cell, trial=replace(cell.trial, prunable=True))
+    engine = Supervised(InProcess(TOY_REF))
+    drive(Deciding([prunable], lambda report: True), engine, store, lambda event: None)
+    pruned = store.load(cell.id)
+    assert pruned is not None
+    assert pruned.status == "pruned"
+    assert not store.is_finished(pruned)
+    assert not store.is_finished(pruned, "final")
+    assert store.is_finished(pruned, "final", pruned=True)
+    assert cells_of(Known, driven([prunable], store)[1])
+    records, heard = driven([cell], store)
+    assert not cells_of(Known, heard)
+    assert records[cell.id].status == "completed"
+
+
+def test_a_pruned_model_that_is_trained_to_its_end_resumes_from_its_state(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    stopped = train(SEQUENCE, store, lambda report: report.step == 16)
+    assert (stopped.status, stopped.reason) == ("pruned", "stopped after step 16 of 24")
+    assert store.load_state("x") is not None
+    plain = replace(SEQUENCE, prunable=False, checkpoint="best")
+    resumed = train(plain, store)
+    assert content(resumed) == content(whole(plain))
+    assert store.load_state("x") is None
+
+
+def test_a_prunable_model_never_resumes_from_a_state_that_was_left_behind(tmp_path: Path) -> None:
+    """A run that was not to be pruned may have come further than the step at which a search ends it."""
+    store = Store(tmp_path)
+    heard: list[EngineEvent] = []
+    run(InProcess(SEQUENCE_REF), [replace(SEQUENCE, prunable=False)], heard=heard)
+    store.save_state("x", [event.state for event in heard if isinstance(event, Saved)][-1])
+    stopped = train(SEQUENCE, store, lambda report: report.step == 8)
+    assert content(stopped) == content(whole(SEQUENCE, lambda report: report.step == 8))
+    np.testing.assert_array_equal(stopped.curves["train_loss"].steps, [4, 8])
+
+
+@pytest.mark.slow  # Two workers import torch.
+def test_a_model_whose_worker_is_lost_is_stopped_where_it_would_have_been(tmp_path: Path) -> None:
+    import os
+    import signal
+
+    from engines import children
+
+    from ablate.execution.local_pool import LocalPool
+
+    calm = whole(SEQUENCE, lambda report: report.step == 16)
+    assert len(calm.arrays["train_loss"]) == 16
+    killed: list[int] = []
+    heard: list[EngineEvent] = []
+
+    def decide(report: Progress) -> bool:
+        # The last state is that of step 12, from which the next worker comes to 16 again.
+        if report.step == 16 and not killed:
+            killed.append(children()[0])
+            os.kill(killed[0], signal.SIGKILL)
+        return report.step == 16
+
+    disturbed = run(LocalPool(SEQUENCE_REF, 1), [SEQUENCE], decide, heard)[0]
+    assert content(disturbed) == content(calm)
+    assert disturbed.attempts == 2
+    assert [event.step for event in heard if isinstance(event, Saved)] == [6, 12]
+    assert [event.step for event in heard if isinstance(event, Progress)] == [4, 8, 12, 16]

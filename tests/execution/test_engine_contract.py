@@ -1,0 +1,265 @@
+"""What every engine promises, on the workload without torch; faults are really caused."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from engines import ENGINES, SEPARATE, TOY_REF, alive, children, content, run, steps, toy_trials
+from harness import TOY
+
+from ablate.base.plugins import load_plugin
+from ablate.core.engine import Engine
+from ablate.core.events import Ended, EngineEvent, Lost, Progress, Started
+from ablate.core.trial import Trial
+from ablate.execution.in_process import InProcess
+from ablate.execution.local_pool import LocalPool
+from ablate.execution.supervisor import Supervised
+from ablate.execution.trial import WorkloadRef
+
+Make = Callable[[], Engine]
+
+
+@pytest.fixture(params=ENGINES)
+def make(request: pytest.FixtureRequest) -> Make:
+    return lambda: ENGINES[request.param](TOY_REF)
+
+
+@pytest.fixture(params=SEPARATE)
+def separate(request: pytest.FixtureRequest) -> Make:
+    return lambda: ENGINES[request.param](TOY_REF)
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> list[Trial]:
+    """Nine of six steps, which a decision may end."""
+    return [replace(trial, prunable=True) for trial in toy_trials(tmp_path, "training.steps=6")]
+
+
+def below(threshold: float) -> Callable[[Progress], bool]:
+    return lambda report: report.metrics["accuracy"] < threshold
+
+
+def statuses(records: list[object]) -> list[str]:
+    return sorted(record.status for record in records)  # type: ignore[attr-defined]
+
+
+def test_numbers_and_stops_are_those_of_one_process(make: Make, trials: list[Trial]) -> None:
+    reference = run(InProcess(TOY_REF), trials, below(-0.5))
+    found = run(make(), trials, below(-0.5))
+    assert [content(record) for record in found] == [content(record) for record in reference]
+    assert {record.status for record in found} == {"completed", "pruned"}
+    assert len({steps(record) for record in found}) > 2
+
+
+def test_every_trial_starts_reports_in_order_and_ends_once(make: Make, trials: list[Trial]) -> None:
+    heard: list[EngineEvent] = []
+    run(make(), trials, heard=heard)
+    for trial in trials:
+        mine = [
+            event
+            for event in heard
+            if (isinstance(event, (Started, Progress)) and event.trial_id == trial.id)
+            or (isinstance(event, Ended) and event.record.id == trial.id)
+        ]
+        assert [type(event) for event in mine] == [Started, *[Progress] * 6, Ended]
+        assert [event.step for event in mine if isinstance(event, Progress)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_trial_that_is_stopped_at_a_step_reaches_no_other(make: Make, trials: list[Trial]) -> None:
+    records = run(make(), trials[:2], lambda report: report.step == 4)
+    assert [(record.status, steps(record)) for record in records] == [("pruned", 4)] * 2
+
+
+def test_only_prunable_trials_are_stopped(make: Make, trials: list[Trial]) -> None:
+    given = [trials[0], replace(trials[1], prunable=False), trials[2]]
+    records = run(make(), given, lambda report: report.step == 2 and report.trial_id != trials[2].id)
+    assert [record.status for record in records] == ["pruned", "completed", "completed"]
+
+
+def test_an_exception_fails_one_trial_and_leaves_the_others(make: Make, tmp_path: Path) -> None:
+    records = run(make(), toy_trials(tmp_path, "training.fault=raise"))
+    assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
+    failed = next(record for record in records if record.status == "failed")
+    assert failed.reason == "RuntimeError: the toy broke"
+    assert 'raise RuntimeError("the toy broke")' in failed.error
+    assert failed.attempts == 1
+
+
+def test_a_record_says_where_it_was_made_and_when(make: Make, trials: list[Trial]) -> None:
+    (record,) = run(make(), trials[:1])
+    assert record.environment["command"] == "a test"
+    assert {"commit", "dirty", "versions", "machine"} <= record.environment.keys()
+    assert record.started_at <= record.finished_at
+
+
+def test_an_engine_can_be_used_again(make: Make, trials: list[Trial]) -> None:
+    engine, ended = make(), []
+
+    def hear(event: EngineEvent) -> bool:
+        ended.extend([event.record.id] if isinstance(event, Ended) else [])
+        return False
+
+    for trial in trials[:3]:
+        engine.run([trial], hear)
+    engine.close()
+    assert ended == [trial.id for trial in trials[:3]]
+
+
+def test_an_error_of_the_listener_is_not_one_of_the_trial(make: Make, trials: list[Trial]) -> None:
+    heard: list[EngineEvent] = []
+
+    def decide(report: Progress) -> bool:
+        raise ConnectionError("the storage does not answer")
+
+    with pytest.raises(ConnectionError, match="does not answer"):
+        run(make(), trials[:1], decide, heard)
+    assert not [event for event in heard if isinstance(event, Ended)]
+
+
+# In processes of their own
+
+
+def test_output_goes_into_the_record(separate: Make, tmp_path: Path) -> None:
+    records = run(separate(), toy_trials(tmp_path))
+    assert [record.output for record in records] == [
+        f"training under seed {record.seed}\ndone\n" for record in records
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "fate"), [("kill", "was killed by SIGKILL"), ("exit", "ended with exit code 3")]
+)
+def test_a_lost_trial_is_begun_once_more(tmp_path: Path, fault: str, fate: str) -> None:
+    records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, f"training.fault={fault}"))
+    assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
+    for record in records:
+        if record.status == "failed":
+            assert record.reason == f"the worker process {fate}, 2 times"
+            assert record.attempts == 2
+            assert "training under seed 0" in record.output
+
+
+def test_a_worker_that_dies_once_costs_nothing_but_time(tmp_path: Path) -> None:
+    sets = ("training.fault=kill_once", f"training.note={tmp_path / 'flag'}")
+    records = run(LocalPool(TOY_REF, 1), toy_trials(tmp_path, *sets))
+    assert [record.status for record in records] == ["completed"] * 9
+    assert sorted(record.attempts for record in records) == [1] * 8 + [2]
+
+
+def test_a_worker_killed_while_it_waits_changes_nothing(trials: list[Trial]) -> None:
+    asked: list[tuple[str, int]] = []
+    killed: list[int] = []
+
+    def decide(report: Progress) -> bool:
+        asked.append((report.trial_id, report.step))
+        stop = report.metrics["accuracy"] < -0.5
+        # Once while the trial is to go on, once when it is to end.
+        if (not killed) or (stop and len(killed) == 1):
+            killed.append(children()[0])
+            os.kill(killed[-1], signal.SIGKILL)
+        return stop
+
+    disturbed = run(LocalPool(TOY_REF, 1), trials, decide)
+    calm = run(InProcess(TOY_REF), trials, below(-0.5))
+    assert [content(record) for record in disturbed] == [content(record) for record in calm]
+    assert sorted(record.attempts for record in disturbed) == [1] * 7 + [2] * 2
+    assert len(asked) == len(set(asked)), "a report was decided on twice"
+
+
+def test_an_idle_worker_that_dies_is_replaced(trials: list[Trial]) -> None:
+    pool, ended = LocalPool(TOY_REF, 1), []
+    supervised = Supervised(pool)
+
+    def hear(event: EngineEvent) -> bool:
+        ended.extend([event.record] if isinstance(event, Ended) else [])
+        return False
+
+    try:
+        supervised.run(trials[:1], hear)
+        os.kill(children()[0], signal.SIGKILL)
+        time.sleep(0.1)
+        supervised.run(trials[1:2], hear)
+    finally:
+        pool.close()
+    assert [record.status for record in ended] == ["completed"] * 2
+
+
+def test_a_time_limit_fails_the_trial_and_the_others_go_on(separate: Make, tmp_path: Path) -> None:
+    records = run(separate(), toy_trials(tmp_path, "training.fault=hang", "time_limit=0.5"))
+    assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
+    reasons = {record.reason for record in records if record.status == "failed"}
+    assert reasons == {"time limit of 0.5 s exceeded"}
+
+
+def test_a_time_limit_holds_while_a_trial_waits(trials: list[Trial]) -> None:
+    def decide(report: Progress) -> bool:
+        if report.trial_id == trials[0].id:
+            time.sleep(0.6)
+        return False
+
+    records = run(LocalPool(TOY_REF, 1), [replace(trials[0], time_limit=0.5), trials[1]], decide)
+    assert [record.status for record in records] == ["failed", "completed"]
+    assert records[0].reason == "time limit of 0.5 s exceeded"
+
+
+def test_a_stopped_trial_is_lost(trials: list[Trial]) -> None:
+    pool = LocalPool(TOY_REF, 1)
+    heard: list[EngineEvent] = []
+
+    def hear(event: EngineEvent) -> bool:
+        heard.append(event)
+        if isinstance(event, Started) and event.trial_id == trials[0].id:
+            pool.stop(trials[0].id, "a test wants it")
+        return False
+
+    try:
+        pool.run(trials[:2], hear)
+    finally:
+        pool.close()
+    assert [(e.trial_id, e.fate) for e in heard if isinstance(e, Lost)] == [(trials[0].id, "a test wants it")]
+    assert [e.record.id for e in heard if isinstance(e, Ended)] == [trials[1].id]
+
+
+def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(tmp_path: Path) -> None:
+    plugin = tmp_path / "changing.py"
+    plugin.write_text(TOY.read_text().replace('"toy"', '"changing"'))
+    reference = WorkloadRef("changing", (load_plugin(plugin),))
+    trials = toy_trials(tmp_path)
+    plugin.write_text(plugin.read_text() + "\nMORE = 1\n")
+    (record,) = run(LocalPool(reference, 1), trials[:1])
+    assert record.status == "failed"
+    assert "changed while the study ran" in record.error
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_workers_end_when_their_driver_is_killed(tmp_path: Path, trials: list[Trial], waits: bool) -> None:
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        pool = LocalPool(TOY_REF, 2)
+        given = trials if waits else toy_trials(tmp_path, "training.seconds=60")
+        seen = 0
+
+        def hear(event: EngineEvent) -> bool:
+            nonlocal seen
+            seen += isinstance(event, Progress if waits else Started)
+            if seen == (1 if waits else 2):
+                os.write(write, " ".join(str(worker.process.pid) for worker in pool._workers).encode())
+                time.sleep(60)
+            return False
+
+        pool.run(given, hear)
+        os._exit(1)
+    workers = [int(pid) for pid in os.read(read, 100).split()]
+    assert len(workers) == 2
+    assert all(alive(pid) for pid in workers)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    deadline = time.monotonic() + 10
+    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(alive(pid) for pid in workers)
