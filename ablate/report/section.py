@@ -171,11 +171,11 @@ def sections() -> list[Section]:
 
 
 def shown(material: Material) -> list[Shown]:
-    """The sections that apply to a study, with their blocks."""
+    """The sections that apply to a study and have anything to show."""
     return [
-        Shown(section, section.heading(material), section.blocks(material), section.accent(material))
+        Shown(section, section.heading(material), blocks, section.accent(material))
         for section in sections()
-        if section.applies(material)
+        if section.applies(material) and (blocks := section.blocks(material))
     ]
 
 
