@@ -1,5 +1,27 @@
-"""Paired ablation studies of sequence models: `ablate.stages.run("study.yaml")`, `ablate.load("results/x")`."""
+"""Paired ablation studies of sequence models: `ablate.run("study.yaml")`, `ablate.load("results/x")`.
 
-from ablate.stages.run import Options, Results, load, run
+The rooms of the house, from the door to the cellar; imports point down this list and never up:
+
+    cli         the command line: finds the commands
+    commands    one file a command: what it reads, which stages it runs, what it prints
+    stages      one file a stage: from values to values
+    report      sections of a report, one file each; page, markdown and terminal
+    analysis    from evidence to comparisons and verdicts
+    tracking    MLflow, synchronised from finished records
+    speed       measurement on an idle machine
+    execution   driver, engines, supervision, worker, progress
+    search      Optuna: samplers, pruners, queue, plan
+    records     the store, a study's folder, its roster
+    training    the built-in workload: one trial → one record
+    models      parts → model
+    study       what to run: from a study file to an experiment
+    tasks       one task a file
+    components  swappable parts, one family a file
+    core        the nouns, and the contracts: Plan, Engine, Workload
+    base        without a subject: errors, registry, plugins, streams, files, words for numbers
+"""
+
+from ablate.commands.results import Results, load, run
+from ablate.stages.options import Options
 
 __all__ = ["Options", "Results", "load", "run"]

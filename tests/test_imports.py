@@ -1,4 +1,4 @@
-"""Imports go one way: what each package may import of the others, and what it must not load."""
+"""The map of the house: imports point down this list and never up, there are no circles, nothing lies loose."""
 
 import ast
 import subprocess
@@ -7,72 +7,119 @@ from pathlib import Path
 
 import pytest
 
+import ablate
+
 ROOT = Path(__file__).parents[1] / "ablate"
-
-BASE = {
-    "errors",
-    "files",
-    "clock",
-    "collector",
-    "registry",
-    "plugins",
-    "streams",
-    "signature",
-    "passwords",
-    "workload",
-    "records.record",
-}
-ALLOWED: dict[str, set[str]] = {
-    "errors": set(),
-    "clock": set(),
-    "collector": set(),
-    "streams": set(),
-    "signature": set(),
-    "passwords": set(),
-    "files": {"errors"},
-    "registry": {"errors"},
-    "plugins": {"errors", "registry"},
-    "workload": {"records.record"},
-    "records": BASE | {"records"},
-    "study": BASE | {"study", "records.evidence", "records.searched"},
-    "components": BASE | {"components"},
-    "tasks": BASE | {"tasks"},
-    "models": BASE | {"models", "components", "study.sections"},
-    "training": BASE | {"training", "models", "components", "tasks", "study.sections"},
-    "execution": BASE | {"execution", "records.store", "study.plan"},
-    "search": BASE | {"search", "records", "study", "execution.events"},
-    "speed": BASE | {"speed", "records.environment", "study.rates"},
-    "analysis": BASE | {"analysis", "records.evidence", "records.searched"},
-    "report": BASE | {"report", "analysis", "records.evidence", "records.evaluated", "records.searched"},
-}
+ORDER = (
+    *("base", "core", "components", "tasks", "study", "models", "training", "records", "search", "execution"),
+    *("speed", "tracking", "analysis", "report", "stages", "commands", "cli", "__init__", "__main__"),
+)
+"""From the cellar to the door: a module imports what stands before its own room, and its own room."""
+FACES = {"__init__.py", "__main__.py", "cli.py"}
+Graph = dict[str, set[str]]
 
 
-def modules() -> list[Path]:
-    return sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem in ALLOWED)
+def graph(root: Path = ROOT) -> Graph:
+    """Module → the modules of the package that it imports, also inside functions and for types alone."""
+    known = {name(path, root) for path in root.rglob("*.py")}
+    return {name(path, root): imported(path.read_text(), known) for path in sorted(root.rglob("*.py"))}
 
 
-def imported(path: Path) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ablate":
-            base = node.module.removeprefix("ablate").lstrip(".")
-            names |= (
-                {f"{base}.{a.name}" if base.count(".") == 0 else base for a in node.names}
-                if base
-                else {a.name for a in node.names}
-            )
+def name(path: Path, root: Path) -> str:
+    parts = path.relative_to(root.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(text: str, known: set[str]) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(whole if whole in known else node.module)
         elif isinstance(node, ast.Import):
-            names |= {a.name.removeprefix("ablate.") for a in node.names if a.name.startswith("ablate.")}
-    return names
+            found |= {alias.name for alias in node.names}
+    return found & known
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_along_the_route(path: Path) -> None:
-    package = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    allowed = ALLOWED[package]
-    for name in imported(path):
-        ok = any(name == a or name.startswith(f"{a}.") for a in allowed)
-        assert ok, f"{path.name} imports ablate.{name}; {package} may import {sorted(allowed)}"
+def room(module: str) -> int:
+    first = (module.split(".") + ["__init__"])[1]
+    return ORDER.index(first)
+
+
+def upward(modules: Graph) -> list[str]:
+    return [
+        f"{module} imports {other}"
+        for module, others in modules.items()
+        for other in others
+        if room(other) > room(module) and other != "ablate"
+    ]
+
+
+def circles(modules: Graph) -> list[str]:
+    """Modules that reach themselves."""
+    found = []
+    for start in modules:
+        seen, todo = set(), [start]
+        while todo:
+            todo += [other for other in modules[todo.pop()] - seen if not seen.add(other)]  # type: ignore[func-returns-value]
+        if start in seen:
+            found.append(start)
+    return found
+
+
+def test_every_module_is_in_a_room_of_the_list() -> None:
+    assert {path.name for path in ROOT.glob("*.py")} == FACES
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} == set(ORDER) - {
+        face.removesuffix(".py") for face in FACES
+    }
+
+
+def test_imports_point_down_the_list() -> None:
+    assert not upward(graph())
+
+
+def test_there_are_no_circles() -> None:
+    assert not circles(graph())
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "fault"),
+    [
+        (
+            "base/wording.py",
+            "from ablate.core.cell import Cell",
+            "ablate.base.wording imports ablate.core.cell",
+        ),
+        (
+            "study/claims.py",
+            "def f():\n    import ablate.search.search",
+            "ablate.study.claims imports ablate.search",
+        ),
+        ("base/clock.py", "from ablate.base import files", ""),
+    ],
+)
+def test_a_mutated_import_is_found(tmp_path: Path, file: str, line: str, fault: str) -> None:
+    root = tmp_path / "ablate"
+    for path in ROOT.rglob("*.py"):
+        copy = root / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(path.read_text())
+    (root / file).write_text((root / file).read_text() + f"\n{line}\n")
+    if fault:
+        assert any(found.startswith(fault) for found in upward(graph(root)))
+    else:
+        (root / "base/files.py").write_text(
+            (root / "base/files.py").read_text() + "\nimport ablate.base.clock\n"
+        )
+        assert {"ablate.base.clock", "ablate.base.files"} <= set(circles(graph(root)))
+
+
+def test_the_package_prints_the_same_list() -> None:
+    rooms = [
+        line.split()[0].rstrip("/") for line in (ablate.__doc__ or "").splitlines() if line.startswith("    ")
+    ]
+    assert rooms == [name for name in reversed(ORDER) if not name.startswith("__")]
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -88,18 +135,15 @@ def loaded_by(statement: str) -> set[str]:
     ("statement", "absent"),
     [
         ("import ablate.cli", {"torch", "mlflow", "pandas", "numpy", "pydantic", "rich", "matplotlib"}),
+        ("import ablate", {"torch", "mlflow", "pandas", "matplotlib", "scipy"}),
         ("import ablate.study.experiment", {"torch", "mlflow", "pandas", "matplotlib", "scipy"}),
         ("import ablate.execution.worker", {"torch", "mlflow", "pandas", "matplotlib", "scipy"}),
         ("import ablate.analysis.compare, ablate.analysis.claims", {"torch", "mlflow", "matplotlib"}),
         ("import ablate.report.page", {"torch", "mlflow"}),
         ("import ablate.report.terminal", {"torch", "mlflow", "pandas", "matplotlib"}),
         ("import ablate.tracking.tracker", {"torch", "mlflow", "pandas"}),
+        ("import ablate.stages.cached", {"torch", "mlflow", "pandas", "matplotlib"}),
     ],
 )
 def test_what_is_heavy_is_loaded_only_where_it_is_used(statement: str, absent: set[str]) -> None:
     assert not loaded_by(statement) & absent
-
-
-def test_every_package_is_known() -> None:
-    packages = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
-    assert packages <= set(ALLOWED)

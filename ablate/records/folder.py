@@ -14,7 +14,6 @@ rates.json, optuna.db                    measured seconds of a step; Optuna's st
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from ablate.core.searched import Searched, SearchFacts
 from ablate.core.trial import Trial
 from ablate.records.evaluated import Evaluated
 from ablate.records.roster import Roster, first_of_each
+from ablate.records.tables import load_frame, read_csv, rows_and_facts, save_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,7 @@ class StudyFolder:
         for file, note in ((_TRIALS, ""), (f"{_UNTUNED}/{_TRIALS}", " untuned")):
             if not (self.path / file).is_file():
                 continue
-            table, facts = _table(self.path / file)
+            table, facts = rows_and_facts(self.path / file)
             levels = {variant["name"]: variant["levels"] for variant in facts.get("variants", [])}
             several = len(facts.get("tasks", [])) > 1
             for row in table:
@@ -195,31 +195,20 @@ class StudyFolder:
 
     def evidence(self, *, untuned: bool = False) -> Evidence:
         """The evidence of the last report, or that of the variants before they were tuned. Raises `AblateError`."""
-        import pandas as pd
-
         folder = self.path / _UNTUNED if untuned else self.path
         for name in (_TRIALS, _CURVES):
             if not (folder / name).is_file():
                 raise AblateError(
                     f"{folder}: has no {name}; run the study first, or name a folder of results/"
                 )
-        try:
-            trials, curves = (pd.read_parquet(folder / name) for name in (_TRIALS, _CURVES))
-            # Out of the attributes, which pandas copies deeply whenever a frame is touched.
-            return Evidence(Facts.from_dict(trials.attrs.pop("ablate")), trials, curves)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise AblateError(
-                f"{folder}: its tables cannot be read ({error}); run the study again"
-            ) from error
+        trials, facts = load_frame(folder / _TRIALS, Facts.from_dict)
+        return Evidence(facts, trials, load_frame(folder / _CURVES, dict)[0])
 
     def save_evidence(self, evidence: Evidence, *, untuned: bool = False) -> None:
-        """Writes both frames, each whole or not at all; the facts travel in the attributes of the first."""
+        """Writes both frames, each whole or not at all."""
         folder = self.path / _UNTUNED if untuned else self.path
-        for name, frame, facts in (
-            (_TRIALS, evidence.trials, evidence.facts),
-            (_CURVES, evidence.curves, None),
-        ):
-            _save_frame(folder / name, frame, facts)
+        save_frame(folder / _TRIALS, evidence.trials, evidence.facts)
+        save_frame(folder / _CURVES, evidence.curves)
 
     @property
     def has_untuned(self) -> bool:
@@ -228,16 +217,10 @@ class StudyFolder:
 
     def search_table(self, kind: str) -> Searched | None:
         """What a sweep or tuning has tried; None where there is no table. Raises `AblateError`."""
-        import pandas as pd
-
-        path = self.path / _TABLES.get(kind, "")
-        if kind not in _TABLES or not path.is_file():
+        if kind not in _TABLES or not (self.path / _TABLES[kind]).is_file():
             return None
-        try:
-            frame = pd.read_parquet(path)
-            return Searched(SearchFacts.from_dict(frame.attrs.pop("ablate")), frame)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise AblateError(f"{path}: cannot be read ({error}); run the study again") from error
+        frame, facts = load_frame(self.path / _TABLES[kind], SearchFacts.from_dict)
+        return Searched(facts, frame)
 
     def search_table_file(self, kind: str) -> Path:
         """Where `search_table` reads."""
@@ -245,7 +228,7 @@ class StudyFolder:
 
     def save_search_table(self, kind: Kind, table: Searched) -> None:
         """Writes what a sweep or tuning has tried."""
-        _save_frame(self.path / _TABLES[kind], table.trials, table.facts)
+        save_frame(self.path / _TABLES[kind], table.trials, table.facts)
 
     def importances(self) -> pd.DataFrame | None:
         """Of the searched paths of a sweep; None where they were not computed. Raises `AblateError`."""
@@ -273,7 +256,7 @@ class StudyFolder:
             (self.path / name).unlink(missing_ok=True)
 
     def rates(self) -> dict[str, dict[str, Any]]:
-        """Key of a config → its measured seconds of a training step, with how they were measured. Raises `AblateError`."""
+        """Key of a config → its measured seconds of a training step, and how. Raises `AblateError`."""
         path = self.path / _RATES
         if not path.is_file():
             return {}
@@ -309,10 +292,10 @@ class StudyFolder:
             f"{path}: is not a table of claims; restore it, or remove it to declare them anew"
         )
         try:
-            rows = _csv(path)
-        except (UnicodeDecodeError, csv.Error) as error:
+            rows = read_csv(path)
+        except (ValueError, csv.Error) as error:
             raise wrong from error
-        if rows is None or not set(CLAIM_COLUMNS) <= set(rows[0] if rows else CLAIM_COLUMNS):
+        if not set(CLAIM_COLUMNS) <= set(rows[0] if rows else CLAIM_COLUMNS):
             raise wrong
         return rows
 
@@ -331,7 +314,7 @@ class StudyFolder:
             raise AblateError(
                 f"{self.path}: has no {path.name}; run the study first, or name a folder of results/"
             )
-        return _csv(path) or []
+        return read_csv(path)
 
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Comparisons and judged claims of the last report."""
@@ -363,37 +346,6 @@ class StudyFolder:
         for old in (self.path / _FIGURES).glob("[!.]*"):
             if f"{_FIGURES}/{old.name}" not in page:
                 old.unlink()
-
-
-def _save_frame(path: Path, frame: pd.DataFrame, facts: Facts | SearchFacts | None) -> None:
-    if facts is not None:
-        frame = frame.copy()
-        frame.attrs = {"ablate": dataclasses.asdict(facts)}
-    with replacing(path) as temporary:
-        frame.to_parquet(temporary, index=False)
-
-
-def _table(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The rows of a table of trials, and the facts of its study, without pandas."""
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        table = pyarrow.parquet.read_table(path)
-        attributes = json.loads((table.schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
-        return table.to_pylist(), attributes.get("ablate", {})
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        first = str(error).partition("\n")[0]
-        raise AblateError(
-            f"{path}: is not a table of trials ({first}); restore it, or run the study again"
-        ) from None
-
-
-def _csv(path: Path) -> list[dict[str, str]] | None:
-    """The rows of a CSV file; None where it has no heading."""
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        return list(reader) if reader.fieldnames else None
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -1,8 +1,8 @@
 """Seconds of a training step, measured once before the first run that matches by them.
 
-What a rate decides, the number of steps, is part of a trial's id: the rates are kept in the study's folder, so that the
-next run asks for the same trials. A config whose sources or versions have changed is measured again beside the baseline,
-in units of its kept rate; a baseline that has changed, or `--fresh`, has all measured again.
+What a rate decides, the number of steps, is part of a trial's id: the rates are kept in the study's folder, so that
+the next run asks for the same trials. A config whose sources or versions have changed is measured again beside the
+baseline, in units of its kept rate; a baseline that has changed, or `--fresh`, has all measured again.
 """
 
 from __future__ import annotations
