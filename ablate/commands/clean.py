@@ -216,7 +216,7 @@ def _trials_of(study: Path) -> tuple[list[str], str]:
     from ablate.study.experiment import prepare
 
     try:
-        experiment = prepare(study, rates=Rates(study.parent.parent))
+        experiment = Rates(study.parent.parent).apply(prepare(study))
         if experiment.awaits_rates:
             return [], f"{study}: its {RATES} is not there, without which its trials are not known"
         return [*(cell.trial.id for cell in experiment.cells()), *_tried(experiment, study.parent)], ""

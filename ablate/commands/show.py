@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.core.record import Record
-from ablate.core.searched import SWEEP, WINNER
+from ablate.core.search_table import SWEEP, WINNER
 from ablate.records.references import Place, places, reported, study_folders
 from ablate.records.store import Store
 

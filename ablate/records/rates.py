@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.base.clock import now
 from ablate.base.errors import AblateError
 from ablate.base.files import write_text
+
+if TYPE_CHECKING:
+    from ablate.study.experiment import Experiment
 
 FILE = "rates.json"
 ABOUT = (
@@ -49,6 +52,13 @@ class Rates:
     "Of a workload; None: what is missing stays so."
     fresh: bool = False
     "What is kept is measured again."
+
+    def apply(self, experiment: Experiment) -> Experiment:
+        """The study matched by its rates, where it needs any and they are known; else as it is."""
+        if not experiment.awaits_rates:
+            return experiment
+        found = self.of(experiment.study.name, experiment.workload, experiment.timed(), experiment.rate_key)
+        return experiment if found is None else experiment.with_rates(found)
 
     def of(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError
-from ablate.core.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
+from ablate.core.search_table import SWEEP, TUNING, UNTUNED, SearchTable, setting_name
 
 TABLE = "trials.parquet"
 
@@ -70,7 +70,7 @@ def places(results: Path, trial_id: str) -> list[Place]:
 
 def _settings(path: Path, trial_id: str) -> Iterator[dict[str, Any]]:
     """What a table of trials would say of a trial, for each setting of a search that it belongs to."""
-    searched, swept = Searched.load(path), path.name == SWEEP
+    searched, swept = SearchTable.load(path), path.name == SWEEP
     if searched is None:
         return
     rows = searched.trials.to_dict("records")

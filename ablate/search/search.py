@@ -15,12 +15,13 @@ from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.metric import Description, Direction
 from ablate.core.record import Record
+from ablate.core.search_table import Parameter
 from ablate.core.trial import Trial
 from ablate.search.objectives import intermediate, measured, reported, worth
 from ablate.search.quiet import quiet
 from ablate.search.tickets import Ticket, Tickets
 from ablate.study.searches import SearchSpec
-from ablate.study.space import Parameter, Point
+from ablate.study.space import Point
 
 if TYPE_CHECKING:
     import optuna
@@ -315,7 +316,7 @@ class Search:
 
 
 def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
-    if parameter.choices is not None:
+    if parameter.kind == "choice":
         return trial.suggest_categorical(parameter.path, list(parameter.choices))
     if parameter.kind == "int":
         step = int(parameter.step or 1)

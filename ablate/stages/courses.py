@@ -17,7 +17,7 @@ from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.facts import BASELINE
 from ablate.core.plan import FixedPlan, Plan
-from ablate.core.searched import SWEEP, TUNING, UNTUNED, Searched, setting_name
+from ablate.core.search_table import SWEEP, TUNING, UNTUNED, SearchTable, setting_name
 from ablate.core.trial import Trial
 from ablate.search.importances import IMPORTANCES
 from ablate.search.plans import SearchPlan
@@ -109,7 +109,7 @@ class _Searched:
         self.session = session
         self.complete = False
         self.cells: Sequence[Cell] = []
-        self.searched: Searched | None = None
+        self.searched: SearchTable | None = None
         self._known: dict[str, Record] = {}
         self._judging = 0
         self._found: Experiment | None = None
@@ -137,7 +137,7 @@ class _Searched:
                 found += searches
         return found
 
-    def found(self, searched: Searched) -> Experiment:
+    def found(self, searched: SearchTable) -> Experiment:
         """The study with the variants that are judged; marks their settings as chosen."""
         raise NotImplementedError
 
@@ -167,14 +167,14 @@ class _Searched:
             for value in parameter.choices or ():
                 point = self.spec.space.satisfying(parameter) | {parameter.path: value}
                 try:
-                    setting = self.given.setting(config, self.spec.space.patches(point))
+                    setting = self.given.patched(config, self.spec.space.patches(point))
                 except Invalid:
                     continue  # What cannot be built alone has no id of its own.
                 found.append(self.given.trial(setting, self.spec.seeds[0]).id)
         return found
 
     def _prepare(self, config: Config, index: int, stream: str, point: Point) -> Prepared:
-        setting = self.given.setting(config, self.spec.space.patches(point), index)
+        setting = self.given.patched(config, self.spec.space.patches(point), index)
         trials = [self.given.trial(setting, seed, stream) for seed in self.spec.seeds]
         # Nothing evaluates what was only tried.
         trials = [dataclasses.replace(trial, checkpoint="none") for trial in trials]
@@ -240,7 +240,7 @@ class _Searched:
         self._judging = len(todo)
         return list(todo.values())
 
-    def _place_tried(self, searched: Searched) -> None:
+    def _place_tried(self, searched: SearchTable) -> None:
         """Gives every trial of the searches its place, also those of earlier runs or that needed no training."""
         for trial_id, name, task, seed, levels in searched.runs(self.file == SWEEP):
             self._put(trial_id, name, task, seed, levels)
@@ -296,7 +296,7 @@ class Swept(_Searched):
         """Baseline, winners, placebo."""
         return 1 + self.spec.winners + self.given.study.placebo
 
-    def found(self, searched: Searched) -> Experiment:
+    def found(self, searched: SearchTable) -> Experiment:
         """Baseline, winners and placebo."""
         places = best(searched, BASELINE, self.given.tasks[0], self.spec.winners)
         names = winner_names(self.spec.winners)[: len(places)]
@@ -336,7 +336,7 @@ class Tuned(_Searched):
         """Each twice: tuned, and as it was given."""
         return 2 * len({search.variant for search in self.searches})
 
-    def found(self, searched: Searched) -> Experiment:
+    def found(self, searched: SearchTable) -> Experiment:
         """Every variant with the best of its settings; one without any keeps what it was given, with a warning."""
         for search in self.searches:
             places = best(searched, search.variant, search.task)

@@ -83,7 +83,7 @@ def evaluate(
 
     try:
         path = _study_file(path, results)
-        experiment = _judged(prepare(path, rates=Rates(results)), results)
+        experiment = _judged(Rates(results).apply(prepare(path)), results)
         options = Options(results=results, sweep=experiment.searched == "sweep")
         up_to_date = unchanged(path, options) is not None
         workload, cells, slices = _planned(experiment, path, sets, only)

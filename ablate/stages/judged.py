@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError
-from ablate.core.searched import SWEEP, TUNING, Searched
+from ablate.core.search_table import SWEEP, TUNING, SearchTable
 from ablate.study.designs import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.searches import SearchSpec
@@ -25,10 +25,10 @@ def as_judged(experiment: Experiment, folder: Path, searched: str) -> Experiment
         "tuning": (experiment.tune, TUNING, tuned),
     }
     spec, file, found = kinds.get(searched, (None, "", None))
-    table = Searched.load(folder / file) if spec is not None else None
+    table = SearchTable.load(folder / file) if spec is not None else None
     if spec is None or table is None:
         return experiment
-    if [parameter.facts() for parameter in spec.space.parameters] != table.facts.parameters:
+    if list(spec.space.parameters) != table.facts.parameters:
         name = experiment.study.name
         raise AblateError(
             f"{folder / file}: is of another space than {experiment.path} has now; run the study again, or name it "
@@ -38,7 +38,7 @@ def as_judged(experiment: Experiment, folder: Path, searched: str) -> Experiment
     return judged
 
 
-def swept(given: Experiment, spec: SearchSpec, searched: Searched) -> Experiment:
+def swept(given: Experiment, spec: SearchSpec, searched: SearchTable) -> Experiment:
     """The baseline, what the search has chosen beside it, and the placebo."""
     baseline, task = given.variants[0], given.tasks[0]
     variants = [baseline]
@@ -46,7 +46,7 @@ def swept(given: Experiment, spec: SearchSpec, searched: Searched) -> Experiment
     for place in chosen.index:
         point = point_of(searched, spec, int(place))
         patches = spec.space.patches(point)
-        config = given.setting(baseline.configs[0], patches)
+        config = given.patched(baseline.configs[0], patches)
         name = str(chosen.loc[place, "chosen"])
         if all(config != variant.configs[0] for variant in variants):
             tuned = {task: spec.space.labels(point)}
@@ -56,7 +56,7 @@ def swept(given: Experiment, spec: SearchSpec, searched: Searched) -> Experiment
     return given.judging(variants, paths, "sweep")
 
 
-def tuned(given: Experiment, spec: SearchSpec, searched: Searched) -> Experiment:
+def tuned(given: Experiment, spec: SearchSpec, searched: SearchTable) -> Experiment:
     """Every variant that was searched for, with the setting that was chosen for it, or as it was given."""
     table = searched.trials
     variants = []
@@ -69,7 +69,7 @@ def tuned(given: Experiment, spec: SearchSpec, searched: Searched) -> Experiment
             rows = mine[(mine["task"] == task) & (mine["chosen"] != "")]
             if len(rows):
                 point = point_of(searched, spec, int(rows.index[0]))
-                configs[index] = given.setting(configs[index], spec.space.patches(point), index)
+                configs[index] = given.patched(configs[index], spec.space.patches(point), index)
                 labels[task] = spec.space.labels(point)
         variants.append(dataclasses.replace(variant, configs=configs, tuned=labels))
     names = [variant.name for variant in variants]
@@ -78,7 +78,7 @@ def tuned(given: Experiment, spec: SearchSpec, searched: Searched) -> Experiment
     return dataclasses.replace(judged, left_out=left_out)
 
 
-def point_of(searched: Searched, spec: SearchSpec, place: int) -> Point:
+def point_of(searched: SearchTable, spec: SearchSpec, place: int) -> Point:
     """The point of one row of a table of searches."""
     import pandas as pd
 

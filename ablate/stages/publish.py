@@ -99,9 +99,9 @@ def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuni
     from ablate.analysis.compare import compare
     from ablate.analysis.tuning import tuning
     from ablate.base.files import replacing
-    from ablate.core.searched import TUNING, UNTUNED, Searched
+    from ablate.core.search_table import TUNING, UNTUNED, SearchTable
 
-    searched = Searched.load(folder / TUNING) if evidence.facts.searched == "tuning" else None
+    searched = SearchTable.load(folder / TUNING) if evidence.facts.searched == "tuning" else None
     if searched is None:
         return None
     beside = folder / UNTUNED
@@ -116,11 +116,11 @@ def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuni
 
 def _sweep(evidence: Evidence, folder: Path) -> Sweep | None:
     """What a search before the study has left in its folder."""
-    from ablate.core.searched import SWEEP, Searched
+    from ablate.core.search_table import SWEEP, SearchTable
     from ablate.report.search_section import Sweep
     from ablate.search.importances import load_importances
 
-    searched = Searched.load(folder / SWEEP) if evidence.facts.searched == "sweep" else None
+    searched = SearchTable.load(folder / SWEEP) if evidence.facts.searched == "sweep" else None
     return Sweep(searched, load_importances(folder)) if searched else None
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.cell import Cell
-    from ablate.core.searched import Searched
+    from ablate.core.search_table import SearchTable
     from ablate.execution.pool import Standby
     from ablate.records.store import Store
     from ablate.stages.session import Course, Outcome, Session
@@ -73,12 +73,12 @@ class Results:
         return self.evidence.curves
 
     @property
-    def searched(self) -> Searched | None:
+    def searched(self) -> SearchTable | None:
         """What a sweep has tried, or what tuned the variants: `.trials`, a row a setting, and `.facts`."""
-        from ablate.core.searched import SWEEP, TUNING, Searched
+        from ablate.core.search_table import SWEEP, TUNING, SearchTable
 
         file = {"sweep": SWEEP, "tuning": TUNING}.get(self.evidence.facts.searched)
-        return Searched.load(self.folder / file) if file else None
+        return SearchTable.load(self.folder / file) if file else None
 
     def figures(self) -> dict[str, Figure]:
         """The figures of the report's comparison, by name: `forest`, `seeds`, `cost`, and the learning curves."""
@@ -136,7 +136,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
             from ablate.study.experiment import prepare
 
             rates = Rates(options.results, measuring(say), options.fresh)
-            experiment = prepare(path, options.sets, options.seeds, rates)
+            experiment = rates.apply(prepare(path, options.sets, options.seeds))
         asked = _asked(experiment, options)
         store = Store(options.results / "store", lambda message: session.warn(message))
         session = Session(experiment, store, options, console, standby)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ablate.commands.plan import print_plan
 from ablate.commands.show import show
-from ablate.core.searched import SWEEP, TUNING
+from ablate.core.search_table import SWEEP, TUNING
 from ablate.records.declared import read_claims
 from ablate.stages.publish import rebuild
 from ablate.stages.run import Options, Results, execute, load
