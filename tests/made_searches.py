@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.core.searched import COLUMNS, ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.core.search_table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
-LR = ParameterFacts("training.lr", "float", 1e-4, 1e-1, log=True)
-ACCURACY = ObjectiveFacts("accuracy", "max", "validation", floor=0.125)
+LR = Parameter("training.lr", "float", 1e-4, 1e-1, log=True)
+ACCURACY = Objective("accuracy", "max", "validation", floor=0.125)
 
 
 def searched(
@@ -21,12 +21,12 @@ def searched(
     statuses: Mapping[tuple[str, int], str] | None = None,
     sampler: str = "random",
     pruner: str = "none",
-    objective: ObjectiveFacts = ACCURACY,
-    parameters: Sequence[ParameterFacts] = (LR,),
+    objective: Objective = ACCURACY,
+    parameters: Sequence[Parameter] = (LR,),
     settings: Sequence[Mapping[str, Any]] | None = None,
     seeds: int = 2,
     trials: int | None = None,
-) -> Searched:
+) -> SearchTable:
     """`values`: variant, or variant and task (`recall` where it is not said) → the objective by setting, NaN: none.
 
     `lrs`: variant → training.lr by setting, or `settings`: by setting, path → value, the same for all. `statuses`:
@@ -60,7 +60,7 @@ def searched(
         [*parameters], [objective], sampler, pruner, trials or most, [10_000 + i for i in range(seeds)], 4
     )
     columns = [*COLUMNS, *(parameter.path for parameter in parameters), objective.name]
-    return Searched(facts, pd.DataFrame(rows, columns=columns))
+    return SearchTable(facts, pd.DataFrame(rows, columns=columns))
 
 
 def by_learning_rate(
@@ -69,7 +69,7 @@ def by_learning_rate(
     *,
     tasks: Sequence[str] = ("recall",),
     sampler: str = "random",
-) -> Searched:
+) -> SearchTable:
     """`best`: variant → its best accuracy, and the learning rate that gives it; the rest falls off on the log scale.
 
     Every variant tries the same learning rates.

@@ -11,20 +11,18 @@ import pandas as pd
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
-from ablate.core.searched import COLUMNS, ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.core.search_table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
-ACCURACY = ObjectiveFacts("accuracy", "max", "validation", floor=0.1)
-PARAMETERS = ObjectiveFacts("parameters", "min", "cost")
-DIVERGENCE = ObjectiveFacts("divergence_rate", "min", "stability")
+ACCURACY = Objective("accuracy", "max", "validation", floor=0.1)
+PARAMETERS = Objective("parameters", "min", "cost")
+DIVERGENCE = Objective("divergence_rate", "min", "stability")
 SPACE = [
-    ParameterFacts("training.lr", "float", 1e-4, 1e-1, log=True),
-    ParameterFacts("model.mixer", "choice", choices=["attention", "lstm", "gmlp"]),
-    ParameterFacts("model.mixer.num_heads", "int", 1, 8, when="model.mixer=attention"),
-    ParameterFacts("model.dropout.residual", "float", 0.0, 0.4, step=0.05),
-    ParameterFacts(
-        "model.feedforward.activation", "choice", choices=["relu", "gelu", "swiglu(expansion=2.67)"]
-    ),
-    ParameterFacts("model.d_model", "int", 16, 128, log=True),
+    Parameter("training.lr", "float", 1e-4, 1e-1, log=True),
+    Parameter("model.mixer", "choice", choices=["attention", "lstm", "gmlp"]),
+    Parameter("model.mixer.num_heads", "int", 1, 8, when="model.mixer=attention"),
+    Parameter("model.dropout.residual", "float", 0.0, 0.4, step=0.05),
+    Parameter("model.feedforward.activation", "choice", choices=["relu", "gelu", "swiglu(expansion=2.67)"]),
+    Parameter("model.d_model", "int", 16, 128, log=True),
 ]
 SEEDS = [10_000, 10_001, 10_002]
 REASONS = {
@@ -37,12 +35,12 @@ REASONS = {
 
 def sweep(
     trials: int = 40,
-    objectives: tuple[ObjectiveFacts, ...] = (ACCURACY,),
+    objectives: tuple[Objective, ...] = (ACCURACY,),
     *,
     trouble: bool = True,
     winners: int = 1,
     seed: int = 3,
-) -> Searched:
+) -> SearchTable:
     """A search whose accuracy depends most on the learning rate, then on the width and the mixer.
 
     trouble: some diverge (one without a value), some are pruned, one fails, one is invalid.
@@ -66,7 +64,7 @@ def sweep(
     facts = SearchFacts(
         SPACE, list(objectives), "tpe(n_startup_trials=10)", "median", trials, SEEDS, 4, "sqlite:///x.db"
     )
-    return Searched(facts, frame)
+    return SearchTable(facts, frame)
 
 
 def _row(number: int, rng: np.random.Generator, trouble: bool) -> dict[str, object]:
@@ -116,7 +114,9 @@ def _row(number: int, rng: np.random.Generator, trouble: bool) -> dict[str, obje
     }
 
 
-def after(searched: Searched, num_seeds: int = 5, *, trained: bool = True, placebo: bool = False) -> Evidence:
+def after(
+    searched: SearchTable, num_seeds: int = 5, *, trained: bool = True, placebo: bool = False
+) -> Evidence:
     """The baseline and the winners on fresh seeds, on which a winner is .012 worse than it looked.
 
     trained: whether the winners have run.
@@ -161,7 +161,7 @@ def after(searched: Searched, num_seeds: int = 5, *, trained: bool = True, place
     return Evidence(facts, pd.DataFrame(rows), pd.DataFrame(columns=["id", "step", "metric", "value"]))
 
 
-def without(searched: Searched, *statuses: str) -> Searched:
+def without(searched: SearchTable, *statuses: str) -> SearchTable:
     """Only the settings of other statuses."""
     frame = searched.trials[~searched.trials["status"].isin(statuses)].reset_index(drop=True)
     return dataclasses.replace(searched, trials=frame)

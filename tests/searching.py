@@ -79,7 +79,7 @@ def search_in_memory(
     tickets = Tickets(storage, name, [o.direction for o in spec.objectives], spec.trials, driver)
 
     def trials_of(point: Mapping[str, Any]) -> Any:
-        config = experiment.setting(base, spec.space.patches(point))
+        config = experiment.patched(base, spec.space.patches(point))
         return [experiment.trial(config, seed) for seed in spec.seeds], experiment.workload.describe(config)
 
     return Search(spec, tickets, name, trials_of, lambda trial_id: None, "baseline")

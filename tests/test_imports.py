@@ -43,7 +43,7 @@ def imported(text: str, known: set[str]) -> set[str]:
 
 
 def room(module: str) -> int:
-    first = (module.split(".") + ["__init__"])[1]
+    first = [*module.split("."), "__init__"][1]
     return ORDER.index(first)
 
 

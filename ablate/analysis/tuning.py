@@ -17,7 +17,7 @@ from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
-from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
 
 EDGE = 0.05
 """Share of a range, on its scale, that counts as its edge."""
@@ -54,7 +54,7 @@ class Tuning:
 
 
 def tuning(
-    searched: Searched,
+    searched: SearchTable,
     evidence: Evidence,
     comparisons: pd.DataFrame,
     untuned: Evidence | None = None,
@@ -78,12 +78,12 @@ def tuning(
     return Tuning(searched.facts, spent, curves, changed, sentences)
 
 
-def objective(searched: Searched) -> ObjectiveFacts:
+def objective(searched: SearchTable) -> Objective:
     """What every variant was tuned for."""
     return searched.facts.objectives[0]
 
 
-def budget_curves(searched: Searched, facts: Facts) -> pd.DataFrame:
+def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
     """One row a variant, task and n = 1 … N: the best of n settings on the objective, in its own units.
 
     Columns: variant, task, n, best, low, high, kind. Of a random search `best` is the expected best of n settings
@@ -121,7 +121,7 @@ def budget_curves(searched: Searched, facts: Facts) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
 
-def budgets(searched: Searched, facts: Facts, curves: pd.DataFrame) -> pd.DataFrame:
+def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.DataFrame:
     """One row a variant and task, in the order of the study: what its search was given, and what it found.
 
     Columns are `BUDGET_COLUMNS` and then the searched paths, with the chosen value of each. `settings` tried;
@@ -166,7 +166,7 @@ def budgets(searched: Searched, facts: Facts, curves: pd.DataFrame) -> pd.DataFr
     return pd.DataFrame(found, columns=[*BUDGET_COLUMNS, *searched.paths])
 
 
-def edge(parameter: ParameterFacts, value: object) -> str:
+def edge(parameter: Parameter, value: object) -> str:
     """`lower` or `upper` where `value` lies in that twentieth of its range, on the scale it is searched on, or "".
 
     Choices have no edge; nor has a range of two values, which has nothing inside.
@@ -245,14 +245,14 @@ def _shift(tuned: Runs, untuned: Runs, variant: str, task: str) -> Differences:
     return Differences.between(known[:, 0], known[:, 1], metric.resolution)
 
 
-def _rows(searched: Searched, variant: str, task: str) -> pd.DataFrame:
+def _rows(searched: SearchTable, variant: str, task: str) -> pd.DataFrame:
     """The settings of one search, in the order in which they were asked for."""
     trials = searched.trials
     mine = trials[(trials["variant"] == variant) & (trials["task"] == task)]
     return mine.sort_values("number", kind="stable")
 
 
-def _values(rows: pd.DataFrame, target: ObjectiveFacts) -> Floats:
+def _values(rows: pd.DataFrame, target: Objective) -> Floats:
     """The objective of each setting (N,); NaN where it was not trained to its end, or has none."""
     values = pd.to_numeric(rows[target.name], errors="coerce").to_numpy(float, na_value=np.nan)
     unfinished = rows["status"].isin(UNFINISHED).to_numpy(bool)

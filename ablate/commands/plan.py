@@ -13,7 +13,7 @@ from rich.table import Table
 from ablate.base.errors import listed
 from ablate.base.wording import brief, duration, percent
 from ablate.core.record import Record
-from ablate.core.searched import ParameterFacts
+from ablate.core.search_table import Parameter
 from ablate.execution.pool import default_jobs
 from ablate.records.rates import Rates
 from ablate.records.store import Store
@@ -31,7 +31,7 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
     """A row a variant and task: parameters, FLOPs, trials cached and to be trained; what is matched; parameters by
     part; what is searched.
     """
-    experiment = prepare(path, options.sets, options.seeds, Rates(options.results))
+    experiment = Rates(options.results).apply(prepare(path, options.sets, options.seeds))
     store = Store(options.results / "store", console.print, read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
@@ -115,7 +115,7 @@ def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: 
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-def _values(parameter: ParameterFacts) -> str:
+def _values(parameter: Parameter) -> str:
     """What a path may be, in words."""
     if parameter.choices:
         return ", ".join(parameter.choices)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ablate.core.evidence import Evidence
-    from ablate.core.searched import Searched
+    from ablate.core.search_table import SearchTable
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Results:
         return self.evidence.curves
 
     @property
-    def searched(self) -> Searched | None:
+    def searched(self) -> SearchTable | None:
         """What a sweep has tried, or what tuned the variants: `.trials`, a row a setting, and `.facts`."""
         return StudyFolder.at(self.folder).search_table(self.evidence.facts.searched)
 

@@ -170,9 +170,9 @@ def _untuned(cell: Cell) -> Cell:
 
 def _save_searches(folder: StudyFolder, experiment: Experiment, kind: Kind | None, table: object) -> None:
     """The table of the search, with its importances; what a search has left that the study no longer has goes."""
-    from ablate.core.searched import Searched
+    from ablate.core.search_table import SearchTable
 
-    if isinstance(table, Searched) and kind is not None:
+    if isinstance(table, SearchTable) and kind is not None:
         folder.save_search_table(kind, table)
         if kind == "sweep":
             from ablate.search.importances import importances

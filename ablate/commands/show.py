@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.core.cell import Cell
 from ablate.core.record import Record
-from ablate.core.searched import WINNER
+from ablate.core.search_table import WINNER
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 

@@ -25,7 +25,7 @@ from ablate.base.files import remove_leftovers, replacing, write_text
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
-from ablate.core.searched import Searched, SearchFacts
+from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.core.trial import Trial
 from ablate.records.evaluated import Evaluated
 from ablate.records.roster import Roster, first_of_each
@@ -189,7 +189,7 @@ class StudyFolder:
         for index, cell in table.cells(swept=kind == "sweep"):
             ended = table.trials.loc[index, ["status", "reason"]].to_dict()
             place = {"id": cell.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
-            yield file, cell, place | cell.levels | ended
+            yield file, cell, place | dict(cell.levels) | ended
 
     # Evidence, searches, evaluations
 
@@ -215,18 +215,18 @@ class StudyFolder:
         """Whether there is evidence of the variants before they were tuned."""
         return all((self.path / _UNTUNED / name).is_file() for name in (_TRIALS, _CURVES))
 
-    def search_table(self, kind: str) -> Searched | None:
+    def search_table(self, kind: str) -> SearchTable | None:
         """What a sweep or tuning has tried; None where there is no table. Raises `AblateError`."""
         if kind not in _TABLES or not (self.path / _TABLES[kind]).is_file():
             return None
         frame, facts = load_frame(self.path / _TABLES[kind], SearchFacts.from_dict)
-        return Searched(facts, frame)
+        return SearchTable(facts, frame)
 
     def search_table_file(self, kind: str) -> Path:
         """Where `search_table` reads."""
         return self.path / _TABLES[kind]
 
-    def save_search_table(self, kind: Kind, table: Searched) -> None:
+    def save_search_table(self, kind: Kind, table: SearchTable) -> None:
         """Writes what a sweep or tuning has tried."""
         save_frame(self.path / _TABLES[kind], table.trials, table.facts)
 

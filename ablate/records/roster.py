@@ -104,6 +104,12 @@ def _entry(cell: Cell) -> dict[str, Any]:
 
 
 def _cell(entry: Mapping[str, Any]) -> Cell:
-    trial = Trial(entry["id"], {}, entry["seed"])
-    places = (entry[name] for name in ("variant", "task", "seed"))
-    return Cell(*places, trial, entry["name"], entry["levels"], entry["judged"])
+    return Cell(
+        entry["variant"],
+        entry["task"],
+        entry["seed"],
+        Trial(entry["id"], {}, entry["seed"]),
+        entry["name"],
+        entry["levels"],
+        entry["judged"],
+    )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ablate.base import wording
 from ablate.base.wording import brief
-from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, undominated
+from ablate.core.search_table import Objective, Parameter, SearchTable, undominated
 from ablate.report.tables import text
 
 STATUSES = ("completed", "diverged", "pruned", "failed", "invalid")
@@ -44,14 +44,14 @@ class Scale:
         return np.log10(numbers) if self.log else numbers
 
 
-def judged(searched: Searched, objective: str) -> pd.DataFrame:
+def judged(searched: SearchTable, objective: str) -> pd.DataFrame:
     """The settings with a finite value of the objective, whether or not a seed diverged."""
     table = searched.trials
     values = pd.to_numeric(table[objective], errors="coerce")
     return table[table["status"].isin(["completed", "diverged"]) & np.isfinite(values)]
 
 
-def history(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
+def history(searched: SearchTable, objective: Objective) -> pd.DataFrame:
     """One row a setting, in the order of their numbers: number, status, value, best, chosen.
 
     value: NaN where there is none; what a pruned setting had reached is not one. best: so far.
@@ -81,7 +81,7 @@ def ranked(importances: pd.DataFrame | None, objective: str) -> pd.DataFrame:
     return mine.sort_values("parameter", key=lambda paths: paths.map(order), kind="stable")
 
 
-def slices(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
+def slices(searched: SearchTable, objective: Objective) -> pd.DataFrame:
     """One row a setting and path that it has: parameter, place (on the `scale_of` the path), number, status, value,
     chosen.
     """
@@ -105,7 +105,7 @@ def slices(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def scale_of(searched: Searched, parameter: ParameterFacts) -> Scale:
+def scale_of(searched: SearchTable, parameter: Parameter) -> Scale:
     """The axis of one searched path: the whole range that it was searched on."""
     values = searched.trials[parameter.path].dropna()
     if parameter.kind == "choice":
@@ -141,7 +141,7 @@ def scale(low: float, high: float, *, log: bool = False, whole: bool = False) ->
     return Scale(low, high, [(p, brief(p)) for p in found if low - slack <= p <= high + slack])
 
 
-def parallel(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
+def parallel(searched: SearchTable, objective: Objective) -> pd.DataFrame:
     """One row a setting with a value, the worst first: number, value, best, chosen, and for every path its place.
 
     A place is a share of the path's axis, from 0 to 1, and NaN where the setting does not have the path.
@@ -161,7 +161,7 @@ def parallel(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def numerical(searched: Searched, importances: pd.DataFrame | None) -> list[ParameterFacts]:
+def numerical(searched: SearchTable, importances: pd.DataFrame | None) -> list[Parameter]:
     """The searched numbers, the most important for the first objective first, those not judged last."""
     order = list(ranked(importances, searched.facts.objectives[0].name)["parameter"].unique())
     found = [
@@ -170,9 +170,7 @@ def numerical(searched: Searched, importances: pd.DataFrame | None) -> list[Para
     return sorted(found, key=lambda p: (order.index(p.path) if p.path in order else len(order), bool(p.when)))
 
 
-def plane(
-    searched: Searched, objective: ObjectiveFacts, x: ParameterFacts, y: ParameterFacts
-) -> pd.DataFrame:
+def plane(searched: SearchTable, objective: Objective, x: Parameter, y: Parameter) -> pd.DataFrame:
     """One row a setting that has both paths and a value: x, y (places), value, status, chosen."""
     found = judged(searched, objective.name)
     found = found[found[x.path].notna() & found[y.path].notna()]
@@ -209,7 +207,7 @@ def triangles(points: pd.DataFrame, x: Scale, y: Scale) -> tuple[pd.DataFrame, n
         return None
 
 
-def trades(searched: Searched) -> list[tuple[ObjectiveFacts, ObjectiveFacts]]:
+def trades(searched: SearchTable) -> list[tuple[Objective, Objective]]:
     """What is set against each other, as (upright, across): the first objective against the others or, where it is
     alone, against each cost that varies.
     """
@@ -220,11 +218,11 @@ def trades(searched: Searched) -> list[tuple[ObjectiveFacts, ObjectiveFacts]]:
         if len(varying) > 1 and (found[COSTS[0]].rank() == found[COSTS[1]].rank()).all():
             # Both would show the same.
             varying = varying[:1]
-        others = [ObjectiveFacts(cost, "min", "cost") for cost in varying]
+        others = [Objective(cost, "min", "cost") for cost in varying]
     return [(first, other) for other in others]
 
 
-def pareto(searched: Searched, upright: ObjectiveFacts, across: ObjectiveFacts) -> pd.DataFrame:
+def pareto(searched: SearchTable, upright: Objective, across: Objective) -> pd.DataFrame:
     """One row a setting with both values: number, x, y, status, chosen, front.
 
     front: no other is as good in both and better in one; where these are all objectives, as the table says.
@@ -249,11 +247,11 @@ def pareto(searched: Searched, upright: ObjectiveFacts, across: ObjectiveFacts) 
     )
 
 
-def _turned(values: np.ndarray, objective: ObjectiveFacts) -> np.ndarray:
+def _turned(values: np.ndarray, objective: Objective) -> np.ndarray:
     return values if objective.direction == "max" else -values
 
 
-def setting(searched: Searched, row: dict[str, object], only: Sequence[str] = ()) -> str:
+def setting(searched: SearchTable, row: dict[str, object], only: Sequence[str] = ()) -> str:
     """The values of a setting in a line, `training.lr=.0031, model.mixer=lstm`; paths that it lacks are left out."""
     paths = [path for path in only or searched.paths if not absent(row[path])]
     return ", ".join(f"{path}={value(row[path])}" for path in paths)
@@ -285,19 +283,19 @@ def value(found: object) -> str:
     return brief(number).removeprefix("0") if 0 < number < 1 else brief(number)
 
 
-def named(objective: ObjectiveFacts) -> str:
+def named(objective: Objective) -> str:
     """An objective in words: what it is measured on."""
     words = objective.name.replace("_", " ").replace("flops", "FLOPs")
     return f"validation {words}" if objective.source == "validation" else words
 
 
-def left_out(searched: Searched, objective: str) -> int:
+def left_out(searched: SearchTable, objective: str) -> int:
     """Settings that ended without a finite value of the objective."""
     ended = searched.trials["status"].isin(["completed", "diverged"])
     return int(ended.sum()) - len(judged(searched, objective))
 
 
-def unjudged(searched: Searched, importances: pd.DataFrame | None, objective: str) -> str:
+def unjudged(searched: SearchTable, importances: pd.DataFrame | None, objective: str) -> str:
     """Why importances are missing, in a sentence; empty where none is."""
     if importances is None:
         return "Importances have not been computed; ablate sweep does that when it ends."

@@ -7,7 +7,7 @@ import functools
 import pandas as pd
 
 from ablate.base import wording
-from ablate.core.searched import ObjectiveFacts, Searched
+from ablate.core.search_table import Objective, SearchTable
 from ablate.report import search_data, search_figures, search_maps
 from ablate.report.drawings import Drawing
 
@@ -15,7 +15,7 @@ SECTION = "The sweep"
 BAND = "In the grey band: settings without a value, or far worse than the rest."
 
 
-def search_drawings(searched: Searched, importances: pd.DataFrame | None) -> list[Drawing]:
+def search_drawings(searched: SearchTable, importances: pd.DataFrame | None) -> list[Drawing]:
     """The figures that the table of a sweep has the data for; those of a second objective end in -2, and so on."""
     if not len(searched.trials):
         return []
@@ -35,11 +35,11 @@ def search_drawings(searched: Searched, importances: pd.DataFrame | None) -> lis
     return [*result, *_parallel(searched), *_contour(searched, importances)]
 
 
-def _of(searched: Searched, objective: ObjectiveFacts) -> str:
+def _of(searched: SearchTable, objective: Objective) -> str:
     return f" of {search_data.named(objective)}" if len(searched.facts.objectives) > 1 else ""
 
 
-def _history(searched: Searched, objective: ObjectiveFacts, end: str) -> list[Drawing]:
+def _history(searched: SearchTable, objective: Objective, end: str) -> list[Drawing]:
     data = search_data.history(searched, objective)
     if data["value"].isna().all():
         return []
@@ -53,7 +53,7 @@ def _history(searched: Searched, objective: ObjectiveFacts, end: str) -> list[Dr
     return [Drawing(f"sweep-history{end}", f"History{_of(searched, objective)}", caption, alt, draw, SECTION)]
 
 
-def _pareto(searched: Searched) -> list[Drawing]:
+def _pareto(searched: SearchTable) -> list[Drawing]:
     result = []
     for i, (upright, across) in enumerate(search_data.trades(searched)):
         data = search_data.pareto(searched, upright, across)
@@ -75,7 +75,7 @@ def _pareto(searched: Searched) -> list[Drawing]:
 
 
 def _importances(
-    searched: Searched, importances: pd.DataFrame | None, objective: ObjectiveFacts, end: str
+    searched: SearchTable, importances: pd.DataFrame | None, objective: Objective, end: str
 ) -> list[Drawing]:
     data = search_data.ranked(importances, objective.name)
     if data.empty:
@@ -111,7 +111,7 @@ def _resting(data: pd.DataFrame) -> str:
     return f" They rest on {most} settings{f', {wording.joined(fewer)}' if fewer else ''}."
 
 
-def _slices(searched: Searched, objective: ObjectiveFacts, end: str) -> list[Drawing]:
+def _slices(searched: SearchTable, objective: Objective, end: str) -> list[Drawing]:
     data = search_data.slices(searched, objective)
     if data["value"].isna().all():
         return []
@@ -126,7 +126,7 @@ def _slices(searched: Searched, objective: ObjectiveFacts, end: str) -> list[Dra
     return [Drawing(f"sweep-slices{end}", f"Slices{_of(searched, objective)}", caption, alt, draw, SECTION)]
 
 
-def _parallel(searched: Searched) -> list[Drawing]:
+def _parallel(searched: SearchTable) -> list[Drawing]:
     objective = searched.facts.objectives[0]
     data = search_data.parallel(searched, objective)
     if len(data) < 2:
@@ -147,7 +147,7 @@ def _parallel(searched: Searched) -> list[Drawing]:
     return [Drawing("sweep-parallel", "Parallel coordinates", caption, alt, draw, SECTION)]
 
 
-def _contour(searched: Searched, importances: pd.DataFrame | None) -> list[Drawing]:
+def _contour(searched: SearchTable, importances: pd.DataFrame | None) -> list[Drawing]:
     objective = searched.facts.objectives[0]
     paths = search_data.numerical(searched, importances)[:2]
     if len(paths) < 2:

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
 from ablate.base.wording import MINUS, brief, compact
-from ablate.core.searched import ObjectiveFacts
+from ablate.core.search_table import Objective
 from ablate.report import layout, style
 from ablate.report.figures import STACKED, verdict_marker
 from ablate.report.layout import Handle, Limits
@@ -69,7 +69,7 @@ def status_keys(present: Sequence[str], *, chosen: bool, more: Sequence[Handle] 
 class Upright:
     """The axis of an objective, with a band at its worse edge for settings without a value in view."""
 
-    def __init__(self, values: pd.Series, objective: ObjectiveFacts, height: float, *, always: bool) -> None:
+    def __init__(self, values: pd.Series, objective: Objective, height: float, *, always: bool) -> None:
         known = values.dropna().to_numpy(float)
         self.up = objective.direction == "max"
         self.low, self.high = layout.padded(*_in_view(known, self.up)) if len(known) else (0.0, 1.0)
@@ -112,7 +112,7 @@ def tick_label(place: float) -> str:
     return compact(place).replace("-", MINUS) if abs(place) >= 1e4 else brief(place)
 
 
-def history(data: pd.DataFrame, objective: ObjectiveFacts, width: float = WIDE) -> Figure:
+def history(data: pd.DataFrame, objective: Objective, width: float = WIDE) -> Figure:
     """The value of every setting over its number, and the best so far. `data` is `search_data.history`."""
     stacked = width < STACKED
     height, bottom, left = 1.9, 0.5, 0.72
@@ -149,7 +149,7 @@ def _settings(ax: Axes, data: pd.DataFrame, x: np.ndarray, upright: Upright) -> 
         ax.plot(x[chosen], y[chosen], clip_on=False, zorder=9, **RING)
 
 
-def _directed(objective: ObjectiveFacts) -> str:
+def _directed(objective: Objective) -> str:
     return f"{named(objective)}{'' if objective.direction == 'max' else ', less is better'}"
 
 
@@ -211,7 +211,7 @@ def _bar(evaluator: str) -> dict[str, Any]:
 
 
 def slices(
-    data: pd.DataFrame, scales: Mapping[str, Scale], objective: ObjectiveFacts, width: float = WIDE
+    data: pd.DataFrame, scales: Mapping[str, Scale], objective: Objective, width: float = WIDE
 ) -> Figure:
     """The objective against each searched path, one panel each. `data` is `search_data.slices`."""
     stacked = width < STACKED
@@ -290,9 +290,7 @@ def place_ticks(ax: Axes, axis: Scale, room: float) -> None:
     ax.xaxis.set_major_formatter(FixedFormatter([label for _, label in ticks]))
 
 
-def pareto(
-    data: pd.DataFrame, upright: ObjectiveFacts, across: ObjectiveFacts, width: float = WIDE
-) -> Figure:
+def pareto(data: pd.DataFrame, upright: Objective, across: Objective, width: float = WIDE) -> Figure:
     """Two objectives against each other, the front as a line, winners by name. `data` is `search_data.pareto`."""
     height, bottom, left, right = 2.4, 0.5, 0.72, 0.85
     front = Line2D([], [], color=colour("green"), lw=1.2, label="front")
@@ -323,7 +321,7 @@ def pareto(
     return fig
 
 
-def _front(ax: Axes, data: pd.DataFrame, across: ObjectiveFacts) -> None:
+def _front(ax: Axes, data: pd.DataFrame, across: Objective) -> None:
     """What is reached at each cost: between two points of the front, no more than the cheaper one has."""
     front = data[data["front"]].sort_values(["place", "y"], ascending=across.direction == "min")
     ax.plot(front["place"], front["y"], color=colour("green"), lw=1.2, drawstyle="steps-post", zorder=2)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.core.searched import Searched
+from ablate.core.search_table import SearchTable
 from ablate.report import search_data
 from ablate.report.search_tables import fresh, judged_as
 from ablate.report.tables import decimals, fixed, number
@@ -17,7 +17,7 @@ MAX_PATHS = 4
 "Paths of a winner that a sentence names; the table has all."
 
 
-def search_headline(searched: Searched, evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
+def search_headline(searched: SearchTable, evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
     """Sentences with numbers: how the settings ended, and what fresh seeds say of the winner.
 
     `comparisons` is what `analysis.compare` makes of `evidence`.
@@ -31,7 +31,7 @@ def search_headline(searched: Searched, evidence: Evidence, comparisons: pd.Data
     return sentences
 
 
-def _ended(searched: Searched) -> str:
+def _ended(searched: SearchTable) -> str:
     counts = searched.trials["status"].value_counts()
     order = [s for s in search_data.STATUSES if s in counts] + sorted(
         set(counts.index) - set(search_data.STATUSES)
@@ -48,7 +48,7 @@ def _ended(searched: Searched) -> str:
 
 
 def _winner(
-    searched: Searched, row: dict[str, Any], number_of: int, evidence: Evidence, comparisons: pd.DataFrame
+    searched: SearchTable, row: dict[str, Any], number_of: int, evidence: Evidence, comparisons: pd.DataFrame
 ) -> str:
     objective = searched.facts.objectives[0]
     paths = [path for path in searched.paths if not search_data.absent(row[path])]

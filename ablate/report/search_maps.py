@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 from matplotlib.tri import Triangulation
 
-from ablate.core.searched import ObjectiveFacts
+from ablate.core.search_table import Objective
 from ablate.report import layout, style
 from ablate.report.figures import STACKED
 from ablate.report.layout import Handle
@@ -40,7 +40,7 @@ ABSENT = -0.09
 
 
 def parallel(
-    data: pd.DataFrame, scales: Mapping[str, Scale], objective: ObjectiveFacts, width: float = WIDE
+    data: pd.DataFrame, scales: Mapping[str, Scale], objective: Objective, width: float = WIDE
 ) -> Figure:
     """A line a setting, from path to path and down to its value. `data` is `search_data.parallel`.
 
@@ -137,7 +137,7 @@ def _parallel_keys(data: pd.DataFrame) -> list[Handle]:
 def contour(
     data: pd.DataFrame,
     axes: tuple[tuple[str, Scale], tuple[str, Scale]],
-    objective: ObjectiveFacts,
+    objective: Objective,
     width: float = WIDE,
 ) -> Figure:
     """The settings in the plane of two paths, over the values between them where there are enough.
@@ -204,7 +204,7 @@ def _write_bands(
     fig.legend(handles=swatches[::-1], loc="upper left", bbox_to_anchor=(left / w, (top - 0.16) / h), **look)
 
 
-def _bands(data: pd.DataFrame, objective: ObjectiveFacts) -> list[tuple[float, float, float]]:
+def _bands(data: pd.DataFrame, objective: Objective) -> list[tuple[float, float, float]]:
     """From, to and opacity of each band, from low values to high ones; a few bad values do not set their width."""
     done = data.loc[data["status"] == "completed", "value"]
     if done.nunique() < 2:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ablate.core.evidence import Evidence
-from ablate.core.searched import Searched
+from ablate.core.search_table import SearchTable
 from ablate.report import search_data, search_tables
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Sweep:
     """What `ablate sweep` has left in a study's folder."""
 
-    searched: Searched
+    searched: SearchTable
     importances: pd.DataFrame | None = None
     "What `search.importances` makes of it; None where that was not computed."
 

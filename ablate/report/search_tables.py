@@ -10,7 +10,7 @@ import pandas as pd
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
+from ablate.core.search_table import Objective, Parameter, SearchTable
 from ablate.report import search_data
 from ablate.report.search_data import absent, named, value
 from ablate.report.tables import NOTHING, Column, Table, count, decimals, fixed, number, text
@@ -22,7 +22,7 @@ MAX_NUMBERS = 8
 "Numbers of settings that a cell names."
 
 
-def winner_table(searched: Searched, evidence: Evidence) -> Table | None:
+def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
     """What the search saw of each winner against what fresh seeds show; None without a winner.
 
     A row a winner and metric that was searched for, and the baseline, which was not searched. The difference is
@@ -66,7 +66,7 @@ def winner_table(searched: Searched, evidence: Evidence) -> Table | None:
     return Table(columns, rows)
 
 
-def fresh(evidence: Evidence, metric: ObjectiveFacts, variant: str, of: str, task: str) -> np.ndarray:
+def fresh(evidence: Evidence, metric: Objective, variant: str, of: str, task: str) -> np.ndarray:
     """The finite values of a metric on the study's own seeds, `of` validation or test data; none before training.
 
     Validation data count as they did for the search: at the step that is judged, a seed that diverged as guessing
@@ -92,7 +92,7 @@ def judged_as(evidence: Evidence, winner: str) -> str:
     return winner if winner in [variant.name for variant in evidence.facts.variants] else BASELINE
 
 
-def _validation(evidence: Evidence, trials: pd.DataFrame, metric: ObjectiveFacts) -> np.ndarray:
+def _validation(evidence: Evidence, trials: pd.DataFrame, metric: Objective) -> np.ndarray:
     """A metric of each trial on validation data; NaN where it has none."""
     name = f"validation_{metric.name}"
     curves = evidence.curves[evidence.curves["metric"] == name]
@@ -134,7 +134,7 @@ def _spread(values: np.ndarray, mean: float | None = None) -> str:
     return fixed(mean, places) if spread is None else f"{fixed(mean, places)} ± {fixed(spread, places)}"
 
 
-def best_table(searched: Searched) -> Table | None:
+def best_table(searched: SearchTable) -> Table | None:
     """The best settings: the Pareto front of several objectives, else the top ten; None where none has a value."""
     first, *others = searched.facts.objectives
     found = search_data.judged(searched, first.name)
@@ -176,12 +176,12 @@ def best_table(searched: Searched) -> Table | None:
 _COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
 
 
-def _heading(objective: ObjectiveFacts) -> str:
+def _heading(objective: Objective) -> str:
     words = named(objective)
     return words[0].upper() + words[1:]
 
 
-def status_table(searched: Searched) -> Table:
+def status_table(searched: SearchTable) -> Table:
     """How every setting ended: a row a status and reason, so that no point of the space is left out in silence."""
     table = searched.trials
     rows = []
@@ -237,14 +237,14 @@ def _status_row(status: str, numbers: pd.Series, reason: str) -> dict[str, str]:
     return {"status": text(status), "n": count(len(numbers)), "numbers": named_here, "reason": reason}
 
 
-def space_table(searched: Searched) -> Table:
+def space_table(searched: SearchTable) -> Table:
     """The space as it was searched: a row a path."""
     columns = [
         Column("path", "Path"),
         Column("kind", "Kind"),
         Column("range", "Range", words=True),
         Column("scale", "Scale"),
-        Column("when", "Searched when"),
+        Column("when", "SearchTable when"),
     ]
     rows = [
         {
@@ -259,20 +259,20 @@ def space_table(searched: Searched) -> Table:
     return Table(columns, rows)
 
 
-def _range(parameter: ParameterFacts) -> str:
+def _range(parameter: Parameter) -> str:
     if parameter.kind == "choice":
         return text(", ".join(parameter.choices))
     return " to ".join(NOTHING if absent(end) else value(end) for end in (parameter.low, parameter.high))
 
 
-def _scale(parameter: ParameterFacts) -> str:
+def _scale(parameter: Parameter) -> str:
     if parameter.kind == "choice":
         return NOTHING
     step = "" if parameter.step is None else f", step {value(parameter.step)}"
     return f"{'log' if parameter.log else 'linear'}{step}"
 
 
-def how_searched(searched: Searched) -> list[tuple[str, str]]:
+def how_searched(searched: SearchTable) -> list[tuple[str, str]]:
     """How the search was done, as pairs of a term and its description."""
     facts = searched.facts
     turned = {"max": "more is better", "min": "less is better"}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ablate.core.evidence import Evidence
     from ablate.core.facts import Facts, TaskFacts
-    from ablate.core.searched import Searched
+    from ablate.core.search_table import SearchTable
     from ablate.records.evaluated import Evaluated
 
 
@@ -39,7 +39,7 @@ class Material:
     "What was found of kept weights, as far as it belongs to the trials of the study."
     left_out: str = ""
     "Which evaluations do not belong to them, and why, in a sentence."
-    searched: Searched | None = None
+    searched: SearchTable | None = None
     "The settings that were tried, by a sweep or to tune the variants: `evidence.facts.searched` says which."
     importances: pd.DataFrame | None = None
     "Of the searched paths of a sweep; None where they were not computed."

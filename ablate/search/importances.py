@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ablate.base.streams import numpy_stream
-from ablate.core.searched import ParameterFacts, Searched
+from ablate.core.search_table import Parameter, SearchTable
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ TOP_TRIALS = 5
 that its authors advise."""
 
 
-def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
+def importances(searched: SearchTable, resamples: int = RESAMPLES) -> pd.DataFrame:
     """How much each searched path matters to each objective: one row an objective, parameter and evaluator.
 
     Columns: objective; parameter; evaluator, fanova or ped_anova; importance, from 0 to 1; low and high, its 5th and
@@ -91,7 +91,7 @@ def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def save_importances(searched: Searched, folder: Path) -> None:
+def save_importances(searched: SearchTable, folder: Path) -> None:
     """Computes the importances of a sweep and writes them beside its table, whole or not at all."""
     from ablate.base.files import replacing
 
@@ -116,10 +116,10 @@ def load_importances(folder: Path) -> pd.DataFrame | None:
 
 
 def _groups(
-    usable: pd.DataFrame, parameters: Sequence[ParameterFacts]
-) -> Iterator[tuple[list[ParameterFacts], list[ParameterFacts]]]:
+    usable: pd.DataFrame, parameters: Sequence[Parameter]
+) -> Iterator[tuple[list[Parameter], list[Parameter]]]:
     """Parameters that the same settings have, with all that those settings have; the former stand first in these."""
-    groups: dict[bytes, list[ParameterFacts]] = {}
+    groups: dict[bytes, list[Parameter]] = {}
     for parameter in parameters:
         has = usable[parameter.path].notna().to_numpy()
         if has.any():
@@ -138,7 +138,7 @@ class _Space:
     """
 
     def __init__(
-        self, has: pd.DataFrame, parameters: Sequence[ParameterFacts], values: Sequence[float], direction: str
+        self, has: pd.DataFrame, parameters: Sequence[Parameter], values: Sequence[float], direction: str
     ) -> None:
         import optuna
         from optuna.study import StudyDirection
@@ -164,7 +164,7 @@ class _Space:
         return {path: float(found[path] / total) if total > 0 else 0.0 for path in self.distributions}
 
 
-def _distribution(parameter: ParameterFacts, values: pd.Series) -> BaseDistribution:
+def _distribution(parameter: Parameter, values: pd.Series) -> BaseDistribution:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if parameter.kind == "choice":
@@ -176,7 +176,7 @@ def _distribution(parameter: ParameterFacts, values: pd.Series) -> BaseDistribut
     return IntDistribution(int(low), int(high)) if parameter.kind == "int" else FloatDistribution(low, high)
 
 
-def _coordinates(parameter: ParameterFacts, values: pd.Series) -> list[Any]:
+def _coordinates(parameter: Parameter, values: pd.Series) -> list[Any]:
     if parameter.kind == "choice":
         return values.tolist()
     numbers = values.to_numpy(float)

@@ -10,12 +10,12 @@ import numpy as np
 
 from ablate.core.metric import Description
 from ablate.core.record import Record
-from ablate.core.searched import ObjectiveFacts
+from ablate.core.search_table import Objective
 
 NAN = math.nan
 
 
-def worst(objective: ObjectiveFacts) -> float:
+def worst(objective: Objective) -> float:
     """The value than which none is worse."""
     return -math.inf if objective.direction == "max" else math.inf
 
@@ -74,7 +74,7 @@ class Worth:
 
 
 def worth(
-    records: Sequence[Record], objectives: Sequence[ObjectiveFacts], description: Description, at: str
+    records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
 ) -> Worth:
     """The value of each objective: a metric's mean over the seeds.
 

@@ -16,13 +16,13 @@ from ablate.base.streams import stream_seed
 from ablate.core.cell import Cell
 from ablate.core.metric import Description, Direction
 from ablate.core.record import Record
-from ablate.core.searched import setting_name
+from ablate.core.search_table import Parameter, setting_name
 from ablate.core.trial import Trial
 from ablate.search.objectives import intermediate, measured, reported, worth
 from ablate.search.quiet import quiet
 from ablate.search.tickets import Ticket, Tickets
 from ablate.study.searches import SearchSpec
-from ablate.study.space import Parameter, Point
+from ablate.study.space import Point
 
 if TYPE_CHECKING:
     import optuna
@@ -325,7 +325,7 @@ def _unfinished(cell: Cell, records: Mapping[str, Record]) -> bool:
 
 
 def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
-    if parameter.choices is not None:
+    if parameter.kind == "choice":
         return trial.suggest_categorical(parameter.path, list(parameter.choices))
     if parameter.kind == "int":
         step = int(parameter.step or 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ablate.core.searched import COLUMNS, ObjectiveFacts, Searched, undominated
+from ablate.core.search_table import COLUMNS, Objective, SearchTable, undominated
 from ablate.search.search import Search
 from ablate.search.tickets import RESULT
 
@@ -19,7 +19,7 @@ OUTCOMES = ("completed", "diverged")
 """Statuses of settings that have a value."""
 
 
-def table(searches: Sequence[Search], storage: str) -> Searched:
+def table(searches: Sequence[Search], storage: str) -> SearchTable:
     """One row for every trial that has ended; `chosen` is empty."""
     import pandas as pd
 
@@ -40,12 +40,12 @@ def table(searches: Sequence[Search], storage: str) -> Searched:
     if own:
         objectives = [_own(objective) for objective in facts.objectives]
         facts = type(facts)(**{**vars(facts), "objectives": objectives})
-    return Searched(facts, frame)
+    return SearchTable(facts, frame)
 
 
-def _own(objective: ObjectiveFacts) -> ObjectiveFacts:
+def _own(objective: Objective) -> Objective:
     source = "own" if objective.source == "validation" else objective.source
-    return ObjectiveFacts(objective.name, objective.direction, source, objective.floor)
+    return Objective(objective.name, objective.direction, source, objective.floor)
 
 
 def _row(
@@ -77,7 +77,7 @@ def _row(
     return row | {path: point.get(path) for path in paths}
 
 
-def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[ObjectiveFacts]) -> list[bool]:
+def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[Objective]) -> list[bool]:
     """Whether no other setting is as good in every objective and better in one."""
     signs = np.array([1.0 if objective.direction == "max" else -1.0 for objective in objectives])
     values = np.array([[row[o.name] for o in objectives] for row in rows], dtype=float).reshape(
@@ -92,7 +92,7 @@ def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[ObjectiveFacts])
     return [bool(flag) for flag in flags]
 
 
-def best(searched: Searched, variant: str, task: str, count: int = 1) -> list[int]:
+def best(searched: SearchTable, variant: str, task: str, count: int = 1) -> list[int]:
     """Places in the table of the best settings of one search, by the first objective; with several objectives of the
     front alone, so that each is better than the one before in another. No more than there are; none where nothing
     has a value of its own: a setting that diverged on every seed has that of guessing.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError, listed
 from ablate.core.facts import BASELINE
-from ablate.core.searched import Searched
+from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
 from ablate.search.table import best
 from ablate.study.designs import Variant
@@ -26,7 +26,7 @@ def spec_of(experiment: Experiment, kind: Kind) -> SearchSpec:
     return spec
 
 
-def choose(experiment: Experiment, kind: Kind, table: Searched, say: Callable[[str], None]) -> Experiment:
+def choose(experiment: Experiment, kind: Kind, table: SearchTable, say: Callable[[str], None]) -> Experiment:
     """Marks the best settings in the table as chosen; the study with the variants that they become."""
     spec = spec_of(experiment, kind)
     if kind == "tuning":
@@ -49,7 +49,7 @@ def choose(experiment: Experiment, kind: Kind, table: Searched, say: Callable[[s
     return found.settling([variant.name for variant in found.variants])
 
 
-def _mark_tuned(experiment: Experiment, table: Searched, say: Callable[[str], None]) -> None:
+def _mark_tuned(experiment: Experiment, table: SearchTable, say: Callable[[str], None]) -> None:
     """The best setting of every variant and task that was searched; one without any keeps what it was given."""
     for variant in experiment.variants:
         for task in experiment.tasks:
@@ -62,7 +62,7 @@ def _mark_tuned(experiment: Experiment, table: Searched, say: Callable[[str], No
                     say(f"warning: {where}: no setting has a value; it is judged as it was given")
 
 
-def judged(experiment: Experiment, kind: Kind, table: Searched) -> Experiment:
+def judged(experiment: Experiment, kind: Kind, table: SearchTable) -> Experiment:
     """The study with the variants that the table says were chosen."""
     spec = spec_of(experiment, kind)
     return _swept(experiment, spec, table) if kind == "sweep" else _tuned(experiment, spec, table)
@@ -78,7 +78,7 @@ def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
     if table is None or (experiment.search if kind == "sweep" else experiment.tune) is None:
         return experiment
     found: Kind = "sweep" if kind == "sweep" else "tuning"
-    if [p.facts() for p in spec_of(experiment, found).space.parameters] != table.facts.parameters:
+    if list(spec_of(experiment, found).space.parameters) != table.facts.parameters:
         raise AblateError(
             f"{folder.search_table_file(found)}: is of another space than {experiment.path} has now; run the study "
             f"again, or name it ({folder.name}) to have it as it was run"
@@ -94,7 +94,7 @@ def study_path(path: Path, results: Path) -> Path:
     return path
 
 
-def _swept(experiment: Experiment, spec: SearchSpec, table: Searched) -> Experiment:
+def _swept(experiment: Experiment, spec: SearchSpec, table: SearchTable) -> Experiment:
     """The baseline, what the search has chosen beside it, and the placebo."""
     baseline, task = experiment.variants[0], experiment.tasks[0]
     variants = [baseline]
@@ -102,7 +102,7 @@ def _swept(experiment: Experiment, spec: SearchSpec, table: Searched) -> Experim
     for place in chosen.index:
         point = _point(table, spec, int(place))
         patches = spec.space.patches(point)
-        config = experiment.setting(baseline.configs[0], patches)
+        config = experiment.patched(baseline.configs[0], patches)
         if all(config != variant.configs[0] for variant in variants):
             name = str(chosen.loc[place, "chosen"])
             tuned = {task: spec.space.labels(point)}
@@ -112,7 +112,7 @@ def _swept(experiment: Experiment, spec: SearchSpec, table: Searched) -> Experim
     return experiment.judging(variants, paths, "sweep")
 
 
-def _tuned(experiment: Experiment, spec: SearchSpec, table: Searched) -> Experiment:
+def _tuned(experiment: Experiment, spec: SearchSpec, table: SearchTable) -> Experiment:
     """Every variant that was searched for, with the setting that was chosen for it, or as it was given."""
     variants = []
     for variant in experiment.variants:
@@ -124,7 +124,7 @@ def _tuned(experiment: Experiment, spec: SearchSpec, table: Searched) -> Experim
             rows = mine[(mine["task"] == task) & (mine["chosen"] != "")]
             if len(rows):
                 point = _point(table, spec, int(rows.index[0]))
-                configs[index] = experiment.setting(configs[index], spec.space.patches(point), index)
+                configs[index] = experiment.patched(configs[index], spec.space.patches(point), index)
                 labels[task] = spec.space.labels(point)
         variants.append(dataclasses.replace(variant, configs=configs, tuned=labels))
     names = [variant.name for variant in variants]
@@ -133,7 +133,7 @@ def _tuned(experiment: Experiment, spec: SearchSpec, table: Searched) -> Experim
     return dataclasses.replace(found, left_out=left_out)
 
 
-def _point(table: Searched, spec: SearchSpec, place: int) -> Point:
+def _point(table: SearchTable, spec: SearchSpec, place: int) -> Point:
     """The point of one row of a table."""
     row = table.trials.loc[place]
     kinds: dict[str, Any] = {"int": int, "float": float, "choice": str}

@@ -64,7 +64,7 @@ def _measured(
 
     base = next(iter(keys))
     again = keys[base] not in kept
-    first = {key: variant for variant, key in reversed(keys.items())}
+    first = {key: variant for variant, key in reversed(list(keys.items()))}
     names = [
         variant
         for variant, key in keys.items()

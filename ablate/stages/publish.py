@@ -76,7 +76,7 @@ def print_results(folder: StudyFolder, console: Console, tracking_uri: str | Non
     """The verdicts of a study, and where the report and MLflow are."""
     from ablate.report.terminal import print_verdicts
 
-    print_verdicts(folder, console)
+    print_verdicts(folder.path, console)
     results = "" if folder.results == Path("results") else f" --results {folder.results}"
     for line in (f"Report: {folder.report_file}", f"MLflow: {tracking_uri or f'ablate ui{results}'}"):
         console.print(line, highlight=False, soft_wrap=True)

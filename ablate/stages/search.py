@@ -17,7 +17,7 @@ from ablate.core.engine import Engine
 from ablate.core.events import Listen, Progress
 from ablate.core.facts import BASELINE
 from ablate.core.record import Record
-from ablate.core.searched import Searched
+from ablate.core.search_table import SearchTable
 from ablate.execution.driver import drive
 from ablate.records.folder import Kind, StudyFolder
 from ablate.records.store import Store
@@ -101,14 +101,14 @@ class SearchStage:
             for value in parameter.choices or ():
                 point = self.spec.space.satisfying(parameter) | {parameter.path: value}
                 try:
-                    setting = self.experiment.setting(config, self.spec.space.patches(point))
+                    setting = self.experiment.patched(config, self.spec.space.patches(point))
                 except Invalid:
                     continue  # What cannot be built alone has no id of its own.
                 found.append(self.experiment.trial(setting, self.spec.seeds[0]).id)
         return found
 
     def _prepare(self, config: Config, index: int, stream: str, point: Point) -> Prepared:
-        setting = self.experiment.setting(config, self.spec.space.patches(point), index)
+        setting = self.experiment.patched(config, self.spec.space.patches(point), index)
         trials = [self.experiment.trial(setting, seed, stream) for seed in self.spec.seeds]
         # Nothing evaluates a setting that was only tried.
         trials = [replace(trial, checkpoint="none") for trial in trials]
@@ -145,7 +145,7 @@ class SearchStage:
                 search.tickets.again()
         return drive(self.plan, engine, store, listen, later=self.later, fail_fast=fail_fast)
 
-    def table(self) -> Searched:
+    def table(self) -> SearchTable:
         """Every setting that has ended; none is chosen."""
         return table(self.searches, self.url)
 

@@ -1,10 +1,10 @@
-"""What is checked of a study before its first trial: that everything builds, is live, and says what it means."""
+"""Checks before the first trial: everything builds, every variant changes something, every claim can be judged."""
 
 from __future__ import annotations
 
-import dataclasses
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from ablate.core.claim import Claim
 from ablate.core.metric import Metric
 from ablate.core.workload import KeepsWeights, Resumes, Workload
 from ablate.study.claims import parse_claim
-from ablate.study.designs import Config, Design, Variant, report_at
+from ablate.study.designs import CHANGES_NOTHING, Config, Design, Variant, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.load import translated
 from ablate.study.patch import value_at
@@ -26,35 +26,35 @@ MAX_CHECKED = 500
 
 
 def check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
-    """Refuses to keep what the workload does not hand out."""
+    """Refuses to keep weights or states that the workload does not give."""
     if study.checkpoint != "none" and not isinstance(workload, KeepsWeights):
         rule = f"needs a workload that keeps weights, which {study.workload} does not"
-        document.report(Problem(rule, ("checkpoint",), study.checkpoint, "none"))
+        document.refuse(("checkpoint",), rule, study.checkpoint, "none")
     if study.save_every is not None and not isinstance(workload, Resumes):
-        rule = f"needs a workload that can go on inside a trial, which {study.workload} cannot"
-        document.report(Problem(rule, ("save_every",), study.save_every, hint="Leave it out"))
+        rule = f"needs a workload that can resume inside a trial, which {study.workload} cannot"
+        document.refuse(("save_every",), rule, study.save_every, hint="Leave it out")
 
 
-def check_faulty_paths(study: StudyBase, baseline: list[Config], document: Document) -> None:
-    """Looks for the paths of what was refused for another reason: a mistake must not hide the next."""
+def check_faulty_paths(study: StudyBase, baseline: Config, document: Document) -> None:
+    """Checks the paths of sections that were refused for another reason, so that one mistake does not hide the next."""
+    named: list[tuple[str, PathKey]] = []
     for kind in ("search", "tune"):
-        section = document.data.get(kind)
-        over = section.get("over") if isinstance(section, dict) else None
+        over = _inside(document.data, kind, "over")
         for path in over if isinstance(over, dict) else ():
-            outer = any(path.startswith(f"{other}.") for other in over)  # type: ignore[union-attr]
+            outer = any(path.startswith(f"{other}.") for other in over)
             if document.is_faulty((kind, "over", path)) and not outer:
-                _check_path(path, (kind, "over", path), baseline, document)
-    section = document.data.get("match")
-    if study.match is None and isinstance(section, dict) and isinstance(section.get("by"), str):
-        _check_path(section["by"], ("match", "by"), baseline, document)
+                named.append((path, (kind, "over", path)))
+    by = _inside(document.data, "match", "by")
+    if study.match is None and isinstance(by, str):
+        named.append((by, ("match", "by")))
+    for path, at in named:
+        with document.reporting(*at, given=NOT_GIVEN):
+            value_at(baseline, path)
 
 
-def _check_path(path: str, at: PathKey, baseline: list[Config], document: Document) -> None:
-    try:
-        value_at(baseline[0], path)
-    except Invalid as error:
-        for problem in error.problems:
-            document.report(dataclasses.replace(problem, path=at, given=NOT_GIVEN))
+def _inside(data: Config, section: str, key: str) -> Any:
+    found = data.get(section)
+    return found.get(key) if isinstance(found, dict) else None
 
 
 def with_stand_in(baseline: list[Config], resolver: Resolver, document: Document) -> list[Config]:
@@ -82,7 +82,7 @@ class Resolver:
 
 
 def check_baseline(workload: Workload, baseline: list[Config], document: Document) -> list[Problem]:
-    """Builds the baseline; what is wrong with it."""
+    """Builds the baseline; its problems."""
     found: list[Problem] = []
     for index, config in enumerate(baseline):
         problems = attempt(workload.check, config)[1] or attempt(workload.describe, config)[1]
@@ -92,13 +92,13 @@ def check_baseline(workload: Workload, baseline: list[Config], document: Documen
             if path[:1] == ("task",) and len(baseline) > 1:
                 path = ("tasks", index, *path[1:])
             if not document.is_faulty(path):
-                document.report(dataclasses.replace(problem, path=path))
+                document.report(replace(problem, path=path))
     return found
 
 
 def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[Problem]]:
-    """What a method of the workload says of a config, or what is wrong with it: also when a part of the
-    user's raises an error of its own.
+    """The result of a method of the workload on a config, or its problems, also when a user's part raises an error of
+    its own.
     """
     try:
         return method(config), []
@@ -114,22 +114,16 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
 def check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:
     """Builds every distinct variant; in a large factorial each level and an even sample of the rest.
 
-    What is wrong with the baseline already is not repeated.
+    Problems of the baseline, which are `known`, are not repeated.
     """
     levels = [v for v in design.variants if len(v.patches) == 1]
     rest = [v for v in design.variants if len(v.patches) > 1]
     before = len(document.problems)
-    for variant in levels:
-        _check_variant(workload, variant, known, document)
-    if len(document.problems) == before:
-        for variant in rest[:: max(1, -(-len(rest) // MAX_CHECKED))]:
-            _check_variant(workload, variant, known, document)
-
-
-def _check_variant(workload: Workload, variant: Variant, known: list[Problem], document: Document) -> None:
-    for config in variant.configs:
-        new = [problem for problem in attempt(workload.check, config)[1] if problem not in known]
-        report_at(new, variant.patches, variant.at, document)
+    for group in (levels, rest[:: max(1, -(-len(rest) // MAX_CHECKED))]):
+        for variant in group if len(document.problems) == before else ():
+            for config in variant.configs:
+                new = [problem for problem in attempt(workload.check, config)[1] if problem not in known]
+                report_at(new, variant.patches, variant.at, document)
 
 
 def check_metric(
@@ -140,8 +134,7 @@ def check_metric(
     shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
     name = study.metric.name
     if shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
-        hint = nearest(name, shared)
-        document.report(Problem("no such metric", ("metric", "name"), name, listed(shared), hint))
+        document.refuse(("metric", "name"), "no such metric", name, listed(shared), nearest(name, shared))
     return shared
 
 
@@ -157,66 +150,48 @@ def _metrics(workload: Workload, config: Config, resolver: Resolver) -> Mapping[
     return {}
 
 
-def read_claims(
+def parse_claims(
     study: StudyBase, design: Design, metrics: Mapping[str, Metric], document: Document
 ) -> list[Claim]:
-    """The claims of a study; what is wrong with them is reported to the document."""
+    """The claims of a study; problems are reported to the document."""
     claims: list[Claim] = []
     if study.search is not None:
-        # Nobody knows them yet, but what is expected of them can be said.
-        names = winner_names(study.search.winners)
-        winners = [Variant(name, design.variants[0].configs) for name in names]
-        design = dataclasses.replace(design, variants=[*design.variants, *winners])
+        # A claim may be about winners before they are known.
+        configs = design.variants[0].configs
+        winners = [Variant(name, configs) for name in winner_names(study.search.winners)]
+        design = replace(design, variants=[*design.variants, *winners])
     for index, text in enumerate(study.claims):
-        at = ("claims", index)
         # A side cannot be judged when the factor that it names is at fault itself.
         faulty = [p for p in study.factors if p not in design.paths or document.is_faulty(("factors", p))]
         if any(path in text for path in faulty):
             continue
-        try:
+        with document.reporting("claims", index):
             claim = parse_claim(text, design, metrics or _AnyMetric())
-        except Invalid as error:
-            for problem in error.problems:
-                document.report(dataclasses.replace(problem, path=at))
-            continue
-        if any(claim.hash == known.hash for known in claims):
-            document.report(Problem("is made twice", at, text))
-        claims.append(claim)
+            if any(claim.hash == known.hash for known in claims):
+                raise Invalid("", "is made twice", text)
+            claims.append(claim)
     return claims
 
 
-class _AnyMetric:
-    """Stands for the metrics of a baseline that cannot be built."""
+class _AnyMetric(frozenset[str]):
+    """The metrics of a baseline that cannot be built: any name may be one."""
 
     def __contains__(self, name: object) -> bool:
         return True
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
 
 def check_live(workload: Workload, design: Design, document: Document) -> None:
     """Every level under `model.`, alone, must change the parameters or the output of the baseline."""
-    baseline = design.variants[0]
-    models: list[tuple[PathKey, Mapping[str, Any], list[Config]]] = [
-        (level.at, {f.path: level.value}, level.configs)
-        for f in design.factors
-        if _is_model(f.path)
-        for level in f.levels
+    levels: list[tuple[PathKey, Mapping[str, Any], list[Config]]] = [
+        (level.at, {f.path: level.value}, level.configs) for f in design.factors for level in f.levels
     ]
-    models += [
-        (v.at, v.patches, v.configs)
-        for v in design.variants
-        if v.at[:1] == ("variants",) and all(map(_is_model, v.patches))
-    ]
+    levels += [(v.at, v.patches, v.configs) for v in design.variants if v.at[:1] == ("variants",)]
+    models = [level for level in levels if all(path.split(".")[0] == "model" for path in level[1])]
     if not models:
         return
-    reference = [attempt(workload.fingerprint, config) for config in baseline.configs]
-    for problem in (problem for _, problems in reference for problem in problems):
-        document.report(problem)
+    reference = [attempt(workload.fingerprint, config) for config in design.variants[0].configs]
+    for _, problems in reference:
+        document.report_all(problems)
     for at, patches, configs in models:
         if document.is_faulty(at):
             continue
@@ -224,9 +199,5 @@ def check_live(workload: Workload, design: Design, document: Document) -> None:
         problems = [problem for _, faults in found for problem in faults]
         if not problems and found == reference:
             rule = "changes nothing: under one seed, parameters and output are bitwise the baseline's"
-            problems = [Problem(rule, hint="Give it another value, or take it out")]
+            problems = [Problem(rule, hint=CHANGES_NOTHING)]
         report_at(problems, patches, at, document)
-
-
-def _is_model(path: str) -> bool:
-    return path.split(".")[0] == "model"

@@ -6,18 +6,19 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.base.errors import Invalid, Problem
+from ablate.base.errors import NOT_GIVEN, Invalid, Problem
 from ablate.core.facts import BASELINE
 from ablate.study.document import Document, PathKey
-from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
 Config = dict[str, Any]
 Resolve = Callable[[Mapping[str, Any]], Config]
 """Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root."""
+CHANGES_NOTHING = "Give it another value, or take it out"
 
 MAX_VARIANTS = 100_000
 
@@ -72,7 +73,7 @@ class Design:
 
 
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
-    """All variants of `study`; what is wrong with them is reported to the document."""
+    """All variants of `study`; problems are reported to the document."""
     variants = [Variant(BASELINE, baseline)]
     factors = [f for path in study.factors if (f := _factor(path, study, baseline, resolve, document))]
     if study.design == "one_factor":
@@ -85,25 +86,27 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
         variants += _combinations(factors, baseline, resolve, document)
     named = []
     for name, patches in study.variants.items():
-        configs = _patched(baseline, patches, resolve, document, ("variants", name))
+        at: PathKey = ("variants", name)
+        configs = _patched(baseline, patches, resolve, document, at)
         if configs == baseline:
-            rule = "changes nothing: its config is the baseline's"
-            document.report(Problem(rule, ("variants", name), hint="Give it another value, or take it out"))
+            document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
         elif configs is not None:
-            named.append(Variant(name, configs, patches, ("variants", name)))
+            named.append(Variant(name, configs, patches, at))
     paths = list(dict.fromkeys([f.path for f in factors] + [path for v in named for path in v.patches]))
     variants = _named(variants, factors) + named
-    known: dict[str, str] = {}
-    for variant in variants[1:]:
-        other = known.setdefault(_key(variant.configs), variant.name)
-        if other != variant.name:
-            document.report(
-                Problem(f"has the same config as {other}", variant.at, hint="Take one of them out")
-            )
-    design = Design(variants, factors, paths, study.design == "factorial")
+    refuse_twins(variants, "has the same config as {}", "Take one of them out", document)
     if study.placebo:
-        design.variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
-    return design
+        variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
+    return Design(variants, factors, paths, study.design == "factorial")
+
+
+def refuse_twins(variants: Iterable[Variant], rule: str, hint: str, document: Document) -> None:
+    """Reports each variant whose configs are those of an earlier one, which `rule` names at its `{}`."""
+    known: dict[str, str] = {}
+    for variant in variants:
+        other = known.setdefault(key_of(variant.configs), variant.name)
+        if other != variant.name and not variant.placebo:
+            document.refuse(variant.at, rule.format(other), hint=hint)
 
 
 def _factor(
@@ -115,10 +118,9 @@ def _factor(
         for config in baseline:
             value_at(config, path)
     except Invalid as error:
-        # Below a setting that was refused, and so took its default, nothing can be said of a path.
+        # A section that was refused took its default, so that a path below it cannot be judged.
         if not any(document.is_refused(keys[:length]) for length in range(1, len(keys))):
-            for problem in error.problems:
-                document.report(Problem(problem.rule, at, allowed=problem.allowed, hint=problem.hint))
+            document.report_all(error.problems, at, given=NOT_GIVEN)
         return None
     levels: list[Level] = []
     faulty = False
@@ -127,12 +129,12 @@ def _factor(
         if configs is None:
             faulty = True
         elif any(configs == level.configs for level in levels):
-            document.report(Problem("is listed twice", (*at, index), value))
+            document.refuse((*at, index), "is listed twice", value)
         elif configs != baseline:
             levels.append(Level(value, configs, (*at, index)))
     if not levels and not faulty and not document.is_faulty(keys):
         rule = "has no level but the baseline's, so that nothing is compared"
-        document.report(Problem(rule, at, study.factors[path], hint="Add a level, or take the factor out"))
+        document.refuse(at, rule, study.factors[path], hint="Add a level, or take the factor out")
     return Factor(path, levels)
 
 
@@ -142,18 +144,16 @@ def _combinations(
     count = math.prod(len(f.levels) + 1 for f in factors)
     if count > MAX_VARIANTS:
         rule = f"make {count:,} combinations; a factorial can have {MAX_VARIANTS:,}"
-        document.report(Problem(rule, ("factors",), hint="Use `design: one_factor`, or fewer levels"))
+        document.refuse(("factors",), rule, hint="Use `design: one_factor`, or fewer levels")
         return []
-    found: dict[str, Variant] = {_key(baseline): Variant(BASELINE, baseline)}
+    found: dict[str, Variant] = {key_of(baseline): Variant(BASELINE, baseline)}
     for levels in itertools.product(*([None, *f.levels] for f in factors)):
-        chosen = [(f.path, level) for f, level in zip(factors, levels, strict=True) if level]
-        if not chosen:
-            continue
-        patches = {path: level.value for path, level in chosen}
-        at = chosen[0][1].at if len(chosen) == 1 else ("factors",)
+        chosen = {f.path: level for f, level in zip(factors, levels, strict=True) if level}
+        patches = {path: level.value for path, level in chosen.items()}
+        at = next(iter(chosen.values())).at if len(chosen) == 1 else ("factors",)
         configs = _patched(baseline, patches, resolve, document, at, skip_removed=True)
         if configs is not None:
-            found.setdefault(_key(configs), Variant("", configs, patches, at))
+            found.setdefault(key_of(configs), Variant("", configs, patches, at))
     return list(found.values())[1:]
 
 
@@ -186,18 +186,20 @@ def report_at(
             place += problem.path[inside[0].count(".") + 1 :]
         elif problem.path:
             rule = f"{'.'.join(map(str, problem.path))} {rule}"
-        document.report(Problem(rule, place, problem.given, problem.allowed, problem.hint))
+        document.report(replace(problem, rule=rule, path=place))
 
 
 def _named(variants: list[Variant], factors: list[Factor]) -> list[Variant]:
     """The variants of a design, with their names: `path=level`, joined by commas."""
     labels = {f.path: _labels(variants, f.path, f.levels) for f in factors}
-    named = []
-    for index, variant in enumerate(variants):
-        changes = [f"{path}={labels[path][index]}" for path in labels if path in variant.patches]
-        name = ",".join(changes) or BASELINE
-        named.append(Variant(name, variant.configs, variant.patches, variant.at))
-    return named
+    return [
+        replace(
+            variant,
+            name=",".join(f"{path}={labels[path][i]}" for path in labels if path in variant.patches)
+            or BASELINE,
+        )
+        for i, variant in enumerate(variants)
+    ]
 
 
 def _labels(variants: list[Variant], path: str, levels: list[Level]) -> list[str]:
@@ -205,10 +207,10 @@ def _labels(variants: list[Variant], path: str, levels: list[Level]) -> list[str
 
     A level is what its patch makes of the baseline alone: another factor further down changes no label.
     """
-    alone = {_key(level.value): value_at(level.configs[0], path) for level in levels}
+    alone = {key_of(level.value): value_at(level.configs[0], path) for level in levels}
     for variant in variants:
         if path in variant.patches:
-            alone.setdefault(_key(variant.patches[path]), value_at(variant.configs[0], path))
+            alone.setdefault(key_of(variant.patches[path]), value_at(variant.configs[0], path))
     baseline = value_at(variants[0].configs[0], path)
     labels = level_labels([baseline, *alone.values()])
     return [_label(variant, path, baseline, alone, labels) for variant in variants]
@@ -218,33 +220,24 @@ def _label(
     variant: Variant, path: str, baseline: Any, alone: Mapping[str, Any], labels: Mapping[str, str]
 ) -> str:
     if path in variant.patches:
-        return labels[_key(alone[_key(variant.patches[path])])]
+        return labels[key_of(alone[key_of(variant.patches[path])])]
     if not has_path(variant.configs[0], path):
         return ""
     value = value_at(variant.configs[0], path)
     if any(path.startswith(f"{outer}.") for outer in variant.patches):
-        return labels.get(_key(value)) or level_labels([value])[_key(value)]
-    return labels[_key(baseline)]
-
-
-def _key(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
+        return labels.get(key_of(value)) or _short(value)
+    return labels[key_of(baseline)]
 
 
 def level_labels(values: Iterable[Any]) -> dict[str, str]:
     """Labels for the values at one path, by their JSON: the name, with the parameters that tell apart
     values of one name (`low_rank(rank=8)`).
     """
-    distinct = {_key(value): value for value in values}
+    distinct = {key_of(value): value for value in values}
     groups: dict[str, list[Any]] = {}
     for value in distinct.values():
         groups.setdefault(_short(value), []).append(value)
-    return {
-        key: _short(value) + _parameters(value, groups[_short(value)])
-        if isinstance(value, Mapping)
-        else _short(value)
-        for key, value in distinct.items()
-    }
+    return {key: _short(value) + _telling(value, groups[_short(value)]) for key, value in distinct.items()}
 
 
 def _short(value: Any) -> str:
@@ -257,7 +250,10 @@ def _short(value: Any) -> str:
     return str(value) if isinstance(value, (str, int, float)) else json.dumps(value, separators=(",", ":"))
 
 
-def _parameters(value: Mapping[str, Any], group: list[Mapping[str, Any]]) -> str:
+def _telling(value: Any, group: list[Any]) -> str:
+    """The parameters of a part by which it differs from others of its name, in brackets; or nothing."""
+    if not isinstance(value, Mapping):
+        return ""
     flat = _flat(value)
     others = [_flat(other) for other in group if isinstance(other, Mapping)]
     differing = [key for key in flat if any(key not in other or other[key] != flat[key] for other in others)]
@@ -279,4 +275,4 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def task_labels(tasks: list[Config]) -> list[str]:
     """Names of the tasks of a study, told apart by their parameters where two share a name."""
     labels = level_labels(tasks)
-    return [labels[_key(task)] for task in tasks]
+    return [labels[key_of(task)] for task in tasks]

@@ -7,6 +7,8 @@ constructed data, because construction stops at the first duplicate key.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from ablate.base.errors import NOT_GIVEN, Problem, StudyError, nearest
+from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
 from ablate.study.patch import document_keys, set_in_document
 
 PathKey = tuple[str | int, ...]
@@ -25,7 +27,7 @@ _SCALARS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "boo
 
 @dataclass
 class Document:
-    """Plain data (dict, list, str, int, float, bool, None) and where each node stands."""
+    """Plain data (dict, list, str, int, float, bool, None), the line of each node, and all problems found."""
 
     source: str
     data: dict[str, Any] = field(default_factory=dict)
@@ -48,17 +50,34 @@ class Document:
         """Notes a problem, with its line or the option that caused it."""
         self.faulty.append(problem.path)
         for path, option in self.origins.items():
-            if problem.path[: len(path)] == path or (
-                problem.path and path[: len(problem.path)] == problem.path
-            ):
+            if problem.path and _overlap(path, problem.path):
                 self.problems.append(replace(problem, source=option))
                 return
         line = problem.line or self.line(problem.path)
         self.problems.append(replace(problem, line=line, source=problem.source or self.source))
 
+    def refuse(
+        self, path: PathKey, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""
+    ) -> None:
+        """Notes that the node at `path` breaks a rule; the arguments are those of `Problem`."""
+        self.report(Problem(rule, path, given, allowed, hint))
+
+    def report_all(self, problems: Iterable[Problem], path: PathKey = (), **changes: Any) -> None:
+        """Notes problems whose paths are relative to `path`, with some of their fields changed."""
+        for problem in problems:
+            self.report(replace(problem, path=(*path, *problem.path), **changes))
+
+    @contextmanager
+    def reporting(self, *path: str | int, **changes: Any) -> Iterator[None]:
+        """Reports an `Invalid` raised inside, as `report_all` does, and goes on after the block."""
+        try:
+            yield
+        except Invalid as error:
+            self.report_all(error.problems, path, **changes)
+
     def is_faulty(self, path: PathKey) -> bool:
         """Whether a problem is known at `path`, above it or below it."""
-        return any(path[: len(known)] == known or known[: len(path)] == path for known in self.faulty)
+        return any(_overlap(path, known) for known in self.faulty)
 
     def is_refused(self, path: PathKey) -> bool:
         """Whether a problem is known of the node at `path` itself."""
@@ -71,6 +90,12 @@ class Document:
         self.origins[keys] = option
 
 
+def _overlap(a: PathKey, b: PathKey) -> bool:
+    """Whether one of two nodes is the other, or contains it."""
+    length = min(len(a), len(b))
+    return a[:length] == b[:length]
+
+
 def read_document(path: Path) -> Document:
     """Reads a study file; raises `StudyError` when it is no YAML mapping at all.
 
@@ -78,20 +103,7 @@ def read_document(path: Path) -> Document:
     document's `problems`.
     """
     source = str(path)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise _refusal(source, "must be UTF-8 text", f"byte {error.object[error.start]:#04x}", line) from None
-    except FileNotFoundError:
-        names = sorted(p.name for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        raise StudyError(
-            [Problem("does not exist; name a study file", source=source, hint=nearest(path.name, names))]
-        ) from None
-    except IsADirectoryError:
-        raise _refusal(source, "must be a study file, not a folder") from None
-    except OSError as error:
-        raise _refusal(source, f"cannot be read: {error.strerror}") from None
+    text = _text(path, source)
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(text)
@@ -111,18 +123,34 @@ def read_document(path: Path) -> Document:
     if not isinstance(root, MappingNode):
         kind = "a list" if isinstance(root, SequenceNode) else "a single value"
         raise _refusal(source, f"must be a mapping of settings, not {kind}", line=root.start_mark.line + 1)
-    document = Document(source)
-    document.lines[()] = 1
+    document = Document(source, lines={(): 1})
     document.data = _Reader(document, yaml).read(root, ())
     return document
 
 
-def _refusal(source: str, rule: str, given: Any = NOT_GIVEN, line: int | None = None) -> StudyError:
-    return StudyError([Problem(rule, given=given, line=line, source=source)])
+def _text(path: Path, source: str) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise _refusal(source, "must be UTF-8 text", f"byte {error.object[error.start]:#04x}", line) from None
+    except FileNotFoundError:
+        hint = nearest(path.name, sorted(p.name for p in path.parent.glob("*.yaml")))
+        raise _refusal(source, "does not exist; name a study file", hint=hint) from None
+    except IsADirectoryError:
+        raise _refusal(source, "must be a study file, not a folder") from None
+    except OSError as error:
+        raise _refusal(source, f"cannot be read: {error.strerror}") from None
+
+
+def _refusal(
+    source: str, rule: str, given: Any = NOT_GIVEN, line: int | None = None, hint: str = ""
+) -> StudyError:
+    return StudyError([Problem(rule, given=given, hint=hint, line=line, source=source)])
 
 
 _FAULT: Any = object()
-"""Stands for a value that could not be read; its key is left out."""
+"""A value that could not be read; its key is left out."""
 
 
 class _Reader:
@@ -160,7 +188,7 @@ class _Reader:
             key = str(key_node.value)
             if key in result:
                 first = self.document.lines[(*path, key)]
-                self.note(f"duplicate key; it stands already in line {first}", (*path, key), line)
+                self.note(f"duplicate key, first defined on line {first}", (*path, key), line)
                 continue
             self.document.lines[(*path, key)] = line
             value = self.read(value_node, (*path, key))
@@ -181,7 +209,7 @@ class _Reader:
         return value
 
     def note(self, rule: str, path: PathKey, line: int) -> None:
-        """A problem of the text, not of the value that is kept: what is wrong with that shall be said too."""
+        """Notes a problem of the text without marking the node as faulty, so that its value is checked too."""
         self.document.problems.append(Problem(rule, path, line=line, source=self.document.source))
 
     def fault(self, rule: str, path: PathKey, line: int, given: Any = NOT_GIVEN) -> Any:

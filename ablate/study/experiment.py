@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ablate.base.errors import Invalid, Problem
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
-from ablate.core.facts import BASELINE, Facts, Matched, TaskFacts, VariantFacts
+from ablate.core.facts import Facts, Matched, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric
 from ablate.core.trial import Trial
-from ablate.core.workload import Workload
-from ablate.records.rates import Rates
+from ablate.core.workload import Timed, Workload
 from ablate.study.checks import (
     Resolver,
     attempt,
@@ -27,19 +25,20 @@ from ablate.study.checks import (
     check_live,
     check_metric,
     check_variants,
-    read_claims,
+    parse_claims,
     with_stand_in,
 )
 from ablate.study.designs import Config, Design, Resolve, Variant, expand, task_labels
 from ablate.study.document import Document
 from ablate.study.ids import trial_id
 from ablate.study.load import load, parts_of, refuse_if_faulty
-from ablate.study.match import Matcher
-from ablate.study.matching import Matching, match_facts
-from ablate.study.patch import apply_patches
+from ablate.study.match import Matcher, check_match, match_variants
+from ablate.study.patch import apply_patches, key_of
 from ablate.study.schema import PLACEBO, StudyBase, config_model
-from ablate.study.searches import SearchSpec, read_search
+from ablate.study.searches import SearchReader, SearchSpec
 from ablate.study.sources import source_digest
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,8 @@ class Experiment:
     """Everything that a run, a plan or a report needs to know of a study."""
 
     path: Path
+    document: Document
+    "The file, with the line of every setting."
     study: StudyBase
     workload: Workload
     sections: list[str]
@@ -76,7 +77,7 @@ class Experiment:
 
     @property
     def awaits_rates(self) -> bool:
-        """Whether what is matched cannot be told before the first run has measured it."""
+        """Whether seconds are matched, and the rates for it are not known yet."""
         return self.study.match is not None and self.matcher is None
 
     def describe(self, variant: Variant) -> list[Description]:
@@ -113,30 +114,61 @@ class Experiment:
         trial_id = self._ids(config, seed, stream)
         return Trial(trial_id, config, seed, stream, limit, checkpoint, save_every=save_every)
 
-    def setting(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
-        """A resolved config with `patches`, matched, as a search tries it; raises `Invalid` when it cannot be."""
+    def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
+        """A config with `patches`, resolved and matched, as a search tries it; raises `Invalid` when it cannot be."""
         config = self.resolve(apply_patches(base, patches))
         if problems := attempt(self.workload.check, config)[1]:
             raise Invalid.many(problems)
         return self.matcher(config, task_index)[0] if self.matcher else config
 
+    def timed(self) -> dict[str, dict[str, Config]]:
+        """Task → variant → the config whose rate `with_rates` needs, the baseline first; empty where none is."""
+        if not self.awaits_rates:
+            return {}
+        return {
+            task: {variant.name: variant.configs[index] for variant in self.design.variants}
+            for index, task in enumerate(self.tasks)
+        }
+
+    def rate_key(self, config: Config) -> str:
+        """The key of a config among rates: that of its trial, whatever its number of steps."""
+        return self._rate_keys(config, 0, "rate")
+
+    @cached_property
+    def _rate_keys(self) -> _Ids:
+        return _Ids(self.workload, [self.workload.steps_path] if isinstance(self.workload, Timed) else [])
+
+    def with_rates(self, seconds_per_step: Mapping[str, float]) -> Experiment:
+        """The same study with its variants matched in seconds, by rates that have the keys of `rate_key`.
+
+        Raises `StudyError`, with their lines, for variants that cannot be matched.
+        """
+        match = self.study.match
+        if match is None or not self.awaits_rates:
+            return self
+        document = dataclasses.replace(self.document, problems=[], faulty=[])
+        matcher = Matcher(
+            match,
+            self.workload,
+            self.design.variants[0].configs,
+            self.resolve,
+            lambda config: seconds_per_step.get(self.rate_key(config)),
+        )
+        variants, matched = match_variants(matcher, self.design.variants, document)
+        refuse_if_faulty(document)
+        return dataclasses.replace(self, matcher=matcher, variants=variants, matched=matched, _described={})
+
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
         """The same study with the variants that a search has found, the baseline first, which differ on `paths`."""
+        variants = list(variants)
         factors = [f for f in self.design.factors if f.path in paths]
-        design = Design(list(variants), factors, list(paths), self.design.factorial)
-        matcher = self.matcher
+        design = Design(variants, factors, list(paths), self.design.factorial)
+        given = self.matcher.given if self.matcher else None
         matched = {
-            v.name: [matcher.given(config, index) for index, config in enumerate(v.configs)]
-            for v in variants
-            if matcher is not None
+            v.name: [given(config, i) for i, config in enumerate(v.configs)] for v in variants if given
         }
         return dataclasses.replace(
-            self,
-            design=design,
-            variants=list(variants),
-            matched=matched,
-            searched=searched,
-            _described={},
+            self, design=design, variants=variants, matched=matched, searched=searched, _described={}
         )
 
     def settling(self, names: Collection[str]) -> Experiment:
@@ -145,53 +177,50 @@ class Experiment:
         return dataclasses.replace(self, claims=claims)
 
     def facts(self, claims: Sequence[Claim], environment: Mapping[str, Any]) -> Facts:
-        """What tables and figures must know of the study."""
-        described = {v.name: self.describe(v) for v in self.variants}
-        metric = self.study.metric
-        name = metric.name or next(iter(described[BASELINE][0].metrics))
+        """The facts of the study that tables and figures need."""
+        baseline = self.describe(self.variants[0])
+        study, metric = self.study, self.study.metric
+        name = metric.name or next(iter(baseline[0].metrics))
         labels = {path: self.design.labels(path) for path in self.design.paths}
         return Facts(
-            study=self.study.name,
-            question=self.study.question,
-            notes=self.study.notes,
+            study=study.name,
+            question=study.question,
+            notes=study.notes,
             metric=name,
             column=name if metric.at == "last" else f"{name}_at_{metric.at}",
             at=metric.at,
             margin=metric.margin,
-            design=self.study.design,
-            seeds=list(range(self.study.seeds)),
-            tasks=[
-                TaskFacts(task, dict(d.metrics))
-                for task, d in zip(self.tasks, described[BASELINE], strict=True)
-            ],
-            variants=[
-                VariantFacts(
-                    name=v.name,
-                    levels={path: by_variant[v.name] for path, by_variant in labels.items()},
-                    changes={path: labels[path][v.name] for path in v.patches if path in labels},
-                    placebo=v.placebo,
-                    parameters={t: d.parameters for t, d in zip(self.tasks, described[v.name], strict=True)},
-                    parameters_by_part={
-                        t: dict(d.parameters_by_part)
-                        for t, d in zip(self.tasks, described[v.name], strict=True)
-                    },
-                    tuned={task: dict(labels) for task, labels in v.tuned.items()},
-                    flops={t: d.flops for t, d in zip(self.tasks, described[v.name], strict=True)},
-                    training_flops={
-                        t: d.training_flops for t, d in zip(self.tasks, described[v.name], strict=True)
-                    },
-                    examples={t: d.examples for t, d in zip(self.tasks, described[v.name], strict=True)},
-                    matched=dict(zip(self.tasks, self.matched.get(v.name, []), strict=False)),
-                )
-                for v in self.variants
-            ],
+            design=study.design,
+            seeds=list(range(study.seeds)),
+            tasks=[TaskFacts(task, dict(d.metrics)) for task, d in self._by_task(baseline).items()],
+            variants=[self._variant_facts(variant, labels) for variant in self.variants],
             factors={path: list(dict.fromkeys(filter(None, by.values()))) for path, by in labels.items()},
             claims=list(claims),
             environment=dict(environment),
-            data_fixed=any(d.data_fixed for d in described[BASELINE]),
+            data_fixed=any(d.data_fixed for d in baseline),
             searched=self.searched,
             left_out=self.left_out,
-            match=match_facts(self.study.match) if self.study.match and self.matched else None,
+            match=study.match.facts() if study.match and self.matched else None,
+        )
+
+    def _by_task(self, values: Sequence[T]) -> dict[str, T]:
+        return dict(zip(self.tasks, values, strict=True))
+
+    def _variant_facts(self, variant: Variant, labels: Mapping[str, Mapping[str, str]]) -> VariantFacts:
+        described = self._by_task(self.describe(variant))
+        levels = {path: by_variant[variant.name] for path, by_variant in labels.items()}
+        return VariantFacts(
+            name=variant.name,
+            levels=levels,
+            changes={path: levels[path] for path in variant.patches if path in levels},
+            placebo=variant.placebo,
+            parameters={task: d.parameters for task, d in described.items()},
+            parameters_by_part={task: dict(d.parameters_by_part) for task, d in described.items()},
+            flops={task: d.flops for task, d in described.items()},
+            training_flops={task: d.training_flops for task, d in described.items()},
+            examples={task: d.examples for task, d in described.items()},
+            matched=self._by_task(self.matched[variant.name]) if variant.name in self.matched else {},
+            tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},
         )
 
     def resolved(self) -> dict[str, Any]:
@@ -204,7 +233,7 @@ class Experiment:
 
 
 class _Ids:
-    """Trial ids; what depends on the config alone is computed once."""
+    """Trial ids; the parts that depend on the config alone are computed once."""
 
     def __init__(self, workload: Workload, ignored: Sequence[str] = ()) -> None:
         self.workload = workload
@@ -214,7 +243,7 @@ class _Ids:
         self.digests: dict[tuple[Any, ...], str] = {}
 
     def __call__(self, config: Config, seed: int, stream: str) -> str:
-        key = json.dumps(config, sort_keys=True)
+        key = key_of(config)
         if key not in self.known:
             parsed = self.model.model_validate(config)
             roots = (*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed)))
@@ -232,12 +261,10 @@ class _Ids:
         )
 
 
-def prepare(
-    path: Path, sets: Sequence[str] = (), seeds: int | None = None, rates: Rates | None = None
-) -> Experiment:
-    """Reads, expands, checks and matches a study; raises `StudyError` with everything that is wrong with it.
+def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> Experiment:
+    """Reads, expands, checks and matches a study; raises `StudyError` with all of its problems.
 
-    rates: where the rates are that a study needs which matches seconds; without them its variants are as they come.
+    Where seconds are matched, the variants are not yet: see `Experiment.with_rates`.
     """
     document, study, workload = load(path, sets, seeds)
     sections = list(workload.schema())
@@ -247,45 +274,47 @@ def prepare(
     check_keeping(workload, study, document)
     refused = document.is_faulty(("task",)) or document.is_faulty(("tasks",))
     if "task" in sections and not refused and bool(study.given("task")) == bool(study.given("tasks")):
-        document.report(Problem("give either `task`, or `tasks` with several", ("task",)))
+        document.refuse(("task",), "give either `task`, or `tasks` with several")
     resolver = Resolver(config_model(workload))
     baseline = study.configs(sections)
     if any(config.get("task", {}) is None for config in baseline):
         baseline = with_stand_in(baseline, resolver, document)
-    check_faulty_paths(study, baseline, document)
+    check_faulty_paths(study, baseline[0], document)
     known = check_baseline(workload, baseline, document)
     design = expand(study, baseline, resolver, document)
     check_variants(workload, design, known, document)
-    sound = not known
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
-    twice = {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}
-    for task in twice:
-        document.report(Problem("names the same task twice", ("tasks",), task))
+    for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:
+        document.refuse(("tasks",), "names the same task twice", task)
     metrics = check_metric(workload, baseline, study, resolver, document)
-    claims = read_claims(study, design, metrics, document)
-    specs: dict[str, Any] = {}
-    if sound:
+    claims = parse_claims(study, design, metrics, document)
+    variants, matcher, search, tune = design.variants, None, None, None
+    matched: Mapping[str, Sequence[Matched]] = {}
+    if not known:
         check_live(workload, design, document)
-        specs = _searches(workload, study, design, metrics, resolver, document)
-    matching = Matching(study, workload, design, resolver, document)
-    if sound:
-        matching.apply()
-    refuse_if_faulty(document)
-    matching.apply_rates(rates, tasks, lambda config, path: _Ids(workload, [path])(config, 0, "rate"))
+        search, tune = _searches(workload, study, design, metrics, resolver, document)
+        if study.match is not None:
+            matcher = check_match(study.match, study, workload, design, resolver, document)
+            if matcher is not None and study.match.quantity == "seconds":
+                matcher = None
+            elif matcher is not None:
+                variants, matched = match_variants(matcher, variants, document)
     refuse_if_faulty(document)
     return Experiment(
-        path,
-        study,
-        workload,
-        sections,
-        design,
-        tasks,
-        claims,
-        resolver,
-        matching.variants,
-        matching.matcher,
-        matching.given,
-        **specs,
+        path=path,
+        document=document,
+        study=study,
+        workload=workload,
+        sections=sections,
+        design=design,
+        tasks=tasks,
+        claims=claims,
+        resolve=resolver,
+        variants=variants,
+        matcher=matcher,
+        matched=matched,
+        search=search,
+        tune=tune,
     )
 
 
@@ -296,19 +325,22 @@ def _searches(
     metrics: Mapping[str, Metric],
     resolve: Resolve,
     document: Document,
-) -> dict[str, Any]:
-    """What `search:` and `tune:` ask for."""
+) -> list[SearchSpec | None]:
+    """The `search:` and the `tune:` of a study."""
+    description = attempt(workload.describe, design.variants[0].configs[0])[0]
 
     def build(config: Config) -> list[Problem]:
         return attempt(workload.check, config)[1]
 
-    found: dict[str, Any] = {}
-    description = attempt(workload.describe, design.variants[0].configs[0])[0]
+    found: list[SearchSpec | None] = []
     for kind, variants in (("search", design.variants[:1]), ("tune", design.variants)):
-        if getattr(study, kind) is not None:
-            bases = [(v.name, config) for v in variants for config in v.configs]
-            found[kind] = read_search(study, kind, bases, description, metrics, resolve, build, document)
+        bases = [(v.name, config) for v in variants for config in v.configs]
+        reader = SearchReader(study, kind, bases, description, metrics, resolve, build, document)
+        found.append(reader.read() if getattr(study, kind) is not None else None)
     if study.search is not None and len(design.variants[0].configs) > 1:
-        rule = "looks at one task, and the study has several"
-        document.report(Problem(rule, ("search",), hint="Give `task`, one study for each"))
+        document.refuse(
+            ("search",),
+            "looks at one task, and the study has several",
+            hint="Give `task`, one study for each",
+        )
     return found

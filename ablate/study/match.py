@@ -1,18 +1,20 @@
-"""`match:` every variant is given as much of one quantity as the baseline has, by one setting that may change."""
+"""`match:` every variant gets as much of one quantity as the baseline has, by changing the value at one path."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
-from ablate.base.errors import Invalid
-from ablate.core.facts import Matched
-from ablate.core.workload import CountsParameters, Workload
-from ablate.study.designs import Config, Resolve
-from ablate.study.nearest import Number, has_effect, nearest
-from ablate.study.patch import apply_patches, value_at
+from ablate.base.errors import Invalid, Problem
+from ablate.core.facts import BASELINE, Matched
+from ablate.core.workload import CountsParameters, Timed, Workload
+from ablate.study.checks import attempt
+from ablate.study.designs import Config, Design, Resolve, Variant, refuse_twins, report_at
+from ablate.study.document import Document
+from ablate.study.patch import apply_patches, has_path, key_of, value_at
+from ablate.study.schema import StudyBase
 from ablate.study.sections.search import MatchSection
+from ablate.study.solver import Number, closest, has_effect
 
 NOUNS = {
     "parameters": "parameters",
@@ -20,13 +22,14 @@ NOUNS = {
     "compute": "FLOPs of the whole training",
     "seconds": "seconds of training",
 }
+OTHER_PATH = "Match by another path"
 
 Rate = Callable[[Config], float | None]
 """Seconds of one training step of a config; None where it was not measured."""
 
 
 class Matcher:
-    """Changes one setting of a config so that it has as much as it shall."""
+    """Changes the value at one path of a config so that its quantity meets the target."""
 
     def __init__(
         self,
@@ -42,14 +45,15 @@ class Matcher:
         self.baseline = baseline
         self.resolve = resolve
         self.rate = rate
-        self._known: dict[str, float | None] = {}
+        self.noun = NOUNS[match.quantity]
+        self._amounts: dict[str, float | None] = {}
         self._matched: dict[tuple[str, int], tuple[Config, Matched]] = {}
 
     def __call__(self, config: Config, task_index: int = 0) -> tuple[Config, Matched]:
-        """A resolved config with the setting changed, and what that gives; the config itself where it fits already.
+        """A resolved config with the value changed, and what that gives; the config itself where it fits already.
 
-        Raises `Invalid`, with the setting as its path, when the setting is not there, is no number, changes
-        nothing, or misses the target by more than `within`.
+        Raises `Invalid`, with the path that is changed, when its value does not exist, is no number, has no effect, or
+        misses the target by more than `within`.
         """
         key = (key_of(config), task_index)
         if key not in self._matched:
@@ -57,101 +61,82 @@ class Matcher:
         return self._matched[key]
 
     def given(self, config: Config, task_index: int = 0) -> Matched:
-        """What a config that has been matched has."""
+        """The value and quantity of a config that has been matched."""
         return Matched(self.number(config), self.amount(config), self.target(task_index))
 
     def _solved(self, config: Config, target: float) -> tuple[Config, Matched]:
-        by = self.match.by
+        by, within = self.match.by, self.match.within
         start, now = self.number(config), self.amount(config)
         if now == target:
             return config, Matched(start, now, target)
-        found = nearest(self._along(config), start, target, whole=self.is_whole(config, start))
+        found = closest(self._along(config), start, target, whole=self._is_whole(config, start))
         if found is None:
-            raise Invalid(by, f"has no effect on the {self.noun}", start, hint="Match by another path")
+            raise Invalid(by, f"has no effect on the {self.noun}", start, hint=OTHER_PATH)
         matched = self.resolve(apply_patches(config, {by: found[0]}))
         result = Matched(value_at(matched, by), found[1], target)
-        if abs(result.residual) > self.match.within:
+        if abs(result.residual) > within:
+            of = "the baseline's " if self.match.target == "baseline" else ""
             percent = f"{100 * result.residual:+.2f} %".replace("-", "−")
             raise Invalid(
                 by,
-                f"cannot give {self.wanted(target)} within {100 * self.match.within:.3g} %: the nearest is "
-                f"{by} = {result.value:.6g}, with {self.shown(result.achieved)} ({percent})",
+                f"cannot give {of}{self._shown(target)} {self.noun} within {100 * within:.3g} %: the nearest is "
+                f"{by} = {result.value:.6g}, with {self._shown(result.achieved)} ({percent})",
                 start,
-                hint="Match by another path, or allow more with `within`",
+                hint=f"{OTHER_PATH}, or allow more with `within`",
             )
         return matched, result
 
-    @property
-    def noun(self) -> str:
-        """What is matched, in words."""
-        return NOUNS[self.match.quantity]
+    def _shown(self, amount: float) -> str:
+        return f"{amount:.4g}" if self.match.quantity == "seconds" else f"{amount:,.0f}"
 
     def target(self, task_index: int = 0) -> float:
-        """What every config shall have; raises `Invalid` where the baseline's is not known."""
+        """The quantity that every config is given; raises `Invalid` where the baseline's is not known."""
         if self.match.target == "baseline":
             return self.amount(self.baseline[task_index])
         return self.match.target
 
-    def wanted(self, target: float) -> str:
-        """The target in words."""
-        of = "the baseline's " if self.match.target == "baseline" else ""
-        return f"{of}{self.shown(target)} {self.noun}"
-
-    def shown(self, amount: float) -> str:
-        """An amount as an error shows it."""
-        return f"{amount:.4g}" if self.match.quantity == "seconds" else f"{amount:,.0f}"
-
     def number(self, config: Config) -> Number:
-        """The setting's value; raises `Invalid` when it does not exist or is no number."""
+        """The value at the path; raises `Invalid` when it does not exist or is no number."""
         by = self.match.by
         try:
             value = value_at(config, by)
         except Invalid as error:
-            rules = error.problems[0]
-            raise Invalid(by, "does not exist", allowed=rules.allowed, hint=rules.hint) from None
+            problem = error.problems[0]
+            raise Invalid(by, "does not exist", allowed=problem.allowed, hint=problem.hint) from None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Invalid(
-                by, "must be a number, which is changed to match", value, hint="Match by another path"
-            )
+            raise Invalid(by, "must be a number, which is changed to match", value, hint=OTHER_PATH)
         return value
 
     def amount(self, config: Config) -> float:
-        """How much of the quantity a config has; raises `Invalid` where it cannot be built or that is not known."""
-        try:
-            amount = self._amount(config)
-        except Invalid:
-            raise
-        except Exception as error:
-            raise Invalid("", f"cannot be built: {type(error).__name__}: {error}") from error
+        """The quantity of a config; raises `Invalid` where the config cannot be built or the quantity is not known."""
+        amount, problems = attempt(self._amount, config)
+        if problems:
+            raise Invalid.many(problems)
         if not amount:
-            why = (
-                "its rate was not measured" if self.match.quantity == "seconds" else "they cannot be counted"
-            )
+            seconds = self.match.quantity == "seconds"
+            why = "its rate was not measured" if seconds else "they cannot be counted"
             raise Invalid("", f"has no known {self.noun}: {why}", hint="Match another quantity")
-        return amount
-
-    def is_whole(self, config: Config, value: Number) -> bool:
-        """Whether the setting must be a whole number, by what the schema takes."""
-        return isinstance(value, int) and all(self._with(config, value + d) is None for d in (0.5, -0.5))
+        found: float = amount
+        return found
 
     def has_effect(self, config: Config) -> bool:
-        """Whether the setting changes the quantity at all."""
+        """Whether the value at the path changes the quantity at all."""
         start = self.number(config)
-        return has_effect(self._along(config), start, whole=self.is_whole(config, start))
+        return has_effect(self._along(config), start, whole=self._is_whole(config, start))
+
+    def _is_whole(self, config: Config, value: Number) -> bool:
+        """Whether the schema takes only whole numbers at the path."""
+        return isinstance(value, int) and all(self._with(config, value + d) is None for d in (0.5, -0.5))
 
     def _along(self, config: Config) -> Callable[[Number], float | None]:
-        """The quantity by the value of the setting; None where such a config cannot be built."""
+        """The quantity as a function of the value; None where such a config cannot be built."""
 
         def quantity(value: Number) -> float | None:
             changed = self._with(config, value)
-            if changed is None:
+            if changed is None or attempt(self.workload.check, changed)[1]:
                 return None
-            try:
-                self.workload.check(changed)
-                return self._amount(changed)
-            except Exception:
-                # Whatever a part raises at a size that is none of the study's, it is stepped over.
-                return None
+            amount: float | None = attempt(self._amount, changed)[0]
+            return amount
 
         return quantity
 
@@ -163,9 +148,9 @@ class Matcher:
 
     def _amount(self, config: Config) -> float | None:
         key = key_of(config)
-        if key not in self._known:
-            self._known[key] = self._counted(config)
-        return self._known[key]
+        if key not in self._amounts:
+            self._amounts[key] = self._counted(config)
+        return self._amounts[key]
 
     def _counted(self, config: Config) -> float | None:
         quantity, workload = self.match.quantity, self.workload
@@ -178,6 +163,110 @@ class Matcher:
         return found
 
 
-def key_of(config: Any) -> str:
-    """Equal for equal configs."""
-    return json.dumps(config, sort_keys=True)
+def check_match(
+    match: MatchSection,
+    study: StudyBase,
+    workload: Workload,
+    design: Design,
+    resolve: Resolve,
+    document: Document,
+) -> Matcher | None:
+    """What matches the variants; problems are reported to the document, and then there is none."""
+    before = len(document.problems)
+    if match.quantity == "seconds":
+        _check_timed(match, study, workload, document)
+    _check_conflicts(match, study, document)
+    if len(document.problems) > before:
+        return None
+    matcher = Matcher(match, workload, design.variants[0].configs, resolve)
+    try:
+        for index, config in enumerate(matcher.baseline):
+            value = matcher.number(config)
+            if match.quantity != "seconds":
+                matcher.target(index)
+                if not matcher.has_effect(config):
+                    raise Invalid(match.by, f"has no effect on the {matcher.noun}", value, hint=OTHER_PATH)
+    except Invalid as error:
+        for problem in error.problems:
+            at = ("match", "by" if problem.path else match.quantity)
+            document.report(replace(problem, rule=_of_baseline(problem, match.by), path=at))
+        return None
+    return matcher
+
+
+def _check_timed(match: MatchSection, study: StudyBase, workload: Workload, document: Document) -> None:
+    at = ("match", "seconds")
+    if not isinstance(workload, Timed):
+        rule = f"needs a workload that says what its steps are, which {study.workload} does not"
+        document.refuse(at, rule, hint="Match another quantity")
+    elif match.by != workload.steps_path:
+        rule = "must be the number of steps, of which the time is measured"
+        document.refuse(("match", "by"), rule, match.by, workload.steps_path)
+    for section in ("search", "tune"):
+        if getattr(study, section) is not None:
+            rule = f"cannot be matched with `{section}`: rates are measured of variants, not of every setting"
+            document.refuse(at, rule, hint="Match compute")
+
+
+def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
+    """A path that is compared or searched cannot be changed to match."""
+    by = match.by
+    if by in study.factors:
+        rule = f"{by} is a factor: what is compared cannot be changed to match"
+        document.refuse(("match", "by"), rule, hint=OTHER_PATH)
+    for name, patches in study.variants.items():
+        if by in patches:
+            rule = "is what `match` changes, so that it would not stay as it is given"
+            hint = f"Take it out, or match by another path than {by}"
+            document.refuse(("variants", name, by), rule, patches[by], hint=hint)
+    for name in ("search", "tune"):
+        section = getattr(study, name)
+        if section is not None and by in section.over:
+            rule = f"{by} is searched by `{name}`, and so cannot be changed to match"
+            document.refuse(("match", "by"), rule, hint=OTHER_PATH)
+
+
+def match_variants(
+    matcher: Matcher, variants: Sequence[Variant], document: Document
+) -> tuple[list[Variant], dict[str, list[Matched]]]:
+    """The variants as they are trained, under their own names, and by name what each was given, one a task.
+
+    A variant that cannot be matched, or becomes the same as another, is reported to the document.
+    """
+    found: list[Variant] = []
+    given: dict[str, list[Matched]] = {}
+    for variant in variants:
+        if variant.at and document.is_faulty(variant.at):
+            continue
+        try:
+            pairs = [matcher(config, index) for index, config in enumerate(variant.configs)]
+        except Invalid as error:
+            _report(error.problems, variant, matcher, document)
+            continue
+        found.append(replace(variant, configs=[config for config, _ in pairs]))
+        given[variant.name] = [matched for _, matched in pairs]
+    rule = (
+        f"has the same config as {{}} once the {matcher.noun} are matched by {matcher.match.by}, so that nothing is "
+        "compared"
+    )
+    refuse_twins(found, rule, f"{OTHER_PATH}, or take it out", document)
+    return found, given
+
+
+def _report(problems: Sequence[Problem], variant: Variant, matcher: Matcher, document: Document) -> None:
+    """Says at the variant's place why it cannot be matched."""
+    by = matcher.match.by
+    for problem in problems:
+        if variant.name == BASELINE or variant.placebo:
+            document.report(replace(problem, rule=_of_baseline(problem, by), path=("match", "by")))
+            continue
+        if not all(has_path(config, by) for config in variant.configs):
+            rule = f"has no {by}, by which its {matcher.noun} should be matched"
+            problem = Problem(rule, hint="Match by a path that every variant has")
+        elif problem.path:
+            problem = replace(problem, rule=f"{by} {problem.rule}", path=())
+        report_at([problem], variant.patches, variant.at, document)
+
+
+def _of_baseline(problem: Problem, by: str) -> str:
+    return f"in the baseline, {by} {problem.rule}" if problem.path else f"the baseline {problem.rule}"

@@ -7,10 +7,16 @@ changes, and merges parameters when it does not.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ablate.base.errors import Invalid, listed, nearest
+from ablate.base.errors import Gather, Invalid, listed, nearest
+
+
+def key_of(value: Any) -> str:
+    """The JSON of a config, or of a value in one: equal for equal ones."""
+    return json.dumps(value, sort_keys=True)
 
 
 def apply_patches(
@@ -22,15 +28,13 @@ def apply_patches(
     collapses there). Raises `Invalid`, with all paths that do not exist.
     """
     result: dict[str, Any] = copy.deepcopy(dict(config))
-    problems = []
-    for path in sorted(patches, key=lambda path: path.count(".")):
-        try:
-            _apply(result, path, patches[path])
-        except Invalid as error:
-            if not (skip_removed and has_path(config, path)):
-                problems += error.problems
-    if problems:
-        raise Invalid.many(problems)
+    with Gather() as at:
+        for path in sorted(patches, key=lambda path: path.count(".")):
+            if skip_removed and has_path(config, path) and not has_path(result, path):
+                continue
+            with at():
+                node, last = _parent(result, path)
+                node[last] = merged(node[last], patches[path])
     return result
 
 
@@ -38,9 +42,9 @@ def has_path(config: Mapping[str, Any], path: str) -> bool:
     """Whether the dotted path leads to a value."""
     try:
         value_at(config, path)
+        return True
     except Invalid:
         return False
-    return True
 
 
 def value_at(config: Mapping[str, Any], path: str) -> Any:
@@ -60,26 +64,22 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
     return node
 
 
-def _apply(config: dict[str, Any], path: str, value: Any) -> None:
+def _parent(config: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+    """The mapping that holds the value at a dotted path, and its key in it; raises `Invalid` as `value_at` does."""
     value_at(config, path)
-    *outer, last = path.split(".")
-    node = config
-    for key in outer:
-        node = node[key]
-    node[last] = merged(node[last], value)
+    outer, _, last = path.rpartition(".")
+    return value_at(config, outer) if outer else config, last
 
 
 def merged(old: Any, new: Any) -> Any:
     """`old` with `new` laid over it: parts merge while their name stays, mappings merge, the rest is replaced."""
-    if not isinstance(old, Mapping):
-        return copy.deepcopy(new)
-    if "name" in old:
-        given = dict(new) if isinstance(new, Mapping) else {"name": new}
-        if given.get("name", old["name"]) != old["name"]:
-            return copy.deepcopy(new)
-        new = given
-    if not isinstance(new, Mapping):
-        return copy.deepcopy(new)
+    whole = copy.deepcopy(new)
+    if isinstance(old, Mapping) and "name" in old:
+        new = new if isinstance(new, Mapping) else {"name": new}
+        if new.get("name", old["name"]) != old["name"]:
+            return whole
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return whole
     return {
         **old,
         **{
@@ -99,14 +99,10 @@ def document_keys(path: str) -> tuple[str, ...]:
 def set_in_document(data: dict[str, Any], keys: Sequence[str], value: Any) -> None:
     """Changes a study as it was written, where much may be left out or be in its short form: `--set`."""
     *outer, last = keys
-    node = data
+    node: Any = data
     for key in outer:
         below = node.get(key)
-        if isinstance(below, str):
-            below = {"name": below}
-        elif not isinstance(below, dict):
-            below = {}
-        node[key] = below
-        node = below
+        short = {"name": below} if isinstance(below, str) else {}
+        node[key] = node = below if isinstance(below, dict) else short
     old = node.get(last)
     node[last] = merged({"name": old} if isinstance(old, str) and isinstance(value, Mapping) else old, value)

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, Section
 from ablate.core.facts import BASELINE
-from ablate.core.searched import WINNER
+from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection

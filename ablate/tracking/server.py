@@ -178,11 +178,11 @@ def _bring_study(folder: Path, store: Store, warn: Callable[[str], None]) -> Non
 def _placed(folder: Path, evidence: Evidence) -> dict[str, tuple[str, str, int, Mapping[str, str]]]:
     """Every trial of a study by id: variant, task, seed and levels; settings of searches come first, as they did."""
     from ablate.core.evidence import Evidence
-    from ablate.core.searched import SWEEP, TUNING, UNTUNED, Searched
+    from ablate.core.search_table import SWEEP, TUNING, UNTUNED, SearchTable
 
     found: dict[str, tuple[str, str, int, Mapping[str, str]]] = {}
     file = {"sweep": SWEEP, "tuning": TUNING}.get(evidence.facts.searched, "")
-    searched = Searched.load(folder / file) if file else None
+    searched = SearchTable.load(folder / file) if file else None
     if searched is not None:
         for trial_id, name, task, seed, levels in searched.runs(swept=file == SWEEP):
             found.setdefault(trial_id, (name, task, seed, levels))

@@ -14,14 +14,14 @@ from scipy import stats
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import Tuning, budget_curves, changes, edge, tuning
 from ablate.core.evidence import Evidence
-from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
+from ablate.core.search_table import Objective, Parameter, SearchTable
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])
 FINE = {"baseline": 0.9 + NOISE, "a": 0.9 + NOISE[::-1], "b": 0.95 + NOISE}
 TWO = {"baseline": [0.6, 0.8, 0.7], "a": [0.5, 0.9, 0.4], "b": [0.5, 0.9, 0.4]}
 
 
-def made(search: Searched, tuned: Evidence | None = None, untuned: Evidence | None = None) -> Tuning:
+def made(search: SearchTable, tuned: Evidence | None = None, untuned: Evidence | None = None) -> Tuning:
     tuned = tuned or study(FINE)
     before = None if untuned is None else compare(untuned)
     return tuning(search, tuned, compare(tuned), untuned, before)
@@ -45,7 +45,7 @@ def test_of_random_settings_the_expected_best() -> None:
 
 
 def test_where_less_is_better_curves_fall() -> None:
-    loss = ObjectiveFacts("loss", "min", "validation")
+    loss = Objective("loss", "min", "validation")
     found = budget_curves(searched(TWO, objective=loss), study(FINE).facts)
     pairs = [min(pair) for pair in itertools.combinations(TWO["a"], 2)]
     assert curve(found, "a") == pytest.approx([0.6, np.mean(pairs), 0.4])
@@ -56,7 +56,7 @@ def test_where_less_is_better_curves_fall() -> None:
 @pytest.mark.parametrize("sampler", ["tpe", "tpe(n_startup_trials=4)", "qmc", "grid"])
 def test_of_other_samplers_what_was_found_in_order(sampler: str) -> None:
     search = searched(TWO, sampler=sampler)
-    shuffled = Searched(search.facts, search.trials.sample(frac=1, random_state=0))
+    shuffled = SearchTable(search.facts, search.trials.sample(frac=1, random_state=0))
     found = budget_curves(shuffled, study(FINE).facts)
     assert set(found["kind"]) == {"so far"}
     assert curve(found, "a") == [0.5, 0.9, 0.9]
@@ -85,7 +85,7 @@ def test_a_diverged_setting_with_a_value_has_it() -> None:
 @pytest.mark.parametrize(("floor", "worst"), [(None, 0.05), (0.125, 0.05), (0.01, 0.01)])
 def test_a_failure_is_as_bad_as_anything_on_the_task(floor: float | None, worst: float) -> None:
     values = {"baseline": [0.6, 0.05], "a": [0.5, np.nan]}
-    target = ObjectiveFacts("accuracy", "max", "validation", floor)
+    target = Objective("accuracy", "max", "validation", floor)
     search = searched(values, objective=target, statuses={("a", 1): "failed"})
     assert curve(budget_curves(search, study(FINE).facts), "a") == pytest.approx([(0.5 + worst) / 2, 0.5])
 
@@ -103,7 +103,7 @@ def test_a_search_that_found_nothing_has_no_curve() -> None:
 
 def test_a_table_without_rows() -> None:
     search = searched(TWO)
-    found = made(Searched(search.facts, search.trials.iloc[:0]))
+    found = made(SearchTable(search.facts, search.trials.iloc[:0]))
     assert found.curves.empty
     assert list(found.budgets["settings"]) == [0, 0, 0]
 
@@ -192,17 +192,17 @@ def test_several_tasks() -> None:
         (LR, 5e-3, ""),
         (LR, 0.08, "upper"),
         (dataclasses.replace(LR, log=False), 4e-3, "lower"),
-        (ParameterFacts("p", "int", 1, 8), 1.0, "lower"),
-        (ParameterFacts("p", "int", 1, 8), 2.0, ""),
-        (ParameterFacts("p", "int", 1, 8), 8, "upper"),
-        (ParameterFacts("p", "int", 1, 2), 2, ""),
-        (ParameterFacts("p", "int", 1, 8, step=3), 7, "upper"),
-        (ParameterFacts("p", "float", 0.0, 1.0, step=0.3), 0.9, "upper"),
-        (ParameterFacts("p", "choice", choices=["a", "b"]), "a", ""),
-        (ParameterFacts("p", "float", 0.0, 1.0), None, ""),
+        (Parameter("p", "int", 1, 8), 1.0, "lower"),
+        (Parameter("p", "int", 1, 8), 2.0, ""),
+        (Parameter("p", "int", 1, 8), 8, "upper"),
+        (Parameter("p", "int", 1, 2), 2, ""),
+        (Parameter("p", "int", 1, 8, step=3), 7, "upper"),
+        (Parameter("p", "float", 0.0, 1.0, step=0.3), 0.9, "upper"),
+        (Parameter("p", "choice", choices=["a", "b"]), "a", ""),
+        (Parameter("p", "float", 0.0, 1.0), None, ""),
     ],
 )
-def test_the_edge_of_a_range(parameter: ParameterFacts, value: object, side: str) -> None:
+def test_the_edge_of_a_range(parameter: Parameter, value: object, side: str) -> None:
     assert edge(parameter, value) == side
 
 
@@ -216,7 +216,7 @@ def test_a_best_value_at_the_edge_is_said() -> None:
 
 
 def test_a_path_that_is_not_searched_everywhere() -> None:
-    heads = ParameterFacts("model.mixer.num_heads", "int", 1, 8, when="model.mixer=attention")
+    heads = Parameter("model.mixer.num_heads", "int", 1, 8, when="model.mixer=attention")
     settings = [{"training.lr": 1e-3, heads.path: np.nan}, {"training.lr": 1e-3}, {"training.lr": 1e-3}]
     found = made(searched(TWO, parameters=[LR, heads], settings=settings))
     assert found.budgets[heads.path].isna().all()

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from ablate.records.declared import read_claims
+from ablate.stages.run import Options, Results, execute, load
 from harness import TOY
 from rich.console import Console
 
 from ablate.commands.plan import print_plan
 from ablate.commands.show import show
-from ablate.core.searched import SWEEP, TUNING
-from ablate.records.declared import read_claims
+from ablate.core.search_table import SWEEP, TUNING
 from ablate.stages.publish import rebuild
-from ablate.stages.run import Options, Results, execute, load
 from ablate.study.experiment import prepare
 from ablate.study.resolved import write_resolved
 

@@ -11,6 +11,8 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from ablate.stages.run import Options, execute
+from ablate.stages.session import Outcome
 from rich.console import Console
 from scipy.stats import ttest_rel
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, prepared, train
@@ -18,10 +20,8 @@ from searching import GRID, PEAK_STUDY, SWEEP, TIMES, prepared, train
 import ablate
 from ablate.commands.clean import clean
 from ablate.commands.show import show
-from ablate.core.searched import COLUMNS, Searched
+from ablate.core.search_table import COLUMNS, SearchTable
 from ablate.stages.publish import rebuild
-from ablate.stages.run import Options, execute
-from ablate.stages.session import Outcome
 
 Sweep = Callable[..., tuple[Outcome, str]]
 
@@ -62,8 +62,8 @@ def swept(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "results" / "peaks"
 
 
-def load(folder: Path) -> Searched:
-    searched = Searched.load(folder / "sweep.parquet")
+def load(folder: Path) -> SearchTable:
+    searched = SearchTable.load(folder / "sweep.parquet")
     assert searched is not None
     return searched
 
@@ -186,7 +186,7 @@ def test_a_sweep_and_tuning_of_one_space_share_their_settings(sweep: Sweep) -> N
     assert sweep(study)[0].trained == 8 * 2 + 2 * 3
     outcome, _ = sweep(study, sweep=False)
     assert outcome.trained == 0
-    tuned = Searched.load(outcome.folder / "tuning.parquet")
+    tuned = SearchTable.load(outcome.folder / "tuning.parquet")
     assert tuned is not None
     pd.testing.assert_series_equal(tuned.trials["model.x"], load(outcome.folder).trials["model.x"])
 
@@ -381,17 +381,17 @@ def test_the_best_of_twenty_twins_looks_better_than_it_is(write: Callable[..., P
     base = experiment.variants[0].configs[0]
     for repetition in range(60):
         # A baseline of its own: repetitions that shared one would err together.
-        baseline = experiment.setting(base, {"model.twin": 100 * repetition})
+        baseline = experiment.patched(base, {"model.twin": 100 * repetition})
         means = {}
         for twin in range(1, 21):
-            config = experiment.setting(base, {"model.twin": 100 * repetition + twin})
+            config = experiment.patched(base, {"model.twin": 100 * repetition + twin})
             values = [
                 train(experiment, experiment.trial(config, s)).metrics["validation_score"]
                 for s in (10000, 10001)
             ]
             means[twin] = float(np.mean(values))  # type: ignore[arg-type]
         best = max(means, key=means.__getitem__)
-        winner = experiment.setting(base, {"model.twin": 100 * repetition + best})
+        winner = experiment.patched(base, {"model.twin": 100 * repetition + best})
         truth = -0.2 - 0.09
         gains.append(means[best] - truth)
         judged = [

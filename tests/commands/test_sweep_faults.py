@@ -15,7 +15,7 @@ import pytest
 from searching import GRID, SWEEP, TIMES
 from test_cli import records, wait_for, workers_of
 
-from ablate.core.searched import Searched
+from ablate.core.search_table import SearchTable
 from ablate.search.quiet import quiet
 
 SLOWER = "training: {seconds: 0.15}\n"
@@ -44,7 +44,7 @@ def finish(driver: subprocess.Popen[str], code: int = 0) -> str:
 
 
 def table(folder: Path, study: str = "peaks") -> pd.DataFrame:
-    searched = Searched.load(folder / study / "sweep.parquet")
+    searched = SearchTable.load(folder / study / "sweep.parquet")
     assert searched is not None
     return searched.trials.drop(columns=TIMES)
 

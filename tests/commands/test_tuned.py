@@ -8,16 +8,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from ablate.stages.run import Options, execute
+from ablate.stages.session import Outcome
 from rich.console import Console
 from searching import PEAK_STUDY
 
 import ablate
 from ablate.commands.clean import clean
 from ablate.core.evidence import Evidence
-from ablate.core.searched import Searched
+from ablate.core.search_table import SearchTable
 from ablate.stages.publish import rebuild
-from ablate.stages.run import Options, execute
-from ablate.stages.session import Outcome
 from ablate.study.schema import TUNING_SEEDS_FROM
 
 Run = Callable[..., tuple[Outcome, str]]
@@ -71,8 +71,8 @@ def tuned(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "results" / "peaks"
 
 
-def load(folder: Path) -> Searched:
-    searched = Searched.load(folder / "tuning.parquet")
+def load(folder: Path) -> SearchTable:
+    searched = SearchTable.load(folder / "tuning.parquet")
     assert searched is not None
     return searched
 

@@ -7,7 +7,7 @@ import searches
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.core.searched import undominated
+from ablate.core.search_table import undominated
 from ablate.report import search_data
 from ablate.search.importances import importances
 

@@ -9,7 +9,7 @@ import pytest
 import searches
 from matplotlib.figure import Figure
 
-from ablate.core.searched import ParameterFacts, Searched
+from ablate.core.search_table import Parameter, SearchTable
 from ablate.report import search_data, search_figures, search_maps, style
 from ablate.report.search_drawings import search_drawings
 from ablate.search.importances import importances
@@ -18,7 +18,7 @@ SIZES = [style.WIDE, style.NARROW]
 OBJECTIVES = (searches.ACCURACY, searches.PARAMETERS)
 
 
-def drawn(searched: Searched, found: pd.DataFrame | None, width: float) -> dict[str, Figure]:
+def drawn(searched: SearchTable, found: pd.DataFrame | None, width: float) -> dict[str, Figure]:
     with style.context():
         figures = {d.name: d.draw(width) for d in search_drawings(searched, found)}
         for figure in figures.values():
@@ -135,9 +135,9 @@ def test_the_front_is_a_line_through_its_points() -> None:
 
 def test_a_path_that_never_varies_and_settings_that_are_all_alike() -> None:
     made = searches.sweep(15, trouble=False)
-    space = [ParameterFacts("a", "int", 16, 16), ParameterFacts("b", "choice", choices=["x"])]
+    space = [Parameter("a", "int", 16, 16), Parameter("b", "choice", choices=["x"])]
     alike = made.trials.assign(a=16, b="x", accuracy=0.5, chosen=None)
-    same = Searched(dataclasses.replace(made.facts, parameters=space), alike)
+    same = SearchTable(dataclasses.replace(made.facts, parameters=space), alike)
     for width in SIZES:
         assert {"sweep-history", "sweep-slices", "sweep-parallel"} <= set(drawn(same, None, width))
 
@@ -147,5 +147,5 @@ def test_settings_of_which_none_has_a_value() -> None:
     made.trials["status"] = "failed"
     made.trials["accuracy"] = np.nan
     assert search_drawings(made, None) == []
-    empty = Searched(made.facts, made.trials.iloc[:0])
+    empty = SearchTable(made.facts, made.trials.iloc[:0])
     assert search_drawings(empty, None) == []

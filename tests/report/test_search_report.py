@@ -12,7 +12,7 @@ import pytest
 import searches
 
 from ablate.analysis.compare import compare
-from ablate.core.searched import SWEEP, Searched
+from ablate.core.search_table import SWEEP, SearchTable
 from ablate.report import search_tables
 from ablate.report.search_headline import search_headline
 from ablate.report.search_section import Sweep, search_content
@@ -89,10 +89,10 @@ def test_every_setting_is_counted() -> None:
     reasons = column(table, "reason")
     assert searches.REASONS["invalid"] in reasons
     assert "given up by the pruner at step 200" in reasons
-    longer = Searched(dataclasses.replace(made.facts, trials=50), made.trials)
+    longer = SearchTable(dataclasses.replace(made.facts, trials=50), made.trials)
     assert search_tables.status_table(longer).rows[-1]["n"] == "10"
     many = made.trials.assign(status="failed", reason=[f"reason {i}" for i in range(40)])
-    rows = search_tables.status_table(Searched(made.facts, many)).rows
+    rows = search_tables.status_table(SearchTable(made.facts, many)).rows
     assert (len(rows), rows[-1]["n"]) == (search_tables.MAX_REASONS + 1, "20")
 
 
@@ -124,7 +124,7 @@ def test_the_sentences() -> None:
 
 def test_sentences_without_a_winner_or_before_the_end() -> None:
     made = searches.sweep(40)
-    none = Searched(dataclasses.replace(made.facts, trials=44), made.trials.assign(chosen=""))
+    none = SearchTable(dataclasses.replace(made.facts, trials=44), made.trials.assign(chosen=""))
     after = searches.after(none)
     first, second = search_headline(none, after, compare(after))
     assert first.startswith("Of 44 settings, 28 completed")
@@ -132,7 +132,7 @@ def test_sentences_without_a_winner_or_before_the_end() -> None:
     assert "no winner" in second
 
 
-def published(folder: Path, made: Searched, *, found: bool = True, **options: bool) -> Path:
+def published(folder: Path, made: SearchTable, *, found: bool = True, **options: bool) -> Path:
     folder.mkdir(parents=True)
     made.save(folder / SWEEP)
     if found:

@@ -16,7 +16,7 @@ from synthetic import UGLY, study
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import Tuning, tuning
 from ablate.core.evidence import Evidence
-from ablate.core.searched import TUNING, UNTUNED, ParameterFacts, Searched
+from ablate.core.search_table import TUNING, UNTUNED, Parameter, SearchTable
 from ablate.report import style, tuning_figures, tuning_tables
 from ablate.stages.publish import publish
 
@@ -30,12 +30,12 @@ def norms(effects: Mapping[str, dict[str, float]] = NORMS, **options: object) ->
     return dataclasses.replace(made, facts=dataclasses.replace(made.facts, searched="tuning"))
 
 
-def analysed(search: Searched, tuned: Evidence, untuned: Evidence | None = None) -> Tuning:
+def analysed(search: SearchTable, tuned: Evidence, untuned: Evidence | None = None) -> Tuning:
     return tuning(search, tuned, compare(tuned), untuned, None if untuned is None else compare(untuned))
 
 
 def published(
-    folder: Path, search: Searched | None, tuned: Evidence, untuned: Evidence | None = None
+    folder: Path, search: SearchTable | None, tuned: Evidence, untuned: Evidence | None = None
 ) -> Path:
     tuned.save(folder)
     if search:
@@ -64,7 +64,7 @@ def test_the_page_says_what_was_given_and_what_it_changed(folder: Path) -> None:
         "Untuned (exploratory)",
         "▼ worse",
         "the verdict changed, and so did its difference",
-        "Searched: training.lr from .0001 to .1 on a log scale.",
+        "SearchTable: training.lr from .0001 to .1 on a log scale.",
         "The baseline learned: it solved recall",
         "Best against budget",
     ):
@@ -126,7 +126,9 @@ def test_with_untuned_evidence_of_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("search", "says"), [(None, "tuning"), (by_learning_rate(BEST), "")])
-def test_without_searches_the_report_is_as_ever(tmp_path: Path, search: Searched | None, says: str) -> None:
+def test_without_searches_the_report_is_as_ever(
+    tmp_path: Path, search: SearchTable | None, says: str
+) -> None:
     """Also beside a table that an earlier version of the study has left behind."""
     tuned = norms(num_seeds=2, placebo=False)
     given = dataclasses.replace(tuned, facts=dataclasses.replace(tuned.facts, searched=says))
@@ -175,9 +177,9 @@ def test_the_table_of_changes_holds_both_verdicts() -> None:
 
 def test_the_space_in_words() -> None:
     parameters = [
-        ParameterFacts("training.lr", "float", 1e-4, 0.1, log=True),
-        ParameterFacts("model.mixer", "choice", choices=["attention", "lstm"]),
-        ParameterFacts("model.mixer.num_heads", "int", 2, 8, step=2, when="model.mixer=attention"),
+        Parameter("training.lr", "float", 1e-4, 0.1, log=True),
+        Parameter("model.mixer", "choice", choices=["attention", "lstm"]),
+        Parameter("model.mixer.num_heads", "int", 2, 8, step=2, when="model.mixer=attention"),
     ]
     settings = [{"training.lr": 1e-3, "model.mixer": "lstm"}]
     search = searched({name: [0.5] for name in BEST}, parameters=parameters, settings=settings)

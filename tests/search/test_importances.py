@@ -13,7 +13,7 @@ import searches
 from optuna.importance import FanovaImportanceEvaluator, PedAnovaImportanceEvaluator
 
 from ablate.base.errors import AblateError
-from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
 from ablate.search.importances import (
     COLUMNS,
     IMPORTANCES,
@@ -51,13 +51,13 @@ def test_a_conditional_parameter_rests_on_the_settings_that_have_it(found: pd.Da
     np.testing.assert_allclose(sums, 1)
 
 
-def linear(n: int = 30, direction: str = "max") -> Searched:
+def linear(n: int = 30, direction: str = "max") -> SearchTable:
     rng = np.random.default_rng(0)
-    space = [ParameterFacts("a", "float", -1.0, 1.0), ParameterFacts("b", "int", 0, 9)]
+    space = [Parameter("a", "float", -1.0, 1.0), Parameter("b", "int", 0, 9)]
     frame = pd.DataFrame({"a": rng.uniform(-1, 1, n), "b": rng.integers(0, 10, n), "status": "completed"})
     frame["score"] = 3 * frame["a"] + 0.1 * frame["b"]
-    objectives = [ObjectiveFacts("score", direction, "own")]
-    return Searched(SearchFacts(space, objectives, "random", "none", n, [10_000], 4), frame)
+    objectives = [Objective("score", direction, "own")]
+    return SearchTable(SearchFacts(space, objectives, "random", "none", n, [10_000], 4), frame)
 
 
 @pytest.mark.parametrize("direction", ["max", "min"])
@@ -105,12 +105,12 @@ def test_nothing_is_said_of_too_few_or_of_equal_values() -> None:
 def test_a_logarithmic_range_is_weighed_by_its_logarithm() -> None:
     """A value that rises with the logarithm is as important as one that rises with the other, linear, path."""
     rng = np.random.default_rng(1)
-    space = [ParameterFacts("lr", "float", 1e-4, 1e-1, log=True), ParameterFacts("x", "float", 0.0, 1.0)]
+    space = [Parameter("lr", "float", 1e-4, 1e-1, log=True), Parameter("x", "float", 0.0, 1.0)]
     shares = rng.uniform(0, 1, (60, 2))
     frame = pd.DataFrame({"lr": 10 ** (-4 + 3 * shares[:, 0]), "x": shares[:, 1], "status": "completed"})
     frame["score"] = shares.sum(axis=1)
-    objectives = [ObjectiveFacts("score", "max", "own")]
-    made = Searched(SearchFacts(space, objectives, "random", "none", 60, [10_000], 4), frame)
+    objectives = [Objective("score", "max", "own")]
+    made = SearchTable(SearchFacts(space, objectives, "random", "none", 60, [10_000], 4), frame)
     found = importances(made, resamples=2).query("evaluator == 'fanova'")
     np.testing.assert_allclose(found["importance"], 0.5, atol=0.1)
 

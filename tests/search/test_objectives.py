@@ -8,15 +8,15 @@ import pytest
 
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record
-from ablate.core.searched import ObjectiveFacts
+from ablate.core.search_table import Objective
 from ablate.search.objectives import intermediate, measured, reported, worst, worth
 
-SCORE = ObjectiveFacts("score", "max", "validation", floor=0.1)
-LOSS = ObjectiveFacts("loss", "min", "validation")
-COST = ObjectiveFacts("parameters", "min", "cost")
-FLOPS = ObjectiveFacts("flops", "min", "cost")
-DIVERGED = ObjectiveFacts("divergence_rate", "min", "stability")
-SPREAD = ObjectiveFacts("seed_spread", "min", "stability")
+SCORE = Objective("score", "max", "validation", floor=0.1)
+LOSS = Objective("loss", "min", "validation")
+COST = Objective("parameters", "min", "cost")
+FLOPS = Objective("flops", "min", "cost")
+DIVERGED = Objective("divergence_rate", "min", "stability")
+SPREAD = Objective("seed_spread", "min", "stability")
 KNOWN = Description({"score": Metric("max")}, {"all": 7})
 
 
@@ -65,9 +65,7 @@ def test_a_seed_that_diverged_counts_as_guessing_where_that_is_known() -> None:
     assert found.by_seed == (0.5, 0.1)
     assert found.diverged == 1
     assert worth(records, [LOSS], KNOWN, "last").values == (math.inf,)
-    assert worth(records, [ObjectiveFacts("score", "max", "validation")], KNOWN, "last").values == (
-        -math.inf,
-    )
+    assert worth(records, [Objective("score", "max", "validation")], KNOWN, "last").values == (-math.inf,)
 
 
 def test_what_has_no_value_is_the_worst_there_is() -> None:

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched, SearchFacts
+from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
 from ablate.search.table import _front, best
 
-SCORE = ObjectiveFacts("score", "max", "validation")
-COST = ObjectiveFacts("cost", "min", "cost")
-X = ParameterFacts("x", "float", 0, 1)
+SCORE = Objective("score", "max", "validation")
+COST = Objective("cost", "min", "cost")
+X = Parameter("x", "float", 0, 1)
 
 
-def searched(rows: list[dict[str, Any]], *objectives: ObjectiveFacts) -> Searched:
+def searched(rows: list[dict[str, Any]], *objectives: Objective) -> SearchTable:
     base = {"variant": "baseline", "task": "", "status": "completed", "seeds": 2, "diverged": 0, "chosen": ""}
     full = [base | {"number": i, "x": i / 10} | row for i, row in enumerate(rows)]
     for row, front in zip(full, _front(full, objectives), strict=True):
         row["front"] = front
-    return Searched(
+    return SearchTable(
         SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), pd.DataFrame(full)
     )
 
@@ -33,7 +33,7 @@ def test_the_best_is_the_best_in_its_own_direction() -> None:
     assert best(table, "baseline", "", 3) == [1, 3, 2]
     assert best(table, "baseline", "", 9) == [1, 3, 2, 0]
     assert best(table, "other", "") == []
-    smaller = ObjectiveFacts("score", "min", "validation")
+    smaller = Objective("score", "min", "validation")
     assert best(searched([{"score": 0.1}, {"score": 0.05}], smaller), "baseline", "") == [1]
 
 
@@ -82,6 +82,7 @@ def test_the_front_is_what_none_beats(values: list[tuple[int, int]]) -> None:
 @pytest.mark.parametrize("kind", ["int", "float"])
 def test_numbers_that_are_missing_do_not_change_those_that_are_there(kind: str) -> None:
     from ablate.stages.judged import point_of
+
     from ablate.study.space import Parameter, Space
 
     spec: Any = type("Spec", (), {"space": Space((Parameter("x", kind, 0, 10),))})  # type: ignore[arg-type]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ablate.records.rates import FILE, Rates
 
 from ablate.base.errors import AblateError, Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.core.record import Record
-from ablate.records.rates import FILE, Rates
 from ablate.speed import rates
 from ablate.speed.rates import measuring, time_steps
 from ablate.study.experiment import prepare
@@ -110,13 +110,13 @@ def test_a_study_matched_in_seconds(
     monkeypatch.setattr(rates, "BLOCKS", 3)
     monkeypatch.setattr(rates, "LONG_SECONDS", 0.02)
     path, said = write(STUDY), []
-    before = prepare(path, rates=Rates(tmp_path))
+    before = Rates(tmp_path).apply(prepare(path))
     assert before.awaits_rates
     assert not (tmp_path / "timed").exists()
     steps = {v.name: value_at(v.configs[0], "training.steps") for v in before.variants}
     assert set(steps.values()) == {200}
 
-    experiment = prepare(path, rates=Rates(tmp_path, measuring(said.append)))
+    experiment = Rates(tmp_path, measuring(said.append)).apply(prepare(path))
     assert said == ["Measuring how long a training step of 2 variants takes …"]
     assert (tmp_path / "timed" / FILE).is_file()
     assert not experiment.awaits_rates
@@ -127,7 +127,7 @@ def test_a_study_matched_in_seconds(
     assert abs(given.residual) <= 0.05
     assert experiment.variants[0].configs == experiment.variants[-1].configs == before.variants[0].configs
 
-    again = prepare(path, rates=Rates(tmp_path, measuring(said.append)))
+    again = Rates(tmp_path, measuring(said.append)).apply(prepare(path))
     assert len(said) == 1
     assert [c.trial.id for c in again.cells()] == [c.trial.id for c in experiment.cells()]
     other = again.variants[0].configs[0]

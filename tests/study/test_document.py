@@ -25,9 +25,7 @@ def test_every_node_has_its_line(write: Callable[..., Path]) -> None:
 def test_a_duplicate_key_keeps_the_first_and_is_a_problem(write: Callable[..., Path]) -> None:
     document = read_document(write("a: 1\nb: 2\na: 3\n"))
     assert document.data == {"a": 1, "b": 2}
-    assert [(p.line, p.rule) for p in document.problems] == [
-        (3, "duplicate key; it stands already in line 1")
-    ]
+    assert [(p.line, p.rule) for p in document.problems] == [(3, "duplicate key, first defined on line 1")]
 
 
 def test_anchors_are_followed(write: Callable[..., Path]) -> None:

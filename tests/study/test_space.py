@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from searching import GRID, PEAK_STUDY, prepared
 
 from ablate.base.errors import StudyError
-from ablate.study.space import EXACT, Parameter, Space
+from ablate.core.search_table import EXACT, Parameter
+from ablate.study.space import Conditions, Space
 
 LABELS = ["a", "b", "c(rank=8)", "null", "on", "0.5"]
 
@@ -21,7 +22,7 @@ def parameters(draw: st.DrawFn, path: str, grid: bool = True) -> Parameter:
     kind = draw(st.sampled_from(["choice", "int", "float"]))
     if kind == "choice":
         labels = draw(st.lists(st.sampled_from(LABELS), min_size=1, max_size=3, unique=True))
-        return Parameter(path, "choice", choices={label: index for index, label in enumerate(labels)})
+        return Parameter(path, "choice", choices=labels)
     if kind == "int":
         low = draw(st.integers(-50, 50))
         return Parameter(
@@ -38,15 +39,16 @@ def parameters(draw: st.DrawFn, path: str, grid: bool = True) -> Parameter:
 def spaces(draw: st.DrawFn) -> Space:
     """Two to four parameters, each of which may wait for some values of an earlier one that can be named."""
     found: list[Parameter] = []
+    conditions: dict[str, Conditions] = {}
     for path in ["p", "q", "r", "s"][: draw(st.integers(2, 4))]:
         parameter = draw(parameters(path))
         others = [p for p in found if p.kind != "float"]
         if others and draw(st.booleans()):
             other = draw(st.sampled_from(others))
             values = draw(st.lists(st.sampled_from(other.values()), min_size=1, max_size=2, unique=True))
-            parameter = Parameter(**{**vars(parameter), "conditions": ((other.path, tuple(values)),)})
+            conditions[path] = {other.path: tuple(values)}
         found.append(parameter)
-    return Space(tuple(found))
+    return Space(tuple(found), conditions=conditions)
 
 
 @given(spaces())
@@ -73,9 +75,10 @@ def test_a_grid_has_every_point_once_and_nothing_that_is_not_searched(space: Spa
 def test_the_values_of_a_grid_are_within_bounds_and_counted(parameter: Parameter) -> None:
     values = parameter.values()
     assert len(values) == parameter.num_values() == len(set(values))
-    if parameter.choices is None:
-        slack = 1e-9 * max(abs(parameter.low), abs(parameter.high))
-        assert all(parameter.low - slack <= value <= parameter.high + slack for value in values)
+    if parameter.kind != "choice":
+        low, high = parameter.bounds
+        slack = 1e-9 * max(abs(low), abs(high))
+        assert all(low - slack <= value <= high + slack for value in values)
         assert values == sorted(values)
         step = parameter.step or 1
         assert all(math.isclose(b - a, step, rel_tol=1e-3) for a, b in itertools.pairwise(values))
@@ -85,8 +88,9 @@ def test_the_values_of_a_grid_are_within_bounds_and_counted(parameter: Parameter
 @given(parameters("p", grid=False), st.floats(0, 1))
 def test_what_a_value_is_called_can_be_read_again(parameter: Parameter, share: float) -> None:
     if parameter.kind == "float":
-        value = parameter.rounded(parameter.low + share * (parameter.high - parameter.low))
-        assert parameter.low <= value <= parameter.high
+        low, high = parameter.bounds
+        value = parameter.rounded(low + share * (high - low))
+        assert low <= value <= high
         assert math.isclose(float(parameter.label(value)), value, rel_tol=10.0 ** (1 - EXACT))
         assert parameter.rounded(value) == value
     else:

@@ -16,6 +16,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from ablate.base.registry import OnOff, Section, Slot
+from ablate.core.facts import MatchFacts
 
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -207,6 +208,11 @@ class MatchSection(Section):
 
     @property
     def target(self) -> Literal["baseline"] | float:
-        """What it shall be."""
+        """The value of that quantity."""
         found: Literal["baseline"] | float = getattr(self, self.quantity)
         return found
+
+    def facts(self) -> MatchFacts:
+        """What tables and figures say of it."""
+        target = self.target if self.target == "baseline" else f"{self.target:.12g}"
+        return MatchFacts(self.quantity, self.by, target, self.within)

@@ -1,4 +1,4 @@
-"""What searches have tried, as one table: the trials of a sweep, or those that tuned each variant.
+"""The table of searches: one row a setting that a sweep, or the tuning of each variant, has tried.
 
     results/<study>/sweep.parquet    `ablate sweep`: one row a trial of the search
     results/<study>/tuning.parquet   `tune:`: the same, for every variant and task
@@ -10,6 +10,7 @@ facts travel in the attributes of the frame.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -42,9 +43,15 @@ values         of the first objective, in the same order, NaN where a seed has n
 """
 
 
+DIGITS = 4
+"""Significant digits to which a float is used, so that the value reported is the value trained."""
+EXACT = 12
+"""Significant digits that any float can have."""
+
+
 @dataclass(frozen=True)
-class ParameterFacts:
-    """One searched path."""
+class Parameter:
+    """One searched path, and its values: numbers, or the labels of choices."""
 
     path: str
     kind: str
@@ -58,9 +65,55 @@ class ParameterFacts:
     when: str = ""
     "The condition under which it is searched; nothing: always."
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest number."""
+        if self.low is None or self.high is None:
+            raise TypeError(f"{self.path} is a choice, which has no bounds")
+        return self.low, self.high
+
+    def rounded(self, value: Any) -> Any:
+        """A float to `DIGITS` significant digits, inside the range; anything else as it is."""
+        if self.kind != "float":
+            return value
+        if self.step is not None:
+            return float(f"{value:.{EXACT}g}")
+        low, high = self.bounds
+        # A narrow range far from zero shares its leading digits; these do not count.
+        shared = math.log10(max(abs(low), abs(high)) / (high - low))
+        digits = min(EXACT, DIGITS + max(0, math.floor(shared)))
+        return min(max(float(f"{value:.{digits}g}"), low), high)
+
+    def num_values(self) -> int:
+        """The number of values; a float needs a step."""
+        if self.kind == "choice":
+            return len(self.choices)
+        low, high = self.bounds
+        return math.floor((high - low) / (self.step or 1) + 1e-9) + 1
+
+    def values(self) -> list[Any]:
+        """All values, in order; a float needs a step."""
+        if self.kind == "choice":
+            return self.choices
+        low, step = self.bounds[0], self.step or 1
+        return [self.rounded(low + i * step) for i in range(self.num_values())]
+
+    def ends(self) -> list[Any]:
+        """Every choice, or the lowest and the highest value."""
+        if self.kind == "choice":
+            return self.choices
+        low, high = self.bounds
+        return [low, high if self.step is None else self.rounded(low + (self.num_values() - 1) * self.step)]
+
+    def label(self, value: Any) -> str:
+        """A value in words, from which it can be read again."""
+        if self.kind == "choice":
+            return str(value)
+        return str(int(value)) if self.kind == "int" else f"{value:.{EXACT}g}"
+
 
 @dataclass(frozen=True)
-class ObjectiveFacts:
+class Objective:
     """One number that is searched for; also the name of a column."""
 
     name: str
@@ -69,15 +122,15 @@ class ObjectiveFacts:
     source: str
     "validation, own (a metric of a workload that measures none on validation data), cost or stability."
     floor: float | None = None
-    "What a seed that diverged counts as, where the metric says what guessing is worth."
+    "The value of a seed that diverged: that of guessing, where the metric declares it."
 
 
 @dataclass(frozen=True)
 class SearchFacts:
-    """What the table alone does not say; the same for every variant that is tuned."""
+    """The space, objectives and budget of a search; the same for every variant that is tuned."""
 
-    parameters: list[ParameterFacts]
-    objectives: list[ObjectiveFacts]
+    parameters: list[Parameter]
+    objectives: list[Objective]
     sampler: str
     "Name and parameters, as a label."
     pruner: str
@@ -92,10 +145,9 @@ class SearchFacts:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SearchFacts:
         """The inverse of `dataclasses.asdict`."""
-        fields = dict(data)
-        fields["parameters"] = [ParameterFacts(**item) for item in data["parameters"]]
-        fields["objectives"] = [ObjectiveFacts(**item) for item in data["objectives"]]
-        return cls(**fields)
+        parameters = [Parameter(**item) for item in data["parameters"]]
+        objectives = [Objective(**item) for item in data["objectives"]]
+        return cls(**{**data, "parameters": parameters, "objectives": objectives})
 
 
 def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -108,12 +160,12 @@ def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def setting_name(variant: str, number: int, swept: bool) -> str:
-    """What the trials of a setting are called: `setting 007`, or `model.norm=batch · setting 007`."""
+    """The name of a setting: `setting 007` of a sweep, `model.norm=batch · setting 007` of a tuned variant."""
     return f"setting {number:03d}" if swept else f"{variant} · setting {number:03d}"
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchTable:
     """One table of searches, with its facts."""
 
     facts: SearchFacts
@@ -136,11 +188,7 @@ class Searched:
 
         several = self.trials["task"].nunique() > 1
         for index, row in enumerate(self.trials.to_dict("records")):
-            levels = {}
-            for parameter in self.facts.parameters:
-                value = row[parameter.path]
-                if not pd.isna(value):
-                    levels[parameter.path] = value if parameter.kind == "choice" else f"{value:.12g}"
+            levels = {p.path: p.label(row[p.path]) for p in self.facts.parameters if not pd.isna(row[p.path])}
             name = setting_name(row["variant"], int(row["number"]), swept)
             on = f" on {row['task']}" if several else ""
             for trial_id, seed in zip(row["ids"], self.facts.seeds, strict=False):

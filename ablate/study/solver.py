@@ -1,6 +1,6 @@
-"""The number with which a quantity comes nearest to a target, found in few evaluations.
+"""Finds, in few evaluations, the number whose quantity is closest to a target.
 
-The quantity rises or falls with the number, or stays: it may be a staircase. Some numbers may have none.
+The quantity is monotone in the number, and may be a staircase. Some numbers may have none.
 """
 
 from __future__ import annotations
@@ -8,29 +8,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from itertools import islice
 
 Number = int | float
 Quantity = Callable[[Number], float | None]
-"""None where a number cannot be taken: no head is as wide as a third of d_model."""
+"""None for a number without a quantity: d_model = 32 cannot be divided among 3 heads."""
 
 FIRST_STEP = 1 / 16
-"Of the way that doubles, as a share of where it begins."
+"Length of the first step, as a share of the start; each further one is twice as long."
 MAX_FLAT = 12
-"Doublings without effect after which there is none."
+"Steps without effect after which the quantity counts as constant."
 MAX_WALK = 80
 MAX_GAP = 64
-"Whole numbers tried on each side of one that cannot be taken."
+"Whole numbers tried on each side of one that has no quantity."
 PRECISION = 1e-6
-"Share of a float up to which the edge of a stair is found."
+"Relative precision to which the edge of a stair is found."
 MAX_DIGITS = 12
 
 
-def nearest(quantity: Quantity, start: Number, target: float, *, whole: bool) -> tuple[Number, float] | None:
-    """The number whose quantity is nearest to `target`, and its quantity; None where no number changes a
-    quantity that is not the target.
+def closest(quantity: Quantity, start: Number, target: float, *, whole: bool) -> tuple[Number, float] | None:
+    """The number whose quantity is closest to `target`, and its quantity; None where the quantity is constant and
+    not the target.
 
-    Starts from `start`, which must have a quantity, and keeps it where nothing is nearer. whole: only whole
-    numbers are tried. Of the floats of one stair, it is the one with the fewest digits.
+    Starts from `start`, which must have a quantity, and keeps it where nothing is closer. whole: only whole
+    numbers are tried. Of the floats of one stair, the one with the fewest digits is returned.
     """
     return _Search(quantity, start, whole).run(target)
 
@@ -42,7 +43,7 @@ def has_effect(quantity: Quantity, start: Number, *, whole: bool) -> bool:
 
 
 class _Search:
-    """One search; knows every quantity that it has asked for."""
+    """One search, with the quantities known so far."""
 
     def __init__(self, quantity: Quantity, start: Number, whole: bool) -> None:
         self.quantity = quantity
@@ -79,7 +80,7 @@ class _Search:
         return value
 
     def walk(self, sign: int) -> Iterator[Number]:
-        """Numbers away from the start, ever further; then ever nearer to the first that cannot be taken."""
+        """Numbers at doubling distances from the start; then, by halving, up to the first that has no quantity."""
         last, wall = self.start, None
         share = abs(self.start) * FIRST_STEP
         step: Number = max(1, int(share)) if self.whole else share or 1.0
@@ -91,7 +92,7 @@ class _Search:
                 want = self.middle(last, wall)
                 if want in (last, wall):
                     return
-            found = self.takeable(want, last, wall, sign)
+            found = self.usable(want, last, wall, sign)
             if found is None:
                 wall = want
             else:
@@ -101,8 +102,8 @@ class _Search:
     def middle(self, a: Number, b: Number) -> Number:
         return (a + b) // 2 if self.whole else (a + b) / 2
 
-    def takeable(self, want: Number, last: Number, wall: Number | None, sign: int) -> Number | None:
-        """The number nearest to `want` that can be taken, beyond `last` and before `wall`."""
+    def usable(self, want: Number, last: Number, wall: Number | None, sign: int) -> Number | None:
+        """The number nearest to `want` that has a quantity, beyond `last` and before `wall`."""
         for distance in range(MAX_GAP if self.whole else 1):
             for x in (want + sign * distance, want - sign * distance):
                 inside = sign * (x - last) > 0 and (wall is None or sign * (wall - x) > 0)
@@ -113,15 +114,10 @@ class _Search:
     def differs(self, sign: int) -> bool:
         """Whether the quantity changes on the way from the start."""
         begin = self.value(self.start)
-        for count, x in enumerate(self.walk(sign)):
-            if self.value(x) != begin:
-                return True
-            if count >= MAX_FLAT:
-                break
-        return False
+        return any(self.value(x) != begin for x in islice(self.walk(sign), MAX_FLAT + 1))
 
     def bracket(self, sign: int, target: float) -> tuple[Number, Number] | None:
-        """Two numbers between which the quantity passes the target; None where this way does not lead there."""
+        """Two numbers between which the quantity passes the target; None where it does not in this direction."""
         begin = self.value(self.start)
         last = self.start
         for count, x in enumerate(self.walk(sign)):
@@ -135,20 +131,16 @@ class _Search:
         return None
 
     def close_in(self, a: Number, b: Number, target: float) -> None:
-        """Halves what lies between, until nothing does or the target is met."""
+        """Bisects, until no number lies between or the target is met."""
         below = self.value(a) < target
         while True:
             want = self.middle(a, b)
             if not self.whole and abs(b - a) <= PRECISION * max(abs(a), abs(b)):
                 return
-            low, high = min(a, b), max(a, b)
-            found = self.takeable(want, low, high, 1)
-            if found is None:
+            found = self.usable(want, min(a, b), max(a, b), 1)
+            if found is None or self.value(found) == target:
                 return
-            value = self.value(found)
-            if value == target:
-                return
-            if (value < target) == below:
+            if (self.value(found) < target) == below:
                 a = found
             else:
                 b = found

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.study.nearest import has_effect, nearest
+from ablate.study.solver import closest, has_effect
 
 
 @st.composite
@@ -30,7 +30,7 @@ def staircases(draw: st.DrawFn) -> tuple[dict[int, int | None], int, int]:
 @given(staircases())
 def test_whole_numbers_against_brute_force(case: tuple[dict[int, int | None], int, int]) -> None:
     table, start, target = case
-    found = nearest(table.get, start, target, whole=True)  # type: ignore[arg-type]
+    found = closest(table.get, start, target, whole=True)  # type: ignore[arg-type]
     taken = {n: value for n, value in table.items() if value is not None}
     if len(set(taken.values())) == 1:
         assert found == ((start, target) if taken[start] == target else None)
@@ -53,7 +53,7 @@ def test_floats_find_the_best_stair(width: int, slope: int, start: float, target
     def quantity(x: float) -> float | None:
         return 20_000 + slope * max(1, round(x * width)) if x > 0 else None
 
-    found = nearest(quantity, start, target, whole=False)
+    found = closest(quantity, start, target, whole=False)
     assert found is not None
     value, achieved = found
     assert quantity(value) == achieved
@@ -66,7 +66,7 @@ def test_the_float_of_a_stair_has_the_fewest_digits(stair: int) -> None:
     def quantity(x: float) -> float | None:
         return 32 * math.floor(x / 0.32) if x > 0 else None
 
-    found = nearest(quantity, 4.01, 32 * stair, whole=False)
+    found = closest(quantity, 4.01, 32 * stair, whole=False)
     assert found is not None
     assert found[1] == 32 * stair
     decimals = next(
@@ -78,16 +78,16 @@ def test_the_float_of_a_stair_has_the_fewest_digits(stair: int) -> None:
 
 
 def test_what_fits_as_it_is_stays_where_nothing_is_nearer() -> None:
-    assert nearest(lambda x: 10 * round(x), 3.7, 42, whole=False) == (3.7, 40)
+    assert closest(lambda x: 10 * round(x), 3.7, 42, whole=False) == (3.7, 40)
 
 
-def test_numbers_that_cannot_be_taken_are_stepped_over() -> None:
-    # Heads of 48: no number between two multiples can be taken.
+def test_numbers_that_have_no_quantity_are_stepped_over() -> None:
+    # Heads of 48: no number between two multiples has a quantity.
     def quantity(n: float) -> float | None:
         return n * n if n > 0 and n % 48 == 0 else None
 
-    assert nearest(quantity, 96, 200_000, whole=True) == (432, 432 * 432)
-    assert nearest(quantity, 96, 1, whole=True) == (48, 48 * 48)
+    assert closest(quantity, 96, 200_000, whole=True) == (432, 432 * 432)
+    assert closest(quantity, 96, 1, whole=True) == (48, 48 * 48)
 
 
 def test_a_wall_above_is_reached() -> None:
@@ -97,7 +97,7 @@ def test_a_wall_above_is_reached() -> None:
         tried.append(n)
         return 7 * n if 1 <= n <= 5_000 else None
 
-    assert nearest(quantity, 3, 1_000_000, whole=True) == (5_000, 35_000)
+    assert closest(quantity, 3, 1_000_000, whole=True) == (5_000, 35_000)
     assert len(tried) < 1_000
 
 
@@ -110,7 +110,7 @@ def test_no_effect(start: float, whole: bool) -> None:
         tried.append(x)
         return 5 if x >= 0 else None
 
-    assert nearest(quantity, start, 6, whole=whole) is None
+    assert closest(quantity, start, 6, whole=whole) is None
     assert not has_effect(quantity, start, whole=whole)
     assert len(tried) < 2_000
 
@@ -123,5 +123,5 @@ def test_few_evaluations() -> None:
             tried.append(x)
             return 1000 + 65 * round(x * (1 if x > 100 else 32)) if x > 0 else None
 
-        nearest(quantity, 128 if whole else 4.0, 25_000, whole=whole)
+        closest(quantity, 128 if whole else 4.0, 25_000, whole=whole)
         assert len(tried) < 60
