@@ -66,7 +66,7 @@ def _checkpoint(folder: StudyFolder) -> str:
 
 def describe(folder: StudyFolder) -> str:
     """The verdicts in markdown, for MLflow."""
-    from ablate.report.tables import verdict_markdown
+    from ablate.report.markdown import verdict_markdown
 
     judged = [row for row in folder.claims() if row["verdict"]]
     return verdict_markdown(folder.comparisons(), judged)
