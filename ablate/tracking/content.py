@@ -1,4 +1,4 @@
-"""One trial as MLflow shows it: name, parameters, tags, metrics and texts, made from its record alone.
+"""One trial as MLflow shows it: name, parameters, tags, metrics and texts, from its cell and its record alone.
 
 The same record gives the same content, to the last timestamp, so that a digest tells whether a run is up to date.
 """
@@ -14,10 +14,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ablate.core.cell import Cell
 from ablate.core.record import Record
 
 # Limits of MLflow's tracking stores, in characters.
@@ -28,31 +29,13 @@ MAX_TAG = 8000
 STUDY_TAG = "ablate.study"
 TRIAL_TAG = "ablate.trial"
 STATUS_TAG = "ablate.status"
-COMPLETE_TAG = "ablate.complete"
-"Digest of the content; the last that is written, so that a run that has it is whole."
+DIGEST_TAG = "ablate.complete"
+"Digest of the content; a run that has ended with it is whole."
 NOTE_TAG = "mlflow.note.content"
 PARENT_TAG = "mlflow.parentRunId"
 
 
-@dataclass(frozen=True)
-class TrackedRun:
-    """One trial as it appears under one study; `record.id` is the trial's id."""
-
-    variant: str
-    task: str
-    seed: int
-    levels: Mapping[str, str]
-    "Factor path → label of the level that the variant has."
-    record: Record
-
-    def name(self, with_task: bool) -> str:
-        """Sorts by task, then variant, then seed."""
-        task = f"{self.task} · " if with_task and self.task else ""
-        return f"{task}{self.variant} · seed {self.seed:02d}"[:MAX_KEY]
-
-
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """One value of one metric."""
 
     key: str
@@ -83,23 +66,25 @@ class Content:
         return hashlib.blake2b(json.dumps(everything, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def content_of(study: str, run: TrackedRun) -> Content:
-    """What MLflow should hold of `run` under `study`."""
-    record = run.record
+def run_name(cell: Cell, with_task: bool) -> str:
+    """Sorts by task, then variant, then seed."""
+    task = f"{cell.task} · " if with_task and cell.task else ""
+    return f"{task}{cell.variant} · seed {cell.seed:02d}"[:MAX_KEY]
+
+
+def content_of(study: str, cell: Cell, record: Record) -> Content:
+    """The run of a trial under `study`."""
     params = flattened(record.config)
-    params |= {**run.levels, "variant": run.variant, "seed": str(run.seed), "task": run.task}
+    params |= {**cell.levels, "variant": cell.variant, "seed": str(cell.seed), "task": cell.task}
     start, end = milliseconds(record.started_at), milliseconds(record.finished_at)
     if start is not None and end is not None:
         end = max(start, end)
+    texts = {"traceback.txt": record.error, "output.txt": record.output}
     return Content(
         params=cleaned_params(params),
-        tags=_tags(study, run),
+        tags=_tags(study, cell, record),
         points=_points(record, start, end),
-        texts={
-            name: text
-            for name, text in (("traceback.txt", record.error), ("output.txt", record.output))
-            if text.strip()
-        },
+        texts={name: text for name, text in texts.items() if text.strip()},
         status="FAILED" if record.status == "failed" else "FINISHED",
         start=start if start is not None else end,
         end=end,
@@ -107,7 +92,7 @@ def content_of(study: str, run: TrackedRun) -> Content:
 
 
 def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """A config as dotted paths; a part stands under its own path: `norm: {name: batch}` is `norm` = `batch`.
+    """A config as dotted paths; a part is the value of its own path: `norm: {name: batch}` is `norm` = `batch`.
 
     >>> flattened({"model": {"d_model": 32, "value": {"name": "low_rank", "rank": 8}}})
     {'model.d_model': '32', 'model.value': 'low_rank', 'model.value.rank': '8'}
@@ -168,28 +153,32 @@ def user() -> str:
         return "unknown"
 
 
-def _tags(study: str, run: TrackedRun) -> dict[str, str]:
-    record, environment = run.record, run.record.environment
-    command = environment.get("command")
-    note = record.reason
-    if record.error:
-        note += f"\n\n```\n{record.error[-3000:]}\n```"
+def source_tags(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """The command, and the commit that it ran."""
+    commit, dirty = environment.get("commit"), environment.get("dirty")
+    return {
+        "commit": commit,
+        "dirty": None if dirty is None else json.dumps(dirty),
+        "mlflow.source.type": "LOCAL",
+        "mlflow.source.name": environment.get("command"),
+        "mlflow.source.git.commit": commit,
+    }
+
+
+def _tags(study: str, cell: Cell, record: Record) -> dict[str, str]:
+    traceback = f"\n\n```\n{record.error[-3000:]}\n```" if record.error else ""
     tags = {
         STUDY_TAG: study,
         TRIAL_TAG: record.id,
         STATUS_TAG: record.status,
-        "variant": run.variant,
-        "seed": run.seed,
-        "task": run.task,
+        "variant": cell.variant,
+        "seed": cell.seed,
+        "task": cell.task,
         "id": record.id,
-        "commit": environment.get("commit"),
-        "dirty": None if environment.get("dirty") is None else json.dumps(environment["dirty"]),
         "stream": record.stream or None,
         "reason": record.reason or None,
-        NOTE_TAG: note.strip() or None,
-        "mlflow.source.type": "LOCAL",
-        "mlflow.source.name": " ".join(command) if isinstance(command, list | tuple) else command,
-        "mlflow.source.git.commit": environment.get("commit"),
+        NOTE_TAG: (record.reason + traceback).strip() or None,
+        **source_tags(record.environment),
     }
     return cleaned_tags(tags)
 

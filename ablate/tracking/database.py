@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from filelock import FileLock, Timeout
 
 from ablate.base.errors import StoreError
+from ablate.base.files import remove_leftovers, replacing
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "artifacts"
@@ -75,7 +75,7 @@ def ensure_database(path: Path, *, repair: bool) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(f".{path.name}.lock")):
-            _remove_leftovers(path)
+            remove_leftovers(path.parent)
             if not path.exists():
                 _create(path)
             _check(path)
@@ -127,14 +127,11 @@ def quiet() -> Iterator[None]:
             target.removeFilter(from_elsewhere)
 
 
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.new")
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Removes what a killed attempt has left; the lock says that nobody is using it."""
-    for leftover in path.parent.glob(f"{_temporary(path).name}*"):
-        leftover.unlink()
+def close(owner: Any) -> None:
+    """Ends the connections of one of MLflow's clients or stores to a database."""
+    store = owner._tracking_client.store if hasattr(owner, "_tracking_client") else owner
+    if hasattr(store, "engine"):
+        store.engine.dispose()
 
 
 def _create(path: Path) -> None:
@@ -142,27 +139,12 @@ def _create(path: Path) -> None:
     from mlflow.exceptions import MlflowException
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    temporary = _temporary(path)
     try:
-        with _migrating, quiet():  # alembic keeps its context in a global
-            SqlAlchemyStore(database_uri(temporary), artifacts_uri(path))
-        _close(SqlAlchemyStore, temporary)
-        _check(temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.rename(path)
+        with replacing(path) as temporary, _migrating, quiet():  # alembic keeps its context in a global
+            close(SqlAlchemyStore(database_uri(temporary), artifacts_uri(path)))
+            _check(temporary)
     except MlflowException as error:
         raise StoreError(f"{path}: MLflow cannot make its database: {first_line(error)}") from error
-    finally:
-        _close(SqlAlchemyStore, temporary)
-        _remove_leftovers(path)
-
-
-def _close(store: Any, path: Path) -> None:
-    """Forgets MLflow's connections to a database; it would go on with a file that has been removed."""
-    engine = store._engine_map.pop(database_uri(path), None)
-    if engine is not None:
-        engine.dispose()
 
 
 def _check(path: Path) -> None:
@@ -203,11 +185,6 @@ def experiments(path: Path) -> list[tuple[int, str]]:
         return database.execute(
             f"SELECT experiment_id, name FROM experiments WHERE {shown} ORDER BY name"
         ).fetchall()
-
-
-def local_path(uri: str) -> Path | None:
-    """The path of a `file:` URI; None for any other."""
-    return Path(unquote(uri.removeprefix("file://"))) if uri.startswith("file:///") else None
 
 
 def first_line(error: BaseException) -> str:
