@@ -94,15 +94,12 @@ def ensure_database(path: Path, *, repair: bool) -> str:
 def sole_writer(folder: Path, study: str, timeout: float) -> Iterator[None]:
     """Holds the right to write the MLflow runs of `study`; raises `StoreError` when another process has it."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / f".mlflow-{study}.lock")
     try:
-        lock.acquire(timeout=timeout)
+        held = FileLock(folder / f".mlflow-{study}.lock").acquire(timeout=timeout)
     except Timeout:
         raise StoreError(f"another process is writing the MLflow runs of {study!r}") from None
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager
@@ -114,10 +111,8 @@ def quiet() -> Iterator[None]:
         return record.thread != thread
 
     # The filter of a logger does not see what its children log, that of a handler does.
-    targets: list[logging.Filterer] = []
-    for name in _NOISY:
-        logger = logging.getLogger(name)
-        targets += [logger, *logger.handlers]
+    loggers = [logging.getLogger(name) for name in _NOISY]
+    targets: list[logging.Filterer] = [target for logger in loggers for target in (logger, *logger.handlers)]
     for target in targets:
         target.addFilter(from_elsewhere)
     try:
@@ -127,13 +122,6 @@ def quiet() -> Iterator[None]:
             target.removeFilter(from_elsewhere)
 
 
-def close(owner: Any) -> None:
-    """Ends the connections of one of MLflow's clients or stores to a database."""
-    store = owner._tracking_client.store if hasattr(owner, "_tracking_client") else owner
-    if hasattr(store, "engine"):
-        store.engine.dispose()
-
-
 def _create(path: Path) -> None:
     import_mlflow()
     from mlflow.exceptions import MlflowException
@@ -141,7 +129,7 @@ def _create(path: Path) -> None:
 
     try:
         with replacing(path) as temporary, _migrating, quiet():  # alembic keeps its context in a global
-            close(SqlAlchemyStore(database_uri(temporary), artifacts_uri(path)))
+            SqlAlchemyStore(database_uri(temporary), artifacts_uri(path)).engine.dispose()
             _check(temporary)
     except MlflowException as error:
         raise StoreError(f"{path}: MLflow cannot make its database: {first_line(error)}") from error
@@ -151,13 +139,12 @@ def _check(path: Path) -> None:
     """Raises unless there is the default experiment, which MLflow makes after its last migration."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=20)) as database:
         try:
-            version = database.execute("SELECT version_num FROM alembic_version").fetchone()
-            experiment = database.execute("SELECT 1 FROM experiments").fetchone()
+            whole = database.execute("SELECT 1 FROM alembic_version, experiments").fetchone()
         except sqlite3.OperationalError as error:
             if "no such table" not in str(error):
                 raise
-            version = experiment = None
-    if version is None or experiment is None:
+            whole = None
+    if whole is None:
         raise StoreError(
             f"{path}: is not a whole database of MLflow's; move it away, it is made again from the finished trials"
         )

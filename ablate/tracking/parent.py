@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +9,9 @@ from pathlib import Path
 
 from ablate.core.cell import Cell
 from ablate.records.folder import StudyFolder
-from ablate.records.roster import first_of_each
+from ablate.records.roster import digest_of, first_of_each
 from ablate.study.document import read_document
-from ablate.tracking.content import cleaned_params, cleaned_tags, flattened, source_tags
+from ablate.tracking.content import MAX_PARAM, MAX_TAG, cleaned, flattened, source_tags
 
 Describe = Callable[[StudyFolder], str]
 """The description of a study in Markdown; its first sentence is what lists show of it."""
@@ -38,13 +36,15 @@ class Parent:
     @property
     def digest(self) -> str:
         """Differs when anything does, the content of the artifacts and the trials included."""
-        everything = [self.description, self.params, self.tags, self.metrics, sorted(self.cells)]
-        digest = hashlib.blake2b(json.dumps(everything, sort_keys=True).encode(), digest_size=16)
-        for path in sorted(self.artifacts):
-            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-                if file.is_file():
-                    digest.update(f"\0{file.relative_to(path.parent)}\0".encode() + file.read_bytes())
-        return digest.hexdigest()
+        files = [
+            file
+            for path in sorted(self.artifacts)
+            for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
+            if file.is_file()
+        ]
+        named = (sorted(part.items()) for part in (self.params, self.tags, self.metrics))
+        names = [str(file) for file in files]
+        return digest_of([self.description, *named, sorted(self.cells), [file.name for file in files]], names)
 
 
 def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
@@ -54,8 +54,10 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
     verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
     return Parent(
         description=describe(folder),
-        params=cleaned_params(flattened({key: study[key] for key in ("design", "seeds") if key in study})),
-        tags=cleaned_tags(source_tags(folder.evidence().facts.environment)),
+        params=cleaned(
+            flattened({key: study[key] for key in ("design", "seeds") if key in study}), MAX_PARAM
+        ),
+        tags=cleaned(source_tags(folder.evidence().facts.environment), MAX_TAG),
         metrics={f"{COUNT}{verdict}": float(count) for verdict, count in verdicts.items()},
         artifacts=folder.artifacts(),
         cells=first_of_each(folder.cells()),

@@ -25,6 +25,7 @@ from ablate.tracking.content import (
     STUDY_TAG,
     TRIAL_TAG,
     Content,
+    Point,
     clean_key,
     content_of,
     cut,
@@ -34,8 +35,8 @@ from ablate.tracking.content import (
 from ablate.tracking.database import (
     DATABASE,
     artifacts_uri,
-    close,
     database_path,
+    database_uri,
     ensure_database,
     import_mlflow,
     sole_writer,
@@ -43,7 +44,7 @@ from ablate.tracking.database import (
 from ablate.tracking.parent import COUNT, Parent
 
 _GIVE_UP_AFTER = 3
-"""Failures in a row after which MLflow counts as down."""
+"""Trials that could not be written, after which MLflow counts as down."""
 
 
 @dataclass
@@ -70,16 +71,17 @@ def study_runs(study: str, store: Path, uri: str | None, timeout: float) -> Iter
     whatever MLflow raises when a server does not answer.
     """
     own = (store / DATABASE).resolve()
-    database = own if uri is None else database_path(uri)
+    uri = uri or database_uri(own)
+    database = database_path(uri)
     with sole_writer(store, study, timeout):
-        tracking_uri = uri or ""
         if database is not None:
-            tracking_uri = ensure_database(database, repair=database == own)
-        client = import_mlflow()(tracking_uri=tracking_uri)
+            ensure_database(database, repair=database == own)
+        client = import_mlflow()(tracking_uri=uri)
         try:
-            yield StudyRuns(client, study, None if database is None else artifacts_uri(database))
+            yield StudyRuns(client, study, artifacts_uri(database) if database is not None else None)
         finally:
-            close(client)
+            if database is not None:
+                client._tracking_client.store.engine.dispose()
 
 
 class StudyRuns:
@@ -97,7 +99,7 @@ class StudyRuns:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Shows the study as running; as interrupted afterwards, unless it has been finished."""
-        self._parent, *spare = self._active(nested=False) or [self._start(self.study, {})]
+        self._parent, *spare = self._active(nested=False) or [self._start(self.study, {}, _moment())]
         for run in spare:
             self._delete(run)
         self._parent.digest = ""
@@ -110,20 +112,17 @@ class StudyRuns:
                     self._stop()
 
     def put_all(self, trials: Iterable[tuple[Cell, Record]]) -> None:
-        """Puts one trial after the other. One that MLflow refuses does not hold up the others; raises the last error."""
-        last: Exception | None = None
-        in_a_row = 0
+        """Puts these trials. One that MLflow refuses does not hold up the others; raises the last error."""
+        failures: list[Exception] = []
         for cell, record in trials:
             try:
                 self.put(cell, record)
-                in_a_row = 0
             except Exception as error:
-                last = error
-                in_a_row += 1
-                if in_a_row == _GIVE_UP_AFTER:
-                    break
-        if last is not None:
-            raise last
+                failures.append(error)
+            if len(failures) == _GIVE_UP_AFTER:
+                break
+        if failures:
+            raise failures[-1]
 
     def put(self, cell: Cell, record: Record) -> None:
         """Makes the nested run of a trial what it should be; a whole one is left alone."""
@@ -150,37 +149,32 @@ class StudyRuns:
 
     def finish(self, parent: Parent) -> None:
         """Completes the parent, and removes the runs of trials that the study no longer refers to."""
-        from mlflow.entities import Metric, Param, RunTag
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-        if any(parent.params.get(key) != value for key, value in self._shown().data.params.items()):
+        shown = self.client.get_run(self._parent.id)
+        if any(parent.params.get(key) != value for key, value in shown.data.params.items()):
             # MLflow has no other way to change a parameter.
-            old, self._parent = self._parent, self._start(self.study, {})
+            old, self._parent = self._parent, self._start(self.study, {}, _moment())
             self._delete(old)
+            shown = self.client.get_run(self._parent.id)
         self._arrange(parent.cells)
-        run, shown = self._parent.id, self._shown()
+        kept = get_artifact_repository(shown.info.artifact_uri, self.client.tracking_uri)
         for path in parent.artifacts:
             if path.is_dir():
                 # Files of an earlier report must not stay; a store that cannot remove them keeps them.
                 with suppress(Exception):
-                    get_artifact_repository(
-                        shown.info.artifact_uri, self.client.tracking_uri
-                    ).delete_artifacts(path.name)
-            self.client.log_artifact(run, str(path))
+                    kept.delete_artifacts(path.name)
+            self.client.log_artifact(self._parent.id, str(path))
         now = _moment(self._parent.latest)
         before = shown.data.metrics
         # A verdict that no comparison has any more is counted as 0.
         counts = {key: 0.0 for key in before if key.startswith(COUNT)} | dict(parent.metrics)
+        points = [Point(key, value, now, 0) for key, value in counts.items() if before.get(key) != value]
         note = cut(parent.description, MAX_TAG)
         tags = {**parent.tags, "mlflow.user": user(), NOTE_TAG: note, DIGEST_TAG: parent.digest}
-        self.client.log_batch(
-            run,
-            [Metric(key, value, now, 0) for key, value in counts.items() if before.get(key) != value],
-            [Param(key, value) for key, value in parent.params.items()],
-            [RunTag(key, value) for key, value in tags.items()],
-        )
+        self._log(self._parent, parent.params, points, tags)
         self.client.set_experiment_tag(self.experiment, NOTE_TAG, note)
-        self.client.set_terminated(run, "FINISHED", now)
+        self.client.set_terminated(self._parent.id, "FINISHED", now)
         self._parent.digest = parent.digest
 
     def _stop(self) -> None:
@@ -220,10 +214,6 @@ class StudyRuns:
                     latest=max(info.start_time or 0, info.end_time or 0),
                 )
 
-    def _shown(self) -> Any:
-        """The parent as MLflow has it."""
-        return self.client.get_run(self._parent.id)
-
     def _active(self, *, nested: bool) -> list[_Run]:
         """The runs of trials, or the parent and any spare one; without what is deleted."""
         runs = (run for same in self._runs.values() for run in same)
@@ -236,27 +226,34 @@ class StudyRuns:
         run.deleted = True
 
     def _create(self, name: str, content: Content) -> None:
-        from mlflow.entities import Metric, Param
-
         digest = content.digest
         tags = {**content.tags, DIGEST_TAG: digest, PARENT_TAG: self._parent.id}
         run = self._start(name, tags, content.start)
         for file, text in content.texts.items():
             self.client.log_text(run.id, text, file)
-        params = [Param(key, value) for key, value in content.params.items()]
-        self.client.log_batch(run.id, [Metric(*point) for point in content.points], params)
-        end = _moment(run.latest) if content.end is None else content.end
-        self.client.set_terminated(run.id, content.status, end)
+        self._log(run, content.params, content.points, {})
+        self.client.set_terminated(run.id, content.status, content.end)
         run.digest = digest
 
-    def _start(self, name: str, tags: Mapping[str, str], start: int | None = None) -> _Run:
-        start = _moment() if start is None else start
+    def _start(self, name: str, tags: Mapping[str, str], start: int) -> _Run:
         tags = {STUDY_TAG: self.study, "mlflow.user": user(), **tags}
         created = self.client.create_run(self.experiment, start, tags, name)
         trial, parent = tags.get(TRIAL_TAG, ""), tags.get(PARENT_TAG, "")
         run = _Run(created.info.run_id, name, trial, parent, digest="", deleted=False, latest=start)
         self._runs[trial].append(run)
         return run
+
+    def _log(
+        self, run: _Run, params: Mapping[str, str], points: Iterable[Point], tags: Mapping[str, str]
+    ) -> None:
+        from mlflow.entities import Metric, Param, RunTag
+
+        self.client.log_batch(
+            run.id,
+            [Metric(*point) for point in points],
+            [Param(*param) for param in params.items()],
+            [RunTag(*tag) for tag in tags.items()],
+        )
 
     def _arrange(self, cells: Mapping[str, Cell]) -> None:
         """Puts the runs of these trials under the parent, named apart where there are several tasks; removes others."""
@@ -267,11 +264,9 @@ class StudyRuns:
                 continue
             if run.parent != self._parent.id:
                 self.client.set_tag(run.id, PARENT_TAG, self._parent.id)
-                run.parent = self._parent.id
             name = run_name(cells[run.trial], with_task=several)
             if run.name != name:
                 self.client.update_run(run.id, name=name)
-                run.name = name
 
 
 def _moment(after: int = 0) -> int:

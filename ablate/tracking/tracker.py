@@ -99,19 +99,15 @@ class Tracker:
         # What goes wrong here is tried again, and reported, by `finish`.
         with suppress(Exception):
             import_mlflow()
-            with quiet():
-                self._follow()
-
-    def _follow(self) -> None:
-        with study_runs(self.folder.name, self.store.root, self.uri, _WAIT_FOR_WRITER) as runs:
-            if time.monotonic() > self._deadline:
-                return
-            with runs.running():
-                orders = iter(self._orders.get, None)
-                runs.put_all(order for order in orders if time.monotonic() < self._deadline)
-                if self._completing:
-                    runs.finish(parent_of(self.folder, self.describe))
-                    self._done = True
+            with quiet(), study_runs(self.folder.name, self.store.root, self.uri, _WAIT_FOR_WRITER) as runs:
+                if time.monotonic() > self._deadline:
+                    return
+                with runs.running():
+                    orders = iter(self._orders.get, None)
+                    runs.put_all(order for order in orders if time.monotonic() < self._deadline)
+                    if self._completing:
+                        runs.finish(parent_of(self.folder, self.describe))
+                        self._done = True
 
     def _message(self, error: Exception) -> str:
         root = self.store.root
