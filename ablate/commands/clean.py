@@ -8,23 +8,23 @@ its own, since their plugins may give different parts the same name.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from ablate.base.errors import AblateError, StoreError, listed
 from ablate.base.files import sweep
 from ablate.base.wording import counted, size
+from ablate.commands.options import RESULTS, warn
 from ablate.records.references import TABLE, remembered, reported, study_folders
-from ablate.records.store import SUFFIXES
 
 if TYPE_CHECKING:
     from ablate.study.experiment import Experiment
@@ -165,6 +165,8 @@ def _under_way(results: Path, lock: str) -> str:
 
 def _stored(folder: Path) -> dict[str, list[Path]]:
     """Id → files. The record comes first: a trial without it has not finished, one without arrays is corrupt."""
+    from ablate.records.store import SUFFIXES
+
     found: dict[str, list[Path]] = {}
     for suffix in SUFFIXES:
         for path in sorted(folder.glob(f"[!.]*{suffix}")):
@@ -198,6 +200,10 @@ def _planned(folders: list[Path], latest: Iterable[str], warn: Callable[[str], N
 
 
 def _in_own_process(study: Path) -> list[str]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     spawn = multiprocessing.get_context("spawn")
     try:
         with ProcessPoolExecutor(1, mp_context=spawn) as pool:
@@ -282,3 +288,24 @@ def _bytes(paths: Iterable[Path]) -> int:
 
 def _size(paths: Iterable[Path]) -> str:
     return size(_bytes(paths))
+
+
+@click.command("clean")
+@RESULTS
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+def command(results: Path, yes: bool) -> None:
+    """Remove trials that no study refers to.
+
+    Lists what would be removed, and asks first; without a terminal, removes nothing unless --yes is given. A study
+    refers to the trials of its last report, and to those that it would have today. Also removes corrupt records,
+    and files that killed runs left half-written. Reports and the runs in MLflow stay.
+    """
+
+    def agree() -> bool:
+        if yes or not sys.stdin.isatty():
+            if not yes:
+                click.echo("Nothing was removed; with --yes it is.")
+            return yes
+        return click.confirm("Remove this? Trials can be trained again, but not brought back")
+
+    clean(results, agree, click.echo, warn)
