@@ -66,9 +66,7 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
     expected = _expected(len({cell.trial.id for cell in cells}) - len(done), seconds)
     if experiment.tune:
         most = _print_search(experiment, "tune", experiment.tune, console) + 2 * len(cells)
-        expected = (
-            f"Of the untuned variants, {expected} With tuning and the tuned variants, a run trains at most {most:,}."
-        )
+        expected = f"Of the untuned variants, {expected} With tuning, a run trains at most {most:,}."
     _say(f"\n{expected}", console)
     if experiment.search:
         _print_search(experiment, "search", experiment.search, console)

@@ -122,9 +122,7 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder: Path)
 
 @pytest.mark.parametrize("given", ["zz", "", "results/toy"])
 def test_what_is_no_id_is_refused(folder: Path, given: str) -> None:
-    with pytest.raises(
-        AblateError, match=r"ID: matches no trial; given .*; allowed: an id of the 8 trials"
-    ):
+    with pytest.raises(AblateError, match=r"ID: matches no trial; given .*; allowed: an id of the 8 trials"):
         text(given, folder / "results")
 
 
