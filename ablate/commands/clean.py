@@ -1,68 +1,46 @@
-"""`ablate clean`: what of a store no study refers to, and its removal.
-
-A study refers to the trials on its roster, which is written when a run starts, and to those of its last report.
-"""
+"""`ablate clean`: what of a store no study refers to, and its removal."""
 
 from __future__ import annotations
 
 import json
-import os
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ablate.base.errors import AblateError, StoreError, listed
-from ablate.base.files import leftovers, remove_leftovers
+import click
+
+from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, size
-from ablate.records.folder import StudyFolder
-from ablate.records.store import SUFFIXES
+from ablate.commands.options import RESULTS, warn
+
+if TYPE_CHECKING:
+    from ablate.records.cleanup import Rubbish
 
 MAX_COMMANDS = 10
-"""Commands by which trials to be dropped were made that are listed, at most."""
-_UNCHANGED = "nothing was removed. Clean as a user who may read and write there"
+"""Commands by which trials to be removed were made that are listed, at most."""
 
 
-@dataclass(frozen=True)
-class Rubbish:
-    """What can go."""
+@click.command("clean")
+@RESULTS
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+def command(results: Path, yes: bool) -> None:
+    """Remove trials that no study refers to.
 
-    results: Path
-    trials: dict[str, list[Path]]
-    "Id → its files, the record first."
-    aside: list[Path]
-    "Corrupt records that were set aside, with their arrays."
-    unfinished: list[Path]
-    "What killed processes were writing."
-    num_trials: int
-    "Trials in the store, those to be dropped included."
-    studies: list[str]
-    "The studies there are."
+    Lists what would be removed, and asks first; without a terminal, removes nothing unless --yes is given. A study
+    refers to the trials of its last report, and of a run that has not reached its report. Also removes corrupt
+    records, and files that killed runs left half-written. Reports and the runs in MLflow stay.
+    """
 
-    @property
-    def files(self) -> list[Path]:
-        """Everything that would be removed."""
-        return [*(path for paths in self.trials.values() for path in paths), *self.aside, *self.unfinished]
+    def agree() -> bool:
+        if yes or not sys.stdin.isatty():
+            if not yes:
+                click.echo("Nothing was removed; with --yes it is.")
+            return yes
+        return click.confirm("Remove this? Trials can be trained again, but not brought back")
 
-    def __str__(self) -> str:
-        if not self.files:
-            return (
-                f"{self.results / 'store'}: nothing to clean; all {self.num_trials} trials belong to a study."
-            )
-        lines = []
-        if self.trials:
-            asked = f"to none of the studies ({listed(self.studies)})" if self.studies else "to no study"
-            paths = [path for files in self.trials.values() for path in files]
-            lines.append(f"{len(self.trials)} of {self.num_trials} trials belong {asked}: {_size(paths)}")
-            lines += [f"  {line}" for line in _origins(self.trials)]
-        if self.aside:
-            lines.append(f"{counted(len(self.aside), 'file')} set aside as corrupt: {_size(self.aside)}")
-        if self.unfinished:
-            lines.append(
-                f"{counted(len(self.unfinished), 'file')} left half-written: {_size(self.unfinished)}"
-            )
-        return "\n".join(lines)
+    clean(results, agree, click.echo, warn)
 
 
 def clean(
@@ -71,101 +49,43 @@ def clean(
     """Says what can go, and removes it if that is agreed to. Raises `AblateError` when it cannot be told, and
     `StoreError` while a study is being run.
     """
-    root = results / "store"
-    if not root.is_dir():
+    from ablate.records import cleanup
+
+    if not (results / "store").is_dir():
         raise AblateError(f"{results}: has no store of trials; name another folder with --results")
-    with standstill(results) as locks:
-        rubbish = find(results, warn)
-        say(str(rubbish))
+    with cleanup.standstill(results) as held:
+        rubbish = cleanup.find(results, warn)
+        say(described(rubbish))
         if rubbish.files and agree():
             # A study that was new when the locks were taken is not held by any of them.
-            for name in sorted(_locks(root) - locks):
-                raise StoreError(_under_way(results, name))
-            say(f"Removed: {size(remove(rubbish))} are free again.")
+            for name in sorted(cleanup.locks(results) - held):
+                raise cleanup.under_way(results, name)
+            say(f"Removed: {size(cleanup.remove(rubbish))} are free again.")
 
 
-def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
-    """What can go from the store of a results folder. Raises `AblateError` when it cannot be told."""
-    root = results / "store"
-    stored = _stored(root / "trials")
-    for path in results.iterdir():
-        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
-            raise StoreError(f"{path}: cannot be read, and may be a study's folder; {_UNCHANGED}")
-    here = {folder.name: folder for folder in StudyFolder.all(results)}
-    known = {folder.name: folder for folder in StudyFolder.remembered(results)}
-    folders = known | here
-    kept = {trial for folder in folders.values() for trial in folder.ids()}
-    for name in sorted(here.keys() - known.keys()):
-        if stored.keys() - kept and not here[name].has_report:
-            raise AblateError(
-                f"{here[name].path}: which trials belong to {name} cannot be told: the store does not know it, and it "
-                f"was never reported. Nothing was removed. Run {name} again, or remove {here[name].path}"
-            )
-    for name in sorted(known.keys() - here.keys()):
-        gone = known[name]
-        warn(f"{gone.path} is gone; its trials are kept until {gone.roster.path} is removed as well")
-    places = {root / "trials", *(path for folder in folders.values() for path in folder.written_folders())}
-    return Rubbish(
-        results,
-        {trial: files for trial, files in stored.items() if trial not in kept},
-        sorted((root / "trials").glob("[!.]*.corrupt-*")),
-        sorted(path for place in places for path in leftovers(place)),
-        len(stored),
-        sorted(folders),
-    )
+def described(rubbish: Rubbish) -> str:
+    """What can go, in words."""
+    from ablate.records.cleanup import bytes_of
 
-
-def remove(rubbish: Rubbish) -> int:
-    """Removes what was found; how many bytes that frees. Raises `StoreError`."""
-    before = _bytes(rubbish.files)
-    try:
-        for path in [*(p for files in rubbish.trials.values() for p in files), *rubbish.aside]:
-            path.unlink(missing_ok=True)
-        for folder in {path.parent for path in rubbish.unfinished}:
-            remove_leftovers(folder)
-    except OSError as error:
-        hint = "clean as a user who may write there"
-        raise StoreError(f"{error.filename}: cannot be removed: {error.strerror}; {hint}") from error
-    return before - _bytes(rubbish.files)
-
-
-@contextmanager
-def standstill(results: Path) -> Iterator[set[str]]:
-    """Holds the lock of every study that is known, and gives their names; `StoreError` when one is being run."""
-    from filelock import FileLock, Timeout
-
-    root = results / "store"
-    names = _locks(root) | {f"{folder.name}.lock" for folder in StudyFolder.all(results)}
-    with ExitStack() as held:
-        for name in sorted(names):
-            try:
-                (root / "locks").mkdir(exist_ok=True)
-                held.enter_context(FileLock(root / "locks" / name, timeout=0))
-            except Timeout:
-                raise StoreError(_under_way(results, name)) from None
-            except OSError as error:
-                path = root / "locks" / name
-                raise StoreError(f"{path}: cannot be written: {error.strerror}; {_UNCHANGED}") from error
-        yield names
-
-
-def _locks(root: Path) -> set[str]:
-    return {path.name for path in (root / "locks").glob("*.lock")}
-
-
-def _under_way(results: Path, lock: str) -> str:
-    study = lock.removesuffix(".lock")
-    return f"{results}: a run of {study} is under way; nothing was removed. Clean when it has ended"
-
-
-def _stored(folder: Path) -> dict[str, list[Path]]:
-    """Id → files. The record comes first: a trial without it has not finished, one without arrays is corrupt."""
-    found: dict[str, list[Path]] = {}
-    for suffix in SUFFIXES:
-        for path in sorted(folder.glob(f"[!.]*{suffix}")):
-            if ".corrupt-" not in path.name:
-                found.setdefault(path.stem, []).append(path)
-    return found
+    if not rubbish.files:
+        return f"{rubbish.results / 'store'}: nothing to clean; all {rubbish.num_trials} trials belong to a study."
+    lines = []
+    if rubbish.trials:
+        asked = f"to none of the studies ({listed(rubbish.studies)})" if rubbish.studies else "to no study"
+        paths = [path for files in rubbish.trials.values() for path in files]
+        lines.append(
+            f"{len(rubbish.trials)} of {rubbish.num_trials} trials belong {asked}: {size(bytes_of(paths))}"
+        )
+        lines += [f"  {line}" for line in _origins(rubbish.trials)]
+    if rubbish.aside:
+        lines.append(
+            f"{counted(len(rubbish.aside), 'file')} set aside as corrupt: {size(bytes_of(rubbish.aside))}"
+        )
+    if rubbish.unfinished:
+        lines.append(
+            f"{counted(len(rubbish.unfinished), 'file')} left half-written: {size(bytes_of(rubbish.unfinished))}"
+        )
+    return "\n".join(lines)
 
 
 def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:
@@ -186,17 +106,3 @@ def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:
         yield f"{commands[command]} by {command}{date}"
     if len(ordered) > MAX_COMMANDS:
         yield f"and {sum(commands[c] for c in ordered[MAX_COMMANDS:])} by other commands"
-
-
-def _bytes(paths: Iterable[Path]) -> int:
-    total = 0
-    for path in paths:
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:
-            continue
-    return total
-
-
-def _size(paths: Iterable[Path]) -> str:
-    return size(_bytes(paths))

@@ -1,122 +1,140 @@
-"""`ablate plan`: what a study would train, and what of it is there already."""
+"""`ablate plan`: what a study would train, and how much of it is cached."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+import click
 
-from ablate.base.errors import listed
-from ablate.base.wording import brief, duration, percent
-from ablate.core.record import Record
-from ablate.core.search_table import Parameter
-from ablate.execution.pool import default_jobs
-from ablate.records.rates import Rates
-from ablate.records.store import Store
-from ablate.stages.run import Options
-from ablate.stages.selection import finished
-from ablate.study.experiment import Experiment, prepare
-from ablate.study.schema import winner_names
-from ablate.study.searches import SearchSpec
+from ablate.base.wording import brief, counted, duration, joined, percent
+from ablate.commands.options import RESULTS, SEEDS, SETS, STUDY
 
-SIZES = ("parameters", "FLOPs forward", "and backward")
-TRIALS = ("cached", "to train")
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ablate.core.search_table import Parameter
+    from ablate.stages.options import Options
+    from ablate.study.experiment import Experiment
+    from ablate.study.searches import SearchSpec
+
+TEXT = ("variant", "task", "path", "values", "when")
+"""Headings of the columns that hold text; the others hold numbers."""
+
+
+@click.command("plan")
+@STUDY
+@SEEDS
+@SETS
+@RESULTS
+def command(study: Path, **options: Any) -> None:
+    """Show the variants of a study and what is cached; train nothing.
+
+    STUDY is a study file. Shows parameters, FLOPs, cached and missing trials of each variant, how long the missing
+    trials take, and what is matched, tuned and searched.
+    """
+    from rich.console import Console
+
+    from ablate.stages.options import Options
+
+    print_plan(study, Options(**options), Console())
 
 
 def print_plan(path: Path, options: Options, console: Console) -> None:
-    """A row a variant and task: parameters, FLOPs, trials cached and to be trained; what is matched; parameters by
-    part; what is searched.
-    """
-    experiment = Rates(options.results).apply(prepare(path, options.sets, options.seeds))
-    store = Store(options.results / "store", console.print, read_only=True)
+    """Prints sizes and trials of each variant and task, then what is matched, tuned and searched."""
+    from ablate.records.folder import StudyFolder
+    from ablate.records.store import Store
+    from ablate.stages.match import match
+    from ablate.study.experiment import prepare
+
+    given = prepare(path, options.sets, options.seeds)
+    experiment = match(given, StudyFolder(options.results, given.study.name))
+    store = Store(options.results / "store", lambda text: _say(text, console), read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
-    done, _ = finished(cells, records, store, cells)
-    described = {v.name: experiment.describe(v) for v in experiment.variants}
-    of_task = zip(*described.values(), strict=True)
-    lengths_differ = any(len({d.examples for d in descriptions}) > 1 for descriptions in of_task)
-    rows: list[tuple[str, str]] = []
-    planned: list[list[str]] = []
-    matched: list[list[str]] = []
-    by_part: list[Mapping[str, int]] = []
-    for variant in experiment.variants:
-        for index, task in enumerate(experiment.tasks):
-            ids = [c.trial.id for c in cells if (c.variant, c.task) == (variant.name, task)]
-            cached = sum(i in done for i in ids)
-            found = described[variant.name][index]
-            sizes = [found.parameters, found.flops, found.training_flops]
-            counts = [*sizes, *([found.compute] if lengths_differ else []), cached, len(ids) - cached]
-            rows.append((variant.name, task))
-            planned.append([_count(n) for n in counts])
-            matched.append(_matched(experiment, variant.name, index))
-            by_part.append(found.parameters_by_part)
-    names = [row if len(experiment.tasks) > 1 else row[:1] for row in rows]
-    title = f"{experiment.study.name}: {len(experiment.variants)} variants"
-    match = experiment.study.match
-    headings = (*SIZES, *(("of training",) if lengths_differ else ()), *TRIALS)
-    console.print(_table(title, names, headings, planned))
-    if match and experiment.matched:
-        title = f"{match.quantity} matched by {match.by}"
-        console.print(_table(title, names, (match.by.rpartition(".")[2], "residual"), matched))
-    if parts := list(dict.fromkeys(part for of_part in by_part for part in of_part)):
-        shown = [[_count(of_part.get(part, 0)) for part in parts] for of_part in by_part]
-        console.print(_table("parameters by part", names, [part.replace("_", " ") for part in parts], shown))
-    if match and experiment.awaits_rates:
-        console.print(
-            f"Seconds are matched by {match.by}, at rates that the first run measures: until then the variants are "
-            "shown as they come, and which of their trials are there is not known.",
-            highlight=False,
-            soft_wrap=True,
+    done = {c.id for c in cells if store.is_finished(records.get(c.id), c.trial.checkpoint)}
+    cached = Counter((cell.variant, cell.task) for cell in cells if cell.id in done)
+    _print_variants(experiment, cached, console)
+    if experiment.study.match and experiment.awaits_rates:
+        _say(
+            f"\nSeconds are matched by {experiment.study.match.by}, at rates that the first run measures. Until then, "
+            "variants are shown unmatched, and which of their trials are cached is unknown.",
+            console,
         )
-    rest = len({cell.trial.id for cell in cells}) - len(done)
-    expectation = _expectation(rest, records.values())
-    if experiment.tune is not None:
-        _print_search(experiment, "tune", experiment.tune, console)
-        expectation = f"Of the untuned variants, {expectation[0].lower()}{expectation[1:]}"
-        searches = len(experiment.variants) * len(experiment.tasks)
-        most = searches * experiment.tune.trials * len(experiment.tune.seeds) + 2 * len(cells)
-        expectation += f" With tuning and the tuned variants, a run trains at most {most:,}."
-    console.print(expectation, highlight=False, soft_wrap=True)
-    if experiment.search is not None:
+    seconds = [found for record in records.values() if (found := record.metrics.get("train_seconds"))]
+    expected = _expected(len({cell.trial.id for cell in cells}) - len(done), seconds)
+    if experiment.tune:
+        most = _print_search(experiment, "tune", experiment.tune, console) + 2 * len(cells)
+        expected = f"Of the untuned variants, {expected} With tuning, a run trains at most {most:,}."
+    _say(f"\n{expected}", console)
+    if experiment.search:
         _print_search(experiment, "search", experiment.search, console)
+        _say("`ablate sweep` runs this search; `ablate run` trains the variants above.", console)
 
 
-def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: Console) -> None:
-    """The space of a search as a table, and its budget in a sentence."""
+def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], console: Console) -> None:
+    """Sizes and trials, what is matched, and parameters by part; a row for each variant and task."""
+    described = [experiment.describe(variant) for variant in experiment.variants]
+    longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described, strict=True))
+    match = experiment.study.match
+    sizes, matched, parts = [], [], []
+    for variant, of_variant in zip(experiment.variants, described, strict=True):
+        for index, (task, found) in enumerate(zip(experiment.tasks, of_variant, strict=True)):
+            name = {"variant": variant.name} | ({"task": task} if len(experiment.tasks) > 1 else {})
+            size = {"parameters": found.parameters, "FLOPs forward": found.flops}
+            size |= {"and backward": found.training_flops} | (
+                {"of training": found.compute} if longer else {}
+            )
+            ready = cached[variant.name, task]
+            size |= {"cached": ready, "to train": experiment.study.seeds - ready}
+            sizes.append(name | {key: "–" if n is None else f"{n:,}" for key, n in size.items()})
+            parts.append(
+                name | {key.replace("_", " "): f"{n:,}" for key, n in found.parameters_by_part.items()}
+            )
+            if match and experiment.matched:
+                fit = experiment.matched[variant.name][index]
+                value = {match.by.rpartition(".")[2]: brief(fit.value), "residual": percent(fit.residual, 2)}
+                matched.append(name | value)
+    _print(f"{experiment.study.name}: {counted(len(experiment.variants), 'variant')}", sizes, console)
+    if match and matched:
+        _print(f"{match.quantity} matched by {match.by}", matched, console)
+    if any(found.parameters_by_part for of_variant in described for found in of_variant):
+        _print("parameters by part", parts, console)
+
+
+def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: Console) -> int:
+    """The space of a search as a table, its budget in a sentence; returns the most trials that it trains."""
+    from ablate.study.schema import winner_names
+
     facts = spec.facts("")
-    table = Table(title=f"{kind}: the space", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("path", "values", "when"):
-        table.add_column(heading, overflow="fold")
-    for parameter in facts.parameters:
-        table.add_row(*map(escape, (parameter.path, _values(parameter), parameter.when)))
-    console.print(table)
-    objectives = " and ".join(f"{o.name} ({o.direction})" for o in facts.objectives)
-    pruner = "" if facts.pruner == "none" else f", given up early by {facts.pruner}"
-    seeds = f"{len(spec.seeds)} tuning seed{'s' if len(spec.seeds) > 1 else ''}"
-    count = len(experiment.variants) * len(experiment.tasks) if kind == "tune" else 1
-    most = count * spec.trials * len(spec.seeds)
-    of = f" for each of {len(experiment.variants)} variants" if kind == "tune" else ""
-    then = (
-        "then each variant as it was given and with its best setting, on the seeds of the study"
-        if kind == "tune"
-        else f"then {listed(winner_names(spec.winners))} beside the baseline, on the seeds of the study"
-    )
-    lines = [
-        f"{facts.trials} settings by {facts.sampler}{pruner}{of}, for {objectives} on {seeds}: "
-        f"at most {most:,} trials; {then}.",
-        *(f"note: {remark}." for remark in spec.remarks),
-        *(["`ablate sweep` does this; `ablate run` trains the variants above."] if kind == "search" else []),
+    space = [
+        {"path": p.path, "values": _values(p)} | ({"when": p.when} if p.when else {})
+        for p in facts.parameters
     ]
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    _print(f"{kind}: the space", space, console)
+    count, each, then = 1, "", joined(["the baseline", *winner_names(spec.winners)])
+    if kind == "tune":
+        count = len(experiment.variants) * len(experiment.tasks)
+        each = f" for each of {counted(len(experiment.variants), 'variant')}"
+        then = "each variant as the study gives it and with its best setting"
+    most = count * spec.trials * len(spec.seeds)
+    objectives = joined([f"{o.name} ({o.direction})" for o in facts.objectives])
+    pruner = "" if facts.pruner == "none" else f", pruned by {facts.pruner}"
+    seeds = counted(len(spec.seeds), "tuning seed")
+    _say(
+        f"\n{counted(facts.trials, 'setting')} by {facts.sampler}{pruner}{each}, for {objectives} on {seeds}: "
+        f"at most {most:,} trials; then {then}, on the seeds of the study.",
+        console,
+    )
+    for remark in spec.remarks:
+        _say(f"note: {remark}.", console)
+    return most
 
 
 def _values(parameter: Parameter) -> str:
-    """What a path may be, in words."""
+    """The values that a path can take, in words."""
     if parameter.choices:
         return ", ".join(parameter.choices)
     kind = "whole numbers " if parameter.kind == "int" else ""
@@ -125,44 +143,28 @@ def _values(parameter: Parameter) -> str:
     return f"{kind}{parameter.low:g} to {parameter.high:g}{step}{scale}"
 
 
-def _matched(experiment: Experiment, variant: str, index: int) -> list[str]:
-    """The value that a variant was given, and its residual; nothing where sizes are not matched."""
-    if not experiment.matched:
-        return []
-    matched = experiment.matched[variant][index]
-    return [brief(matched.value), percent(matched.residual, 2)]
+def _expected(missing: int, seconds: Sequence[float]) -> str:
+    """How long the missing trials take, by the seconds of those that have run."""
+    from ablate.execution.local_pool import default_jobs
+
+    trials = f"{counted(missing, 'trial')} to train"
+    if not missing:
+        return f"{trials}: all are cached."
+    if not seconds:
+        return f"{trials}; how long they take is not known before the first has run."
+    jobs = min(default_jobs(), missing)
+    left = duration(sum(seconds) / len(seconds) * missing / jobs)
+    return f"{trials}: about {left} on {counted(jobs, 'worker')}, judging by {len(seconds)} that have run."
 
 
-def _count(number: int | None) -> str:
-    return "–" if number is None else f"{number:,}"
+def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:
+    from ablate.report.tables import Column, Table
+    from ablate.report.terminal import print_table
+
+    empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
+    columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in empty]
+    print_table(Table(columns, [empty | dict(row) for row in rows]), title, console)
 
 
-def _table(
-    title: str,
-    names: Sequence[Sequence[str]],
-    headings: Sequence[str],
-    cells: Sequence[Sequence[str]],
-) -> Table:
-    """A row for each of `names`, a variant or a variant and a task, with its cells under their headings."""
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("variant", "task")[: len(names[0])]:
-        table.add_column(heading, overflow="fold")
-    for index, heading in enumerate(headings):
-        # A number is never cut; a name can be folded.
-        widest = max((len(row[index]) for row in cells), default=0)
-        table.add_column(heading, justify="right", min_width=widest)
-    for first, row in zip(names, cells, strict=True):
-        table.add_row(*map(escape, first), *row)
-    return table
-
-
-def _expectation(rest: int, records: Iterable[Record]) -> str:
-    """How long `rest` trials will take, by those that have run."""
-    times = [seconds for record in records if (seconds := record.metrics.get("train_seconds"))]
-    if not rest:
-        return "Everything is in the store: nothing is trained."
-    if not times:
-        return f"{rest} trials to train; how long they take is not known before the first has run."
-    jobs = min(default_jobs(), rest)
-    seconds = sum(times) / len(times) * rest / jobs
-    return f"{rest} trials to train: about {duration(seconds)} on {jobs} workers, by the {len(times)} that have run."
+def _say(text: str, console: Console) -> None:
+    console.print(text, highlight=False, soft_wrap=True, markup=False)

@@ -1,31 +1,67 @@
-"""`ablate run`, and `ablate sweep`, which searches first: the stages from a study file to its report."""
+"""`ablate run`, and the stages that it shares with `ablate sweep`: from a study file to its report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from ablate.base.errors import AblateError, Problem, StudyError
-from ablate.stages.cached import remember, up_to_date
-from ablate.stages.options import Options, Outcome
-from ablate.stages.publish import describe, print_results, publish
+from ablate.commands.options import FAIL_FAST, JOBS, RESULTS, SEEDS, SETS, STUDY, TRACKING_URI
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.console import Console
 
     from ablate.core.cell import Cell
     from ablate.core.record import Record
+    from ablate.core.search_table import SearchTable
     from ablate.execution.local_pool import Standby
     from ablate.records.folder import Kind, StudyFolder
     from ablate.records.store import Store
+    from ablate.stages.judge import Work
+    from ablate.stages.options import Options, Outcome
+    from ablate.stages.search import SearchStage
     from ablate.study.experiment import Experiment
 
-Say = Callable[[str], None]
+
+@click.command("run")
+@STUDY
+@JOBS
+@SEEDS
+@SETS
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="VARIANT",
+    help="Train only this variant and the baseline; may be repeated.",
+)
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Train only this seed.")
+@RESULTS
+@TRACKING_URI
+@click.option("--fresh", is_flag=True, help="Train finished trials again; keeps the results of searches.")
+@FAIL_FAST
+@click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
+def command(study: Path, gate: bool, **options: Any) -> int:
+    """Train the missing trials of a study, compare, and report.
+
+    STUDY is a study file.
+
+    Exit codes: 0: done; 1: some trials failed, or with --gate a claim is refuted; 2: the study or the call is
+    wrong; 130: interrupted.
+    """
+    from rich.console import Console
+
+    from ablate.records.folder import StudyFolder
+    from ablate.stages.options import Options
+
+    outcome = execute(study, Options(**options), Console(soft_wrap=False))
+    refuted = [row["claim"] for row in StudyFolder.at(outcome.folder).claims() if row["verdict"] == "refuted"]
+    for claim in refuted if gate else []:
+        click.echo(f"refuted: {claim}", err=True)
+    return 1 if outcome.failed or (gate and refuted) else 0
 
 
 class InterruptedRunError(AblateError):
@@ -36,6 +72,10 @@ class InterruptedRunError(AblateError):
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Reads, matches, searches, trains, judges and reports what is missing of a study; prints as it goes."""
+    from ablate.stages.cached import up_to_date
+    from ablate.stages.options import Outcome
+    from ablate.stages.publish import print_results
+
     say = saying(console)
     cached = up_to_date(path, options)
     if cached is not None:
@@ -56,10 +96,10 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
             experiment = prepare(path, options.sets, options.seeds)
         if options.sweep and experiment.search is None:
-            hint = "Add it, or use `ablate run`"
-            rule = "is required: it says what a sweep looks for"
+            rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
             raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
-        select(experiment.cells(), options.only, options.seed)  # refuses names before anything is written
+        # Unknown names are refused before anything is written.
+        select(experiment.cells(), options.only, options.seed)
         store = Store(options.results / "store", saying(console, "warning"))
         folder = StudyFolder(options.results, experiment.study.name)
         with exclusive(store.root, folder.name, say), interruptible():
@@ -76,16 +116,16 @@ def _run(
     console: Console,
     ready: Standby,
 ) -> Outcome:
+    """The stages between the lock and the verdicts."""
     from ablate.core.events import everyone
     from ablate.core.plan import FixedPlan
     from ablate.execution.driver import drive
     from ablate.execution.progress import Display
-    from ablate.stages.choose import choose
     from ablate.stages.claims import date_claims
     from ablate.stages.engine import number_of_jobs, open_engine, preload, reference
-    from ablate.stages.gather import gather
+    from ablate.stages.judge import work_of
+    from ablate.stages.publish import describe, publish
     from ablate.stages.search import SearchStage, for_sweep
-    from ablate.stages.select import select
     from ablate.study.resolved import resolved_text
     from ablate.tracking.tracker import Tracker
 
@@ -98,81 +138,51 @@ def _run(
         say("note: `search:` is for `ablate sweep`; this run and its report leave it out.")
     if kind is None:
         experiment = experiment.settling([variant.name for variant in experiment.variants])
-    searching = SearchStage(experiment, kind, folder, store, options, say) if kind else None
-    with closing(searching) if searching else nullcontext():
-        planned = [] if searching else experiment.cells()
-        begun = searching is not None and searching.begun
+    search = SearchStage(experiment, kind, folder, store, options, say) if kind is not None else None
+    where = reference(experiment)
+    jobs, devices = number_of_jobs(experiment, options.jobs)
+    metric = study.metric.name or next(iter(experiment.describe(experiment.variants[0])[0].metrics))
+    with closing(search) if search is not None else nullcontext():
+        planned = experiment.cells() if search is None else []
+        begun = search is not None and search.begun
         claims = date_claims(folder, experiment.claims, planned, store, begun)
         folder.begin(resolved_text(experiment, folder.path), planned)
-        where = reference(experiment)
-        jobs, devices = number_of_jobs(experiment, options.jobs)
         with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
-            metric = study.metric.name or next(iter(experiment.describe(experiment.variants[0])[0].metrics))
-            display = Display(console, study.name, metric, jobs, at_most=kind is not None)
+            display = Display(console, study.name, metric, jobs, at_most=search is not None)
             with open_engine(experiment, where, jobs, devices, ready) as engine, display:
                 listen = everyone(tracker, display, preload)
-                cells, untuned, tried = experiment.cells(), [], []
                 table = None
-                if searching is not None and kind is not None:
-                    records = searching.run(engine, store, listen, fail_fast=options.fail_fast)
-                    table = searching.table()
-                    if not searching.over:
-                        # The table of a report is kept with the report.
-                        if not folder.has_report:
-                            folder.save_search_table(kind, table)
-                        failed = _failed([cell for _, cell in table.cells(swept=kind == "sweep")], records)
-                        for line in failed:
-                            warn(f"failed: {line}")
-                        say("The search is not over; the same command goes on from here.")
-                        return Outcome(folder.path, failed, display.done)
-                    if kind == "tuning":
-                        untuned = [cell for cell in cells if cell.variant in searching.tuned]
-                    experiment = choose(experiment, kind, table, say)
-                    cells = experiment.cells()
-                    tried = [cell for _, cell in table.cells(swept=kind == "sweep")]
-                others = [_untuned(cell) for cell in untuned]
-                # Variants that were tuned are compared with themselves, so that only the seed is chosen of these.
-                asked = [*select(cells, options.only, options.seed), *select(others, seed=options.seed)]
-                wanted = {(cell.variant, cell.task, cell.seed) for cell in asked}
-                everything = [*cells, *tried, *others]
-                folder.roster.add(everything)
+                if search is not None:
+                    tried = search.run(engine, store, listen, fail_fast=options.fail_fast)
+                    table = search.table()
+                    if not search.over:
+                        return _unfinished(folder, search, table, tried, display.done, console)
+                work = work_of(experiment, kind, table, say)
+                folder.roster.add(work.everything)
                 records = drive(
-                    FixedPlan(everything),
+                    FixedPlan(work.everything),
                     engine,
                     store,
                     listen,
-                    wanted=lambda cell: (cell.variant, cell.task, cell.seed) in wanted,
+                    wanted=work.wanted(options),
                     fresh=options.fresh,
                     fail_fast=options.fail_fast,
                 )
             if display.done:
                 say("Comparing, and writing the report …")
-            _save_searches(folder, experiment, kind, table)
-            if untuned:
-                given = gather(searching.experiment.facts([], {}), untuned, records) if searching else None
-                assert given is not None
-                folder.save_evidence(given, untuned=True)
-            settled = {claim.hash for claim in experiment.claims}
-            judged = [claim for claim in claims if claim.hash in settled]
-            folder.save_evidence(gather(experiment.facts(judged, where.environment()), cells, records))
+            _save_search(folder, work.experiment, kind, table)
+            work.save_evidence(folder, claims, where.environment(), records)
             publish(folder)
-            folder.roster.close(everything)
+            folder.roster.close(work.everything)
             tracked = tracker.finish()
-    return _conclude(experiment, folder, options, console, everything, cells, records, display.done, tracked)
+    return _conclude(work, folder, options, console, records, display.done, tracked)
 
 
-def _untuned(cell: Cell) -> Cell:
-    """A cell of a variant as the study gives it, beside the one that was tuned."""
-    variant = f"{cell.variant} untuned"
-    name = f"{variant}{cell.name.removeprefix(cell.variant)}"
-    return replace(cell, variant=variant, name=name, judged=False)
-
-
-def _save_searches(folder: StudyFolder, experiment: Experiment, kind: Kind | None, table: object) -> None:
-    """The table of the search, with its importances; what a search has left that the study no longer has goes."""
-    from ablate.core.search_table import SearchTable
-
-    if isinstance(table, SearchTable) and kind is not None:
+def _save_search(
+    folder: StudyFolder, experiment: Experiment, kind: Kind | None, table: SearchTable | None
+) -> None:
+    """Writes the table of a search, with its importances; removes what searches have left that the study lacks."""
+    if kind is not None and table is not None:
         folder.save_search_table(kind, table)
         if kind == "sweep":
             from ablate.search.importances import importances
@@ -185,28 +195,50 @@ def _save_searches(folder: StudyFolder, experiment: Experiment, kind: Kind | Non
         folder.forget_search("tuning")
 
 
+def _unfinished(
+    folder: StudyFolder,
+    search: SearchStage,
+    table: SearchTable,
+    records: Mapping[str, Record],
+    trained: int,
+    console: Console,
+) -> Outcome:
+    """The end of a run whose search is not over."""
+    from ablate.stages.options import Outcome
+
+    if not folder.has_report:  # the table of a report is kept with the report
+        folder.save_search_table(search.kind, table)
+    failed = _failed([cell for _, cell in table.cells(swept=search.kind == "sweep")], records)
+    for line in failed:
+        saying(console, "warning")(f"failed: {line}")
+    saying(console)("The search is not over; the same command goes on from here.")
+    return Outcome(folder.path, failed, trained)
+
+
 def _conclude(
-    experiment: Experiment,
+    work: Work,
     folder: StudyFolder,
     options: Options,
     console: Console,
-    everything: Sequence[Cell],
-    cells: Sequence[Cell],
     records: Mapping[str, Record],
     trained: int,
     tracked: bool,
 ) -> Outcome:
-    """Prints the verdicts and what is missing."""
-    found = {cell.id: records[cell.id] for cell in everything if cell.id in records}
-    missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in cells)
-    failed = _failed(everything, found)
+    """Prints the verdicts and what is missing; notes what the report was made from when nothing is."""
+    from ablate.stages.cached import remember
+    from ablate.stages.options import Outcome
+    from ablate.stages.publish import print_results
+
+    found = {cell.id: records[cell.id] for cell in work.everything if cell.id in records}
+    missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in work.cells)
+    failed = _failed(work.everything, found)
     if tracked and not missing and not failed and not options.partial:
-        remember(experiment.path, options, folder, list(found))
+        remember(work.experiment.path, options, folder, list(found))
     print_results(folder, console, options.tracking_uri)
     for line in failed:
         saying(console, "warning")(f"failed: {line}")
     if missing:
-        saying(console)(f"{missing} of {len(cells)} trials have not been run.")
+        saying(console)(f"{missing} of {len(work.cells)} trials have not been run.")
     return Outcome(folder.path, failed, trained, missing)
 
 
@@ -236,7 +268,7 @@ def _kept_on_interrupt(
         ) from None
 
 
-def saying(console: Console, kind: str = "") -> Say:
+def saying(console: Console, kind: str = "") -> Callable[[str], None]:
     """A way to print lines for the user: as they are, or as warnings."""
 
     def say(message: str) -> None:

@@ -1,4 +1,4 @@
-"""`ablate show`: one trial as it is known, and the command that repeats it. Imports no torch."""
+"""`ablate show`: one trial, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -8,33 +8,48 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ruamel.yaml import YAML
+import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.core.cell import Cell
-from ablate.core.record import Record
-from ablate.core.search_table import WINNER
-from ablate.records.folder import StudyFolder
-from ablate.records.store import Store
+from ablate.commands.options import DEFAULT_RESULTS, RESULTS, warn
 
-DEFAULT_RESULTS = Path("results")
+if TYPE_CHECKING:
+    from ablate.core.cell import Cell
+    from ablate.core.record import Record
+    from ablate.records.folder import StudyFolder
+
+
+@click.command("show")
+@click.argument("trial", metavar="ID")
+@RESULTS
+def command(trial: str, results: Path) -> None:
+    """Show one trial and the command that repeats it.
+
+    ID is the id of the trial, or the beginning of an id that only this trial has. Shows its metrics, config,
+    environment and output.
+    """
+    click.echo(show(trial, results, warn))
 
 
 def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
-    """What is known of the trial whose id is `given`, or begins so; raises `AblateError`."""
+    """The trial whose id is `given` or begins with it, as text. Raises `AblateError`."""
+    from ablate.records.folder import StudyFolder
+    from ablate.records.store import Store
+
     store = Store(results / "store", warn, read_only=True)
-    trial_id = _the_id(given, results, store)
+    trial_id = _the_id(given, results, store.trials)
     where = [(folder, *found) for folder in StudyFolder.all(results) for found in folder.find(trial_id)]
     record = store.load(trial_id)
     lines = []
     if record is None:
         rows = [(folder.path / file, row) for folder, file, _, row in where if row]
         if not rows:
-            raise AblateError(f"{store.trials / trial_id}.json: cannot be used any more; run its study again")
+            path = store.trials / f"{trial_id}.json"
+            raise AblateError(f"{path}: cannot be used any more; run its study again")
         lines = [
-            f"Its record is not in {store.root}: it was trained elsewhere, or dropped.",
+            f"Its record is not in {store.root}: the trial was trained elsewhere, or its record was removed.",
             f"What follows is its row of {rows[0][0]}.",
         ]
         record = _from_row(rows[0][1])
@@ -45,17 +60,17 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         path = store.trials / f"{record.id}.safetensors"
         gone = "" if path.is_file() else ", which is gone"
         facts["weights"] = f"{path}{gone} ({' and '.join(record.kept)})"
-    studies = [f"{folder.name}: {_name(cell)}" for folder, _, cell, _ in where]
     sections = {
         "trial": _yaml({name: value for name, value in facts.items() if value != ""}),
-        "studies": "\n".join(studies) or "No study refers to it.",
+        "studies": "\n".join(_name(folder, cell) for folder, _, cell, _ in where)
+        or "No study refers to this trial.",
         "metrics": _metrics(record.metrics),
         "config": _yaml(record.config),
         "environment": _yaml(record.environment),
         "data": _yaml(record.data),
         "output": _printable(record.output),
         "traceback": _printable(record.error),
-        "to repeat it (and the baseline under its seed)": "\n".join(
+        "to repeat it, with the baseline of the same seed": "\n".join(
             _repeat(folder, file, cell, record) for folder, file, cell, _ in where
         ),
     }
@@ -65,61 +80,57 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     return "\n".join(lines).lstrip("\n")
 
 
-def _the_id(given: str, results: Path, store: Store) -> str:
+def _the_id(given: str, results: Path, trials: Path) -> str:
     """The one trial of the store or of a study's table whose id begins with `given`."""
-    ids = {path.stem for path in store.trials.glob("[!.]*.json")}
+    from ablate.records.folder import StudyFolder
+
+    ids = {path.stem for path in trials.glob("[!.]*.json")}
     ids.update(trial for folder in StudyFolder.all(results) for trial in folder.ids())
     if not ids:
         raise AblateError(
             f"{results}: holds no trials; run a study first, or name another folder with --results"
         )
     wanted = given.strip().lower()
-    if wanted in ids:
-        return wanted
-    found = sorted(trial for trial in ids if wanted and trial.startswith(wanted))
+    found = [wanted] if wanted in ids else sorted(i for i in ids if wanted and i.startswith(wanted))
     if len(found) == 1:
         return found[0]
-    if found:
-        problem = Problem(
-            f"is the beginning of {len(found)} trials",
-            (),
-            given,
-            listed(found, 8),
-            "Give more of it",
-            source="ID",
-        )
-    else:
-        allowed = f"the id of one of the {len(ids)} trials in {results}, or its beginning"
-        hint = nearest(wanted, ids) or f"The ids are the names of the files in {store.trials}"
-        problem = Problem("names no trial", (), given, allowed, hint, source="ID")
-    raise AblateError(str(problem))
+    rule, allowed, hint = f"matches {len(found)} trials", listed(found, 8), "Give more of the id"
+    if not found:
+        rule, allowed = "matches no trial", f"an id of the {len(ids)} trials in {results}, or its beginning"
+        hint = nearest(wanted, ids) or f"The ids are the names of the files in {trials}"
+    raise AblateError(str(Problem(rule, (), given, allowed, hint, source="ID")))
 
 
 def _from_row(row: Mapping[str, Any]) -> Record:
-    """What a study's table says of a trial; its numbers are its metrics."""
+    """A record from a row of a study's table; the numbers of the row are the metrics."""
+    from ablate.core.record import Record
+
     numbers = {name: value for name, value in row.items() if isinstance(value, float)}
     metrics = {name: None if math.isnan(value) else value for name, value in numbers.items()}
     return Record(row["id"], {}, row["seed"], row["status"], metrics=metrics, reason=row.get("reason") or "")
 
 
-def _name(cell: Cell) -> str:
+def _name(folder: StudyFolder, cell: Cell) -> str:
     task = f" on {cell.task}" if cell.task else ""
-    return f"{cell.variant}{task}, seed {cell.seed}"
+    return f"{folder.name}: {cell.variant}{task}, seed {cell.seed}"
 
 
 def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
-    """The command that trains the trial again, by the study as it was resolved: options of the run included."""
-    if not folder.study_file.is_file():
-        return f"{folder.study_file} is gone; run {folder.name} again to have it back."
+    """The command that trains the trial again, from the resolved study, which includes the options of its run."""
+    from ablate.core.search_table import WINNER
+
+    study = folder.study_file
+    if not study.is_file():
+        return f"{study} is missing; run {folder.name} again to restore it."
     where = ["--results", str(folder.results)] if folder.results != DEFAULT_RESULTS else []
     swept = folder.search_table_file("sweep")
     found = swept.is_file() and cell.variant.partition("-")[0] == WINNER
     if found or not cell.judged:
-        # None of a setting, a winner of a sweep, and a variant before it was tuned, can be asked for alone.
+        # `--only` cannot name a setting of a search, a winner, or a variant before it was tuned.
         command = "sweep" if found or file == swept.name else "run"
-        again = shlex.join(["ablate", command, str(folder.study_file), *where])
-        return f"{again}   # after its record was removed from the store: {record.id}.json"
-    words = ["ablate", "run", str(folder.study_file), "--only", cell.variant, "--seed", str(cell.seed)]
+        again = shlex.join(["ablate", command, str(study), *where])
+        return f"{again}   # after you remove its record from the store: {record.id}.json"
+    words = ["ablate", "run", str(study), "--only", cell.variant, "--seed", str(cell.seed)]
     words += ["--fresh", *where]
     words += ["--jobs", "0"] if record.status == "failed" else []
     return shlex.join(words)
@@ -136,6 +147,8 @@ def _yaml(data: Mapping[str, Any]) -> str:
     """Plain data as YAML in the order that it has."""
     if not data:
         return ""
+    from ruamel.yaml import YAML
+
     yaml = YAML()
     yaml.width = 1000
     buffer = io.StringIO()

@@ -13,6 +13,7 @@ from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
 from ablate.search.table import best
 from ablate.study.designs import Variant
+from ablate.study.document import read_document
 from ablate.study.experiment import Experiment
 from ablate.study.schema import winner_names
 from ablate.study.searches import SearchSpec
@@ -92,6 +93,11 @@ def study_path(path: Path, results: Path) -> Path:
         if not path.is_file() and folder.study_file.is_file():
             return folder.study_file
     return path
+
+
+def study_name(path: Path) -> str:
+    """The name in a study file, or the last part of a name or folder. Raises `StudyError` for a file that is none."""
+    return str(read_document(path).data.get("name", path.stem)) if path.is_file() else path.name
 
 
 def _swept(experiment: Experiment, spec: SearchSpec, table: SearchTable) -> Experiment:

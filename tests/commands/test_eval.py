@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.stages.run import Options, execute
+from ablate.stages.session import Outcome
 from harness import TOY_STUDY, ablate
 from rich.console import Console
 
@@ -19,8 +21,6 @@ from ablate.commands.show import show
 from ablate.records.evaluated import Evaluated
 from ablate.stages.evaluate import evaluate
 from ablate.stages.publish import rebuild
-from ablate.stages.run import Options, execute
-from ablate.stages.session import Outcome
 from ablate.study.experiment import prepare
 
 STUDY = """
@@ -168,7 +168,7 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     assert "which is gone" in show(missing, tmp_path / "results", print)
     console = Console(file=io.StringIO(), width=200)
     print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
-    assert "1 trials to train" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "1 trial to train" in console.file.getvalue()  # type: ignore[attr-defined]
     assert "1 trial has no kept weights and is left out" in evaluated(tmp_path)
 
 

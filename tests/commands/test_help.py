@@ -1,12 +1,27 @@
-"""`--help` of every command, and `--version`, answer at once."""
+"""`--help` of every command answers at once, and leaves no command, argument or option without a word."""
 
 import importlib.metadata
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import click
 import pytest
 
+import ablate.commands
 from ablate.cli import main
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+HEAVY = {"torch", "mlflow", "pandas", "numpy", "pydantic", "rich", "ruamel", "jinja2"}
+
+
+def parameters() -> Iterator[tuple[str, click.Parameter]]:
+    for name, command in main.commands.items():
+        for parameter in command.params:
+            yield name, parameter
 
 
 @pytest.mark.parametrize(
@@ -14,10 +29,71 @@ from ablate.cli import main
 )
 def test_nothing_heavy_is_loaded(arguments: list[str]) -> None:
     code = f"import sys\nfrom ablate.cli import main\ntry: main({arguments})\nexcept SystemExit: pass\n"
-    code += (
-        "assert not {'torch', 'mlflow', 'pandas', 'numpy', 'pydantic', 'rich', 'ruamel'} & set(sys.modules)\n"
-    )
+    code += f"assert not {HEAVY} & set(sys.modules)\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     expected = importlib.metadata.version("ablate") if arguments == ["--version"] else "Usage:"
     assert expected in done.stdout
+
+
+def test_a_command_is_imported_only_when_it_is_asked_for() -> None:
+    code = "import sys\nfrom ablate.cli import main\ntry: main(['run', '--help'])\nexcept SystemExit: pass\n"
+    code += "print(*(name for name in sys.modules if name.startswith('ablate.commands.')))\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.splitlines()[-1].split()) == {"ablate.commands.run", "ablate.commands.options"}
+
+
+def test_a_command_is_called_as_its_file_is() -> None:
+    (folder,) = ablate.commands.__path__
+    files = {path.stem for path in Path(folder).glob("*.py")} - {"__init__", "options"}
+    assert {command.name for command in main.commands.values()} == set(main.commands) == files
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_command_says_in_a_line_what_it_does(name: str) -> None:
+    line = main.commands[name].get_short_help_str(80)
+    assert line.endswith(".")
+    assert not line.endswith("...")
+    listing = main.get_help(click.Context(main, info_name="ablate", terminal_width=80))
+    assert re.search(rf"^  {name} +{re.escape(line)}$", listing, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"), list(parameters()), ids=lambda item: getattr(item, "name", item)
+)
+def test_every_option_has_a_help_text_and_every_argument_is_explained(
+    name: str, parameter: click.Parameter
+) -> None:
+    if isinstance(parameter, click.Option):
+        assert parameter.help
+        assert parameter.help.endswith((".", ")."))
+    else:
+        words = re.findall(r"\w+", main.commands[name].help or "")
+        assert {parameter.make_metavar(click.Context(main)).strip("[]"), parameter.name.upper()} & set(words)
+
+
+def test_readme_and_helps_name_no_option_that_is_not_there() -> None:
+    known = {option for _, parameter in parameters() for option in parameter.opts if option.startswith("--")}
+    texts = [README, *(command.help or "" for command in main.commands.values())]
+    named = {option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+    assert named
+    assert named <= known
+
+
+def test_every_command_in_readme_can_be_called_so() -> None:
+    calls = re.findall(r"^ablate .*|`ablate [^`]*`", README, re.MULTILINE)
+    assert len(calls) > 10
+    for call in calls:
+        _, name, *arguments = shlex.split(call.strip("`").partition(" >")[0], comments=True)
+        options = {word for word in arguments if word.startswith("--")}
+        assert options <= {option for p in main.commands[name].params for option in p.opts}, call
+
+
+@pytest.mark.parametrize("wrong", ["rnu", "options", "no.such"])
+def test_an_unknown_command_is_refused(wrong: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ablate", wrong], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert f"No such command '{wrong}'." in done.stderr
+    assert ("Did you mean 'run'?" in done.stderr) == (wrong == "rnu")

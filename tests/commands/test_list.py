@@ -1,4 +1,4 @@
-"""`ablate list`: everything registered is said, with what its own docstrings say."""
+"""`ablate list`: every registered part is described by its own docstrings."""
 
 import inspect
 import re
@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from harness import TOY, ablate
 
-from ablate.base.errors import AblateError
-from ablate.base.registry import CATALOGUE
+from ablate.base.registry import CATALOGUE, UnknownPart
 from ablate.commands.list import describe, kind
 from ablate.models.reference import cost_of
 from ablate.study.json_schema import settings
@@ -106,7 +105,7 @@ def supports(mixer: str) -> dict[str, str]:
 
 def test_a_required_parameter_has_a_value_where_the_cost_is_counted() -> None:
     CATALOGUE.load_builtin()
-    assert "FLOPs are those of matrix products; rank 8\n" in describe("value", "low_rank")
+    assert "FLOPs of matrix products only; rank 8\n" in describe("value", "low_rank")
     assert "384 of its own, in 3 places" in describe("norm", "layer")
 
 
@@ -120,7 +119,7 @@ def test_a_part_that_cannot_be_built_at_the_reference_size_is_shown_all_the_same
     (tmp_path / "own.py").write_text(PLUGIN.replace("needed: int", "needed: str"))
     done = ablate("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "it cannot be built there: ValidationError" in done.stdout
+    assert "cannot be built at this size: ValidationError" in done.stdout
 
 
 def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
@@ -144,13 +143,13 @@ def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("slot", "name", "message"),
     [
-        ("scor", None, "SLOT: names no slot; given 'scor'; allowed: .*score.*Did you mean 'score'?"),
-        ("score", "addditive", "NAME: names no score; given 'addditive'; .*Did you mean 'additive'?"),
+        ("scor", None, r"unknown slot 'scor'; allowed: .*score.*Did you mean 'score'\?"),
+        ("score", "addditive", r"unknown score 'addditive'; allowed: .*Did you mean 'additive'\?"),
     ],
 )
 def test_what_is_not_registered_is_named(slot: str, name: str | None, message: str) -> None:
     CATALOGUE.load_builtin()
-    with pytest.raises(AblateError, match=message):
+    with pytest.raises(UnknownPart, match=message):
         describe(slot, name)
 
 

@@ -7,7 +7,7 @@ from harness import ablate
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
-from ablate.commands.new import OVERRIDES, SCHEMA, create, study_text
+from ablate.commands.new import SCHEMA, SMALL, create, study_text
 from ablate.study.document import read_document
 from ablate.study.experiment import prepare
 from ablate.study.patch import apply_patches
@@ -38,7 +38,7 @@ def test_what_it_writes_down_are_the_defaults(task: str, tmp_path: Path) -> None
     experiment = prepare(create(tmp_path / "mine", task))
     defaults = config_model(experiment.workload).model_validate({"task": task}).model_dump()
     topology = {"model.topology": experiment.variants[0].configs[0]["model"]["topology"]}
-    assert experiment.variants[0].configs == [apply_patches(defaults, OVERRIDES | topology)]
+    assert experiment.variants[0].configs == [apply_patches(defaults, SMALL | topology)]
 
 
 def test_every_setting_stands_there_with_its_meaning(tmp_path: Path) -> None:
@@ -67,10 +67,11 @@ def test_the_hints_in_comments_are_valid_too(tmp_path: Path) -> None:
     for hint in ("model.mixer.value: ", "model.num_layers: "):
         assert f"  # {hint}" in text
         text = text.replace(f"  # {hint}", f"  {hint}")
-    path.write_text(text.replace("# time_limit", "time_limit"))
+    path.write_text(text.replace("# time_limit", "time_limit").replace("# checkpoint", "checkpoint"))
     experiment = prepare(path)
     assert {"model.mixer.value=low_rank", "model.num_layers=4"} <= {v.name for v in experiment.variants}
     assert experiment.study.time_limit == 600
+    assert experiment.study.checkpoint == "final"
 
 
 def test_it_points_editors_to_a_schema_that_is_there(tmp_path: Path) -> None:
@@ -83,23 +84,23 @@ def test_it_points_editors_to_a_schema_that_is_there(tmp_path: Path) -> None:
 def test_on_the_command_line(tmp_path: Path) -> None:
     done = ablate("new", "mine.yaml", "--task", "digits", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "Wrote mine.yaml. Change it to your question; then: ablate plan mine.yaml\n"
+    assert done.stdout == "Wrote mine.yaml. Edit it to ask your question, then run: ablate plan mine.yaml\n"
     content = (tmp_path / "mine.yaml").read_bytes()
     done = ablate("new", "mine", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("NAME: exists already; given 'mine.yaml'")
+    assert done.stderr.startswith("NAME: already exists; given 'mine.yaml'")
     assert (tmp_path / "mine.yaml").read_bytes() == content
 
 
 @pytest.mark.parametrize(
     ("name", "task", "message"),
     [
-        ("a b", "recall", "NAME: is not a name for a study; given 'a b'; allowed: letters, digits"),
-        ("store", "recall", "NAME: is not a name for a study; given 'store'"),
-        ("-x", "recall", "NAME: is not a name for a study"),
-        ("x" * 101, "recall", "NAME: is not a name for a study"),
+        ("a b", "recall", "NAME: is not a valid study name; given 'a b'; allowed: letters, digits"),
+        ("store", "recall", "NAME: is not a valid study name; given 'store'"),
+        ("-x", "recall", "NAME: is not a valid study name"),
+        ("x" * 101, "recall", "NAME: is not a valid study name"),
         ("no/x", "recall", "NAME: names a folder that does not exist; given .*no'"),
-        ("x", "recal", "--task: names no task; given 'recal'; allowed: .*Did you mean 'recall'?"),
+        ("x", "recal", "--task: is not a task; given 'recal'; allowed: .*Did you mean 'recall'?"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(
@@ -121,6 +122,6 @@ def test_a_file_is_never_replaced(tmp_path: Path) -> None:
 
 def test_the_text_does_not_depend_on_where_it_goes() -> None:
     CATALOGUE.load_builtin()
-    assert study_text("a", "recall", schema=False) == study_text("b", "recall", schema=False).replace(
+    assert study_text("a", "recall", False) == study_text("b", "recall", False).replace(
         "name: b\n", "name: a\n"
     )

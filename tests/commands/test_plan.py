@@ -5,10 +5,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from ablate.execution.pool import default_jobs
+from ablate.stages.run import Options
 from rich.console import Console
 
+from ablate.base.wording import duration
 from ablate.commands.plan import print_plan
-from ablate.stages.run import Options
+from ablate.core.record import Record
+from ablate.records.store import Store
 from ablate.study.experiment import prepare
 
 STUDY = """
@@ -23,9 +27,8 @@ seeds: 2
 
 
 def test_parameters_by_part_and_flops_of_each_variant(write: Callable[..., Path], tmp_path: Path) -> None:
-    study, console = write(STUDY), Console(file=io.StringIO(), width=200)
-    print_plan(study, Options(results=tmp_path / "results"), console)
-    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    study = write(STUDY)
+    printed = plan_of(study, tmp_path)
     plan, parts = printed.split("parameters by part")
     experiment = prepare(study)
     for variant in experiment.variants:
@@ -40,8 +43,8 @@ def test_parameters_by_part_and_flops_of_each_variant(write: Callable[..., Path]
     assert not (tmp_path / "results").exists()
 
 
-def plan_of(study: Path, tmp_path: Path) -> str:
-    console = Console(file=io.StringIO(), width=200)
+def plan_of(study: Path, tmp_path: Path, width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width)
     print_plan(study, Options(results=tmp_path / "results"), console)
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
@@ -88,3 +91,47 @@ def experiment_parts(table: str) -> list[str]:
 def numbers(table: str, variant: str) -> list[int]:
     line = next(line for line in table.splitlines() if line.split()[:1] == [variant])
     return [int(cell.replace(",", "")) for cell in re.split(r"\s+", line.strip())[1:]]
+
+
+def test_names_are_broken_at_their_dots_in_a_narrow_terminal(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    study = write(STUDY.replace("factors:", "factors:\n  model.feedforward.activation: [gelu]"))
+    lines = plan_of(study, tmp_path, width=80).splitlines()
+    tables = lines[: next(index for index, line in enumerate(lines) if "to train;" in line)]
+    assert max(map(len, tables)) <= 80
+    first = next(index for index, line in enumerate(tables) if line.startswith("model.feedforward. "))
+    assert tables[first + 1].strip() == "activation=gelu"
+
+
+def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    study = write(STUDY)
+    store = Store(tmp_path / "results/store")
+    cells = prepare(study).cells()
+    for cell in cells[:4]:
+        metrics = {"train_seconds": 300.0}
+        store.save(Record(cell.trial.id, cell.trial.config, cell.seed, "completed", metrics=metrics))
+    left, jobs = (600, "1 worker") if default_jobs() == 1 else (300, "2 workers")
+    plan = plan_of(study, tmp_path)
+    assert f"\n2 trials to train: about {duration(left)} on {jobs}, judging by 4 that have run." in plan
+    assert [numbers(plan, name)[3:5] for name in ("baseline", "model.position=none")] == [[2, 0], [1, 1]]
+
+
+def test_the_space_and_the_budget_of_a_search(write: Callable[..., Path], tmp_path: Path) -> None:
+    over = "{model.mixer: {choice: [attention, lstm]}, model.mixer.num_heads: {choice: [1, 2], when: %s}}"
+    search = "search: {over: %s, trials: 6, seeds: 2, winners: 2}\n" % (over % "model.mixer=attention")
+    plan = plan_of(write(STUDY + search), tmp_path)
+    assert re.search(r"\nmodel\.mixer +attention, lstm *\n", plan)
+    assert re.search(r"\nmodel\.mixer\.num_heads +1, 2 +model\.mixer=attention *\n", plan)
+    assert "6 settings by tpe, for accuracy (max) on 2 tuning seeds: at most 12 trials; then" in plan
+    assert "the baseline, winner and winner-2, on the seeds of the study." in plan
+    tune = "tune: {over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 3}\n"
+    plan = plan_of(write(STUDY + tune), tmp_path)
+    assert re.search(r"\ntraining\.lr +0\.0001 to 0\.01 on a log scale *\n", plan)
+    assert "3 settings by random for each of 3 variants, for accuracy (max) on 2 tuning seeds" in plan
+    assert "at most 18 trials; then each variant as the study gives it and with its best setting" in plan
+    # The search, and the 6 trials of the study twice: untuned and tuned.
+    assert "Of the untuned variants, 6 trials to train; how long they take" in plan
+    assert "a run trains at most 30.\n" in plan

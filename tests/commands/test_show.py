@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ablate.stages.run import Options, execute
 from harness import TOY_STUDY, ablate
 from rich.console import Console
 from ruamel.yaml import YAML
@@ -17,7 +18,6 @@ from ablate.base.errors import AblateError
 from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.stages.run import Options, execute
 
 # A name that a shell would take apart, and a trial that fails.
 STUDY = (
@@ -115,16 +115,14 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder: Path)
     finally:
         for suffix in (".json", ".npz"):
             (store.trials / f"{twin}{suffix}").unlink()
-    assert "ID: is the beginning of 2 trials; given" in str(caught.value)
+    assert "ID: matches 2 trials; given" in str(caught.value)
     assert all(trial in str(caught.value) for trial in (ids[0], twin))
-    assert str(caught.value).endswith("Give more of it")
+    assert str(caught.value).endswith("Give more of the id")
 
 
 @pytest.mark.parametrize("given", ["zz", "", "results/toy"])
 def test_what_is_no_id_is_refused(folder: Path, given: str) -> None:
-    with pytest.raises(
-        AblateError, match=r"ID: names no trial; given .*; allowed: the id of one of the 8 trials"
-    ):
+    with pytest.raises(AblateError, match=r"ID: matches no trial; given .*; allowed: an id of the 8 trials"):
         text(given, folder / "results")
 
 
@@ -150,7 +148,7 @@ def test_without_its_record_a_trial_is_shown_from_the_studys_table(folder: Path,
 def test_a_trial_that_no_study_has_reported(tmp_path: Path) -> None:
     Store(tmp_path / "store").save(Record("ab12", {"a": {}}, 3, "completed", metrics={"loss": None}))
     found = sections(text("ab", tmp_path))
-    assert found["studies"].strip() == "No study that has been reported refers to it."
+    assert found["studies"].strip() == "No reported study refers to this trial."
     assert found["metrics"].split() == ["loss", "–"]
     assert not any(title.startswith("to repeat") for title in found)
 

@@ -46,7 +46,7 @@ def test_resolved_studies_are_valid(validator: Draft202012Validator, path: Path)
 def test_the_readmes_and_a_new_study_are_valid(validator: Draft202012Validator, tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text()
     (study,) = [b for b in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "claims:" in b]
-    for index, content in enumerate((study, study_text("new", "digits", schema=True))):
+    for index, content in enumerate((study, study_text("new", "digits", schema_is_there=True))):
         path = tmp_path / f"{index}.yaml"
         path.write_text(content)
         assert not problems(validator, read_document(path).data)

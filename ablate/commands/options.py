@@ -1,0 +1,51 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+DEFAULT_RESULTS = Path("results")
+STUDY = click.argument("study", type=click.Path(path_type=Path))
+RESULTS = click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_RESULTS,
+    show_default=True,
+    help="Results folder.",
+)
+SETS = click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Override a value of the study, for instance training.lr=0.01; may be repeated.",
+)
+SEEDS = click.option(
+    "--seeds", type=click.IntRange(1), metavar="N", help="Number of seeds (default: the study's)."
+)
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Worker processes; 0: train in this process (default: one per core, or per GPU).",
+)
+TRACKING_URI = click.option(
+    "--tracking-uri",
+    metavar="URI",
+    help="MLflow server or database (default: SQLite in the results folder).",
+)
+FAIL_FAST = click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
+PLUGINS = click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Python file that registers more parts; may be repeated.",
+)
+
+
+def warn(message: str) -> None:
+    """Prints a warning to stderr."""
+    click.secho(f"warning: {message}", fg="yellow", err=True)

@@ -1,0 +1,31 @@
+"""`ablate report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ablate.commands.options import RESULTS, STUDY
+
+
+@click.command("report")
+@STUDY
+@RESULTS
+def command(study: Path, results: Path) -> None:
+    """Rewrite the comparisons, figures and page of a study.
+
+    STUDY is a study file, the name of a study, or its results folder. Reads the results folder alone; trains
+    nothing.
+    """
+    from rich.console import Console
+
+    from ablate.records.folder import StudyFolder
+    from ablate.stages.choose import study_name
+    from ablate.stages.publish import print_results, publish
+
+    folder = StudyFolder.at(study)
+    if not folder.has_report:
+        folder = StudyFolder(results, study_name(study))
+    publish(folder)
+    print_results(folder, Console())

@@ -1,0 +1,29 @@
+"""`ablate schema`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ablate.commands.options import PLUGINS
+
+
+@click.command("schema")
+@click.option(
+    "--workload", default="sequence", show_default=True, metavar="NAME", help="Workload of the studies."
+)
+@PLUGINS
+def command(workload: str, plugins: tuple[Path, ...]) -> None:
+    """Print the JSON Schema of study files.
+
+    Editors complete and check studies with it. Save it beside your studies (ablate schema > ablate.schema.json),
+    and begin each study with the line `# yaml-language-server: $schema=ablate.schema.json`.
+    """
+    from ablate.base.given_plugins import load_given
+    from ablate.execution.trial import WorkloadRef
+    from ablate.study.json_schema import study_schema
+
+    load_given(plugins)
+    click.echo(json.dumps(study_schema(WorkloadRef(workload).load()), indent=1, ensure_ascii=False))

@@ -1,0 +1,44 @@
+"""`ablate sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.commands.options import FAIL_FAST, JOBS, RESULTS, SEEDS, SETS, STUDY, TRACKING_URI
+
+
+@click.command("sweep")
+@STUDY
+@JOBS
+@click.option(
+    "--trials", type=click.IntRange(1), metavar="N", help="Settings to try (default: the study's number)."
+)
+@click.option(
+    "--storage", metavar="URL", help="Where Optuna keeps the search; several machines can share one."
+)
+@SEEDS
+@SETS
+@RESULTS
+@TRACKING_URI
+@FAIL_FAST
+def command(study: Path, trials: int | None, storage: str | None, **options: Any) -> int:
+    """Search with Optuna, then compare the winners with the baseline.
+
+    STUDY is a study file with a `search:` section. The winners and the baseline are trained on the seeds of the
+    study, which the search has not used. An interrupted search continues where it stopped; a larger --trials
+    extends it.
+
+    Exit codes: 0: done; 1: some trials failed; 2: the study or the call is wrong; 130: interrupted.
+    """
+    from rich.console import Console
+
+    from ablate.commands.run import execute
+    from ablate.stages.options import Options
+
+    given = {"search.trials": trials, "search.storage": storage}
+    more = [f"{path}={value}" for path, value in given.items() if value is not None]
+    options["sets"] = (*options["sets"], *more)
+    return 1 if execute(study, Options(**options, sweep=True), Console(soft_wrap=False)).failed else 0

@@ -1,0 +1,30 @@
+"""`ablate ui`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ablate.commands.options import RESULTS
+
+
+@click.command("ui")
+@RESULTS
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=5000,
+    show_default=True,
+    metavar="N",
+    help="Port on this machine (127.0.0.1).",
+)
+def command(results: Path, port: int) -> int:
+    """Open MLflow on the results folder.
+
+    Brings MLflow's database up to date with the results folder first. Only this machine can connect.
+    """
+    from ablate.stages.publish import describe
+    from ablate.tracking.server import serve
+
+    return serve(results, port, describe)
