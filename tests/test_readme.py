@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from harness import ablate
 
-from ablate.stages.run import load
+from ablate.commands.results import load
 from ablate.study.experiment import prepare
 
 ROOT = Path(__file__).parents[1]

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 import ablate
+from ablate.commands.run import execute
 from ablate.records.store import Store
-from ablate.stages.run import Options, execute
+from ablate.stages.options import Options
 
 STUDY = """
 name: tiny

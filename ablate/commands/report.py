@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ablate.commands.options import RESULTS, STUDY
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @click.command("report")
@@ -20,6 +24,11 @@ def command(study: Path, results: Path) -> None:
     """
     from rich.console import Console
 
+    rebuild(study, results, Console())
+
+
+def rebuild(study: Path, results: Path, console: Console) -> None:
+    """Writes the report of a study again; `study` is a study file, the name of a study, or its results folder."""
     from ablate.records.folder import StudyFolder
     from ablate.stages.choose import study_name
     from ablate.stages.publish import print_results, publish
@@ -28,4 +37,4 @@ def command(study: Path, results: Path) -> None:
     if not folder.has_report:
         folder = StudyFolder(results, study_name(study))
     publish(folder)
-    print_results(folder, Console())
+    print_results(folder, console)

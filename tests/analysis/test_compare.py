@@ -16,6 +16,7 @@ from ablate.analysis.power import detectable_effect
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
+from ablate.records.folder import StudyFolder
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
@@ -366,4 +367,4 @@ def test_a_trial_in_two_rows_is_refused():
 def test_evidence_that_was_saved_gives_the_same_comparisons(tmp_path):
     evidence = study({"baseline": BASE, "a": BASE - 0.1 + WOBBLE}, margin=0.02)
     evidence.save(tmp_path)
-    pd.testing.assert_frame_equal(compare(Evidence.load(tmp_path)), compare(evidence))
+    pd.testing.assert_frame_equal(compare(StudyFolder.at(tmp_path).evidence()), compare(evidence))

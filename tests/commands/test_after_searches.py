@@ -7,14 +7,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from ablate.records.declared import read_claims
-from ablate.stages.run import Options, Results, execute, load
 from harness import TOY
 from rich.console import Console
 
 from ablate.commands.plan import print_plan
+from ablate.commands.report import rebuild
+from ablate.commands.results import Results, load
+from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.search_table import SWEEP, TUNING
-from ablate.stages.publish import rebuild
+from ablate.stages.options import Options
 from ablate.study.experiment import prepare
 from ablate.study.resolved import write_resolved
 

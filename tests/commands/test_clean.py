@@ -16,10 +16,10 @@ from rich.console import Console
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.commands.clean import clean, size
+from ablate.commands.run import execute
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.stages.run import Options, execute
-from ablate.stages.session import Outcome
+from ablate.stages.options import Options, Outcome
 
 Said = tuple[str, str]
 """What was said, what was warned of."""

@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from ablate.stages.run import Options, execute
-from ablate.stages.session import Outcome
 from harness import TOY_STUDY, ablate
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StudyError
 from ablate.base.locks import exclusive
 from ablate.commands.plan import print_plan
+from ablate.commands.report import rebuild
+from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.evaluated import Evaluated
+from ablate.records.folder import StudyFolder
 from ablate.stages.evaluate import evaluate
-from ablate.stages.publish import rebuild
+from ablate.stages.options import Options, Outcome
 from ablate.study.experiment import prepare
 
 STUDY = """
@@ -85,7 +86,7 @@ def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder: P
 
 
 def test_the_maps_are_of_the_baseline_and_of_what_changes_attention(folder: Path) -> None:
-    maps = Evaluated.load(folder / "results/tiny").maps
+    maps = StudyFolder.at(folder / "results/tiny").evaluated().maps
     found = {each.variant: each for each in maps}
     assert set(found) == {"baseline", "model.mixer.score=bilinear", "model.position=learned"}
     for each in maps:
@@ -228,7 +229,7 @@ def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
     run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
     console = Console(file=io.StringIO(), width=200)
     written = evaluate(Path("tiny"), tmp_path / "results", console)
-    assert len({row["id"] for row in Evaluated.load(written).rows}) == 2
+    assert len({row["id"] for row in StudyFolder.at(written).evaluated().rows}) == 2
 
 
 def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Path) -> None:
@@ -244,13 +245,13 @@ def test_a_change_applies_to_the_tasks_that_have_the_setting(tmp_path: Path) -> 
     two = STUDY.replace("task: {name: recall, num_eval: 64}", TASKS).replace("seeds: 2", "seeds: 1")
     run_in(tmp_path, two, only=["model.norm=rms"])
     evaluated(tmp_path, sets=["task.num_pairs=1", "task.num_eval=32"], only=["model.norm=rms"])
-    rows = Evaluated.load(tmp_path / "results/tiny").rows
+    rows = StudyFolder.at(tmp_path / "results/tiny").evaluated().rows
     assert {(row["task"], row["slice"]) for row in rows} == {
         ("recall", "test"), ("recall", "task.num_pairs=1, task.num_eval=32"),
         ("segments", "test"), ("segments", "task.num_eval=32"),
     }  # fmt: skip
     evaluated(tmp_path, sets=["task.num_pairs=1"], only=["model.norm=rms"])
-    after = Evaluated.load(tmp_path / "results/tiny").rows
+    after = StudyFolder.at(tmp_path / "results/tiny").evaluated().rows
     assert {row["task"] for row in after if row["slice"] == "task.num_pairs=1"} == {"recall"}
     with pytest.raises(StudyError, match="no task of the study has 'num_pair'") as caught:
         evaluated(tmp_path, sets=["task.num_pair=1"])
@@ -272,7 +273,7 @@ def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_repor
     assert "Left out: the final weights" in report.with_suffix(".html").read_text()
     evaluated(tmp_path)
     assert "Left out" not in report.read_text()
-    assert {row["weights"] for row in Evaluated.load(report.parent).rows} == {"best"}
+    assert {row["weights"] for row in StudyFolder.at(report.parent).evaluated().rows} == {"best"}
 
 
 def test_what_is_no_study_says_what_is_expected(folder: Path) -> None:

@@ -5,14 +5,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ablate.execution.pool import default_jobs
-from ablate.stages.run import Options
 from rich.console import Console
 
 from ablate.base.wording import duration
 from ablate.commands.plan import print_plan
 from ablate.core.record import Record
+from ablate.execution.local_pool import default_jobs
 from ablate.records.store import Store
+from ablate.stages.options import Options
 from ablate.study.experiment import prepare
 
 STUDY = """

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from ablate.records.declared import read_claims
 from harness import TOY, TOY_STUDY
 from rich.console import Console
 
 import ablate
 from ablate.base.errors import AblateError, StudyError
 from ablate.commands.plan import print_plan
-from ablate.records.declared import read_claims
-from ablate.stages.publish import rebuild
-from ablate.stages.run import Options, execute
-from ablate.stages.session import Outcome
+from ablate.commands.report import rebuild
+from ablate.commands.run import execute
+from ablate.stages.options import Options, Outcome
 
 Run = Callable[..., tuple[Outcome, str]]
 

@@ -9,15 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ablate.stages.run import Options, execute
 from harness import TOY_STUDY, ablate
 from rich.console import Console
 from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError
+from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
+from ablate.stages.options import Options
 
 # A name that a shell would take apart, and a trial that fails.
 STUDY = (

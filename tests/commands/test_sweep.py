@@ -11,17 +11,18 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
-from ablate.stages.run import Options, execute
-from ablate.stages.session import Outcome
 from rich.console import Console
 from scipy.stats import ttest_rel
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, prepared, train
 
 import ablate
 from ablate.commands.clean import clean
+from ablate.commands.report import rebuild
+from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.search_table import COLUMNS, SearchTable
-from ablate.stages.publish import rebuild
+from ablate.records.folder import StudyFolder
+from ablate.stages.options import Options, Outcome
 
 Sweep = Callable[..., tuple[Outcome, str]]
 
@@ -63,7 +64,7 @@ def swept(made: Path, tmp_path: Path) -> Path:
 
 
 def load(folder: Path) -> SearchTable:
-    searched = SearchTable.load(folder / "sweep.parquet")
+    searched = StudyFolder.at(folder).search_table("sweep")
     assert searched is not None
     return searched
 
@@ -186,7 +187,7 @@ def test_a_sweep_and_tuning_of_one_space_share_their_settings(sweep: Sweep) -> N
     assert sweep(study)[0].trained == 8 * 2 + 2 * 3
     outcome, _ = sweep(study, sweep=False)
     assert outcome.trained == 0
-    tuned = SearchTable.load(outcome.folder / "tuning.parquet")
+    tuned = StudyFolder.at(outcome.folder).search_table("tuning")
     assert tuned is not None
     pd.testing.assert_series_equal(tuned.trials["model.x"], load(outcome.folder).trials["model.x"])
 

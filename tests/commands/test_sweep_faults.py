@@ -15,7 +15,7 @@ import pytest
 from searching import GRID, SWEEP, TIMES
 from test_cli import records, wait_for, workers_of
 
-from ablate.core.search_table import SearchTable
+from ablate.records.folder import StudyFolder
 from ablate.search.quiet import quiet
 
 SLOWER = "training: {seconds: 0.15}\n"
@@ -44,7 +44,7 @@ def finish(driver: subprocess.Popen[str], code: int = 0) -> str:
 
 
 def table(folder: Path, study: str = "peaks") -> pd.DataFrame:
-    searched = SearchTable.load(folder / study / "sweep.parquet")
+    searched = StudyFolder.at(folder / study).search_table("sweep")
     assert searched is not None
     return searched.trials.drop(columns=TIMES)
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ablate.stages.run import Options, execute
-from ablate.stages.session import Outcome
 from rich.console import Console
 from searching import PEAK_STUDY
 
 import ablate
 from ablate.commands.clean import clean
-from ablate.core.evidence import Evidence
+from ablate.commands.report import rebuild
+from ablate.commands.run import execute
 from ablate.core.search_table import SearchTable
-from ablate.stages.publish import rebuild
+from ablate.records.folder import StudyFolder
+from ablate.stages.options import Options, Outcome
 from ablate.study.schema import TUNING_SEEDS_FROM
 
 Run = Callable[..., tuple[Outcome, str]]
@@ -72,7 +72,7 @@ def tuned(made: Path, tmp_path: Path) -> Path:
 
 
 def load(folder: Path) -> SearchTable:
-    searched = SearchTable.load(folder / "tuning.parquet")
+    searched = StudyFolder.at(folder).search_table("tuning")
     assert searched is not None
     return searched
 
@@ -104,7 +104,7 @@ def test_what_is_judged_is_the_best_on_the_tuning_seeds_on_seeds_that_never_tune
 
 
 def test_the_untuned_study_stands_beside_the_tuned_one(made: Path) -> None:
-    beside = Evidence.load(made / "peaks/untuned")
+    beside = StudyFolder.at(made / "peaks").evidence(untuned=True)
     tuned = ablate.load(made / "peaks").trials
     assert len(beside.trials) == len(tuned) == 4 * 3
     assert beside.trials.score.mean() < tuned.score.mean()

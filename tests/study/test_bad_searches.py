@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ablate.stages.run import Options, execute
 from harness import ablate
 from rich.console import Console
 from searching import PEAK_STUDY, SWEEP
 
 from ablate.base.errors import AblateError, StudyError
+from ablate.commands.run import execute
 from ablate.search.storage import StorageError
+from ablate.stages.options import Options
 from ablate.study.experiment import prepare
 
 WIDE = "model.kind: {choice: [plain, wide]}"

@@ -16,7 +16,7 @@ from ablate.core.plan import FixedPlan
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.execution.driver import drive
-from ablate.execution.pool import InProcess
+from ablate.execution.in_process import InProcess
 from ablate.models.build import build_model
 from ablate.records.store import Store
 from ablate.training.trial import parse, run_trial
