@@ -13,10 +13,15 @@ from typing import Any
 
 from ablate.base.clock import now
 from ablate.records.folder import StudyFolder
+from ablate.speed.rates import Timing, time_steps
 from ablate.study.experiment import Experiment
 
 Entry = dict[str, Any]
 """One kept rate: seconds_per_step, with the blocks and the machine that it was measured on."""
+Groups = Mapping[str, Mapping[str, Any]]
+"""Task → variant → config, the baseline first."""
+Measure = Callable[[Mapping[str, Any]], Timing]
+"""Measures configs by name; raises `AblateError` naming one that cannot be trained."""
 
 
 def match(
@@ -33,56 +38,61 @@ def match(
     """
     if not experiment.awaits_rates:
         return experiment
+
+    def measure(configs: Mapping[str, Any]) -> Timing:
+        assert say is not None
+        say(f"Measuring how long a training step of {len(configs)} variants takes …")
+        return time_steps(experiment.workload, configs)
+
+    rates = kept_rates(
+        folder, experiment.timed(), experiment.rate_key, measure if say is not None else None, fresh=fresh
+    )
+    return experiment if rates is None else experiment.with_rates(rates)
+
+
+def kept_rates(
+    folder: StudyFolder,
+    groups: Groups,
+    key: Callable[[Any], str],
+    measure: Measure | None = None,
+    *,
+    fresh: bool = False,
+) -> dict[str, float] | None:
+    """Key → seconds of a step of all configs; those that are missing are measured and kept.
+
+    None where some are missing and there is no `measure`. `fresh`: all are measured again.
+    """
     before = folder.rates()
     kept = {} if fresh else dict(before)
     new: dict[str, Entry] = {}
-    for task, configs in experiment.timed().items():
-        keys = {variant: experiment.rate_key(config) for variant, config in configs.items()}
-        if all(key in kept for key in keys.values()):
+    for task, configs in groups.items():
+        keys = {variant: key(config) for variant, config in configs.items()}
+        if all(known in kept for known in keys.values()):
             continue
-        if say is None:
-            return experiment
-        new |= _measured(experiment, task, configs, keys, kept, say)
+        if measure is None:
+            return None
+        base = next(iter(keys))
+        again = keys[base] not in kept
+        first = {known: variant for variant, known in reversed(list(keys.items()))}
+        names = [v for v, k in keys.items() if first[k] == v and (again or v == base or k not in kept)]
+        timing = measure({name: configs[name] for name in names})
+        found = dict(zip(names, map(median, timing.seconds_per_step), strict=True))
+        scale = 1.0 if again else kept[keys[base]]["seconds_per_step"] / found[base]
+        new |= {
+            keys[name]: {
+                "variant": name,
+                "task": task,
+                "seconds_per_step": scale * found[name],
+                "blocks": list(blocks),
+                "machine": timing.machine,
+                "measured": now(),
+            }
+            for name, blocks in zip(names, timing.seconds_per_step, strict=True)
+            if again or name != base
+        }
     if new:
         # What another run has measured meanwhile counts: it has trials already.
-        meanwhile = {key: entry for key, entry in folder.rates().items() if key not in before}
+        meanwhile = {known: entry for known, entry in folder.rates().items() if known not in before}
         kept = before | new | meanwhile
         folder.save_rates(kept)
-    return experiment.with_rates({key: entry["seconds_per_step"] for key, entry in kept.items()})
-
-
-def _measured(
-    experiment: Experiment,
-    task: str,
-    configs: Mapping[str, Any],
-    keys: Mapping[str, str],
-    kept: Mapping[str, Entry],
-    say: Callable[[str], None],
-) -> dict[str, Entry]:
-    """The rates of one task's configs (variant → config, the baseline first) that are not kept."""
-    from ablate.speed.rates import time_steps
-
-    base = next(iter(keys))
-    again = keys[base] not in kept
-    first = {key: variant for variant, key in reversed(list(keys.items()))}
-    names = [
-        variant
-        for variant, key in keys.items()
-        if first[key] == variant and (again or variant == base or key not in kept)
-    ]
-    say(f"Measuring how long a training step of {len(names)} variants takes …")
-    timing = time_steps(experiment.workload, {name: configs[name] for name in names})
-    found = dict(zip(names, map(median, timing.seconds_per_step), strict=True))
-    scale = 1.0 if again else kept[keys[base]]["seconds_per_step"] / found[base]
-    return {
-        keys[name]: {
-            "variant": name,
-            "task": task,
-            "seconds_per_step": scale * found[name],
-            "blocks": list(blocks),
-            "machine": timing.machine,
-            "measured": now(),
-        }
-        for name, blocks in zip(names, timing.seconds_per_step, strict=True)
-        if again or name != base
-    }
+    return {known: entry["seconds_per_step"] for known, entry in kept.items()}

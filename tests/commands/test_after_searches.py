@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from ablate.records.declared import read_claims
 from harness import TOY
 from rich.console import Console
 
@@ -15,7 +14,7 @@ from ablate.commands.report import rebuild
 from ablate.commands.results import Results, load
 from ablate.commands.run import execute
 from ablate.commands.show import show
-from ablate.core.search_table import SWEEP, TUNING
+from ablate.records.folder import StudyFolder
 from ablate.stages.options import Options
 from ablate.study.experiment import prepare
 from ablate.study.resolved import write_resolved
@@ -51,7 +50,7 @@ def run_in(folder: Path, text: str, **options: object) -> Results:
 
 
 def dates(results: Results) -> dict[str, tuple[str, str]]:
-    rows = read_claims(results.folder / "claims.csv")
+    rows = StudyFolder.at(results.folder).claims()
     return {row["claim"]: (row["declared"], row["exploratory"]) for row in rows}
 
 
@@ -89,6 +88,9 @@ def test_the_report_of_one_seed_uses_all_untuned_runs_that_are_there(tmp_path: P
     folder = run_in(tmp_path, TUNED + "notes: changed\n", seed=1).folder
     untuned = pd.read_parquet(folder / "untuned/trials.parquet")
     assert sorted(untuned.seed.unique()) == [0, 1, 2]
+
+
+SWEEP, TUNING = "sweep.parquet", "tuning.parquet"
 
 
 @pytest.mark.parametrize(("text", "table"), [(SWEPT, SWEEP), (TUNED, TUNING)])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from ablate.records.declared import read_claims
 from harness import TOY, TOY_STUDY
 from rich.console import Console
 
@@ -17,6 +16,7 @@ from ablate.base.errors import AblateError, StudyError
 from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
+from ablate.records.folder import StudyFolder
 from ablate.stages.options import Options, Outcome
 
 Run = Callable[..., tuple[Outcome, str]]
@@ -212,9 +212,9 @@ def test_claims_keep_their_date_and_late_ones_are_exploratory(
     first = "model.effect=0.2 beats baseline on accuracy"
     run(study=write(f"{TOY_STUDY}claims: [{first}]\n"))
     path = tmp_path / "results/toy/claims.csv"
-    (before,) = read_claims(path)
+    (before,) = StudyFolder.at(path.parent).claims()
     run(study=write(f"{TOY_STUDY}claims: [model.noise=0.3 beats baseline on loss, {first}]\n"))
-    late, same = read_claims(path)
+    late, same = StudyFolder.at(path.parent).claims()
     assert (same["declared"], same["exploratory"]) == (before["declared"], "False")
     assert late["exploratory"] == "True"
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ablate.records.rates import FILE, Rates
 
 from ablate.base.errors import AblateError, Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.core.record import Record
+from ablate.records.folder import StudyFolder
 from ablate.speed import rates
-from ablate.speed.rates import measuring, time_steps
+from ablate.speed.rates import time_steps
+from ablate.stages.match import match
 from ablate.study.experiment import prepare
 from ablate.study.patch import value_at
 
@@ -110,15 +111,16 @@ def test_a_study_matched_in_seconds(
     monkeypatch.setattr(rates, "BLOCKS", 3)
     monkeypatch.setattr(rates, "LONG_SECONDS", 0.02)
     path, said = write(STUDY), []
-    before = Rates(tmp_path).apply(prepare(path))
+    folder = StudyFolder(tmp_path, "timed")
+    before = match(prepare(path), folder)
     assert before.awaits_rates
     assert not (tmp_path / "timed").exists()
     steps = {v.name: value_at(v.configs[0], "training.steps") for v in before.variants}
     assert set(steps.values()) == {200}
 
-    experiment = Rates(tmp_path, measuring(said.append)).apply(prepare(path))
+    experiment = match(prepare(path), folder, said.append)
     assert said == ["Measuring how long a training step of 2 variants takes …"]
-    assert (tmp_path / "timed" / FILE).is_file()
+    assert (folder.path / "rates.json").is_file()
     assert not experiment.awaits_rates
     deeper = experiment.variants[1]
     (given,) = experiment.matched[deeper.name]
@@ -127,7 +129,7 @@ def test_a_study_matched_in_seconds(
     assert abs(given.residual) <= 0.05
     assert experiment.variants[0].configs == experiment.variants[-1].configs == before.variants[0].configs
 
-    again = Rates(tmp_path, measuring(said.append)).apply(prepare(path))
+    again = match(prepare(path), folder, said.append)
     assert len(said) == 1
     assert [c.trial.id for c in again.cells()] == [c.trial.id for c in experiment.cells()]
     other = again.variants[0].configs[0]

@@ -5,7 +5,6 @@ import pytest
 from harness import TOY
 
 from ablate.base.errors import Invalid
-from ablate.records.declared import declare, read_claims
 from ablate.study.claims import parse_claim
 from ablate.study.designs import Design
 from ablate.study.experiment import prepare
@@ -70,22 +69,3 @@ def test_what_is_no_claim(design: Design, text: str, rule: str) -> None:
     with pytest.raises(Invalid) as caught:
         parse_claim(text, design, METRICS)
     assert rule in str(caught.value)
-
-
-def test_claims_are_dated_before_the_first_trial_and_late_ones_are_exploratory(
-    design: Design, tmp_path: Path
-) -> None:
-    path = tmp_path / "claims.csv"
-    first = parse_claim("my-own beats baseline on loss", design, METRICS)
-    late = parse_claim("my-own beats baseline on accuracy", design, METRICS)
-    (early,) = declare(path, [first], lambda claim: False)
-    assert [(row["claim"], row["verdict"], row["exploratory"]) for row in read_claims(path)] == [
-        (first.text, "", "False")
-    ]
-    again, added = declare(path, [first, late], lambda claim: True)
-    assert (again.declared, again.exploratory) == (early.declared, False)
-    assert added.exploratory
-    assert [fact.declared for fact in declare(path, [late, first], lambda claim: True)] == [
-        added.declared,
-        early.declared,
-    ]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from ablate.base.errors import AblateError
-from ablate.records.rates import FILE, Rates, Timing
+from ablate.records.folder import StudyFolder
+from ablate.speed.rates import Timing
+from ablate.stages.match import kept_rates
 
 CONFIGS = {"baseline": {"a": 1}, "x": {"a": 2}, "placebo": {"a": 1}}
 GROUPS = {"recall": CONFIGS}
@@ -23,30 +25,29 @@ class Stopwatch:
         self.seconds = seconds
         self.asked: list[list[str]] = []
 
-    def __call__(self, workload: Any) -> Any:
-        def measure(configs: Mapping[str, Any]) -> Timing:
-            self.asked.append(list(configs))
-            return Timing([self.seconds[name] for name in configs], "this machine")
-
-        return measure
+    def __call__(self, configs: Mapping[str, Any]) -> Timing:
+        self.asked.append(list(configs))
+        return Timing([self.seconds[name] for name in configs], "this machine")
 
 
 def key(config: Mapping[str, Any]) -> str:
     return str(config["a"])
 
 
-def of(rates: Rates, groups: Any = GROUPS) -> dict[str, float] | None:
-    return rates.of("fair", None, groups, key)
+def of(
+    results: Path, measure: Any = None, groups: Any = GROUPS, *, fresh: bool = False
+) -> dict[str, float] | None:
+    return kept_rates(StudyFolder(results, "fair"), groups, key, measure, fresh=fresh)
 
 
 def test_the_median_over_blocks_is_kept(tmp_path: Path) -> None:
     watch = Stopwatch(baseline=[0.2, 0.1, 9.0], x=[0.4, 0.3, 0.5])
-    assert of(Rates(tmp_path, watch)) == {"1": 0.2, "2": 0.4}
+    assert of(tmp_path, watch) == {"1": 0.2, "2": 0.4}
     assert watch.asked == [["baseline", "x"]]
     later = Stopwatch()
-    assert of(Rates(tmp_path, later)) == of(Rates(tmp_path)) == {"1": 0.2, "2": 0.4}
+    assert of(tmp_path, later) == of(tmp_path) == {"1": 0.2, "2": 0.4}
     assert later.asked == []
-    kept = json.loads((tmp_path / "fair" / FILE).read_text())
+    kept = json.loads((tmp_path / "fair" / "rates.json").read_text())
     entry = kept["rates"]["2"]
     assert "measured before training on one thread" in kept["about"]
     assert (entry["variant"], entry["task"], entry["machine"]) == ("x", "recall", "this machine")
@@ -54,49 +55,49 @@ def test_the_median_over_blocks_is_kept(tmp_path: Path) -> None:
 
 
 def test_without_leave_nothing_is_measured_or_written(tmp_path: Path) -> None:
-    assert of(Rates(tmp_path)) is None
+    assert of(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_new_variant_is_measured_in_units_of_the_kept_baseline(tmp_path: Path) -> None:
-    of(Rates(tmp_path, Stopwatch(baseline=[0.2], x=[0.4])))
+    of(tmp_path, Stopwatch(baseline=[0.2], x=[0.4]))
     # The machine is half as fast today.
     watch = Stopwatch(baseline=[0.4], y=[1.2])
     groups = {"recall": {**CONFIGS, "y": {"a": 3}}}
-    found = of(Rates(tmp_path, watch), groups)
+    found = of(tmp_path, watch, groups)
     assert watch.asked == [["baseline", "y"]]
     assert found == {"1": 0.2, "2": 0.4, "3": pytest.approx(0.6)}
 
 
 def test_another_baseline_has_all_measured_again(tmp_path: Path) -> None:
-    of(Rates(tmp_path, Stopwatch(baseline=[0.2], x=[0.4])))
+    of(tmp_path, Stopwatch(baseline=[0.2], x=[0.4]))
     watch = Stopwatch(baseline=[0.7], x=[0.9])
-    found = of(Rates(tmp_path, watch), {"recall": {"baseline": {"a": 5}, "x": {"a": 2}}})
+    found = of(tmp_path, watch, {"recall": {"baseline": {"a": 5}, "x": {"a": 2}}})
     assert watch.asked == [["baseline", "x"]]
     assert found is not None
     assert (found["5"], found["2"]) == (0.7, 0.9)
 
 
 def test_fresh_measures_again(tmp_path: Path) -> None:
-    of(Rates(tmp_path, Stopwatch(baseline=[0.2], x=[0.4])))
-    again = Rates(tmp_path, Stopwatch(baseline=[0.3], x=[0.5]), fresh=True)
-    assert of(again) == {"1": 0.3, "2": 0.5}
-    assert of(Rates(tmp_path)) == {"1": 0.3, "2": 0.5}
+    of(tmp_path, Stopwatch(baseline=[0.2], x=[0.4]))
+    watch = Stopwatch(baseline=[0.3], x=[0.5])
+    assert of(tmp_path, watch, fresh=True) == {"1": 0.3, "2": 0.5}
+    assert of(tmp_path) == {"1": 0.3, "2": 0.5}
 
 
 def test_what_another_run_has_measured_meanwhile_stands(tmp_path: Path) -> None:
     class Slow(Stopwatch):
         def __call__(self, workload: Any) -> Any:
-            of(Rates(tmp_path, Stopwatch(baseline=[0.2], x=[0.4])))
+            of(tmp_path, Stopwatch(baseline=[0.2], x=[0.4]))
             return super().__call__(workload)
 
-    assert of(Rates(tmp_path, Slow(baseline=[0.3], x=[0.5]))) == {"1": 0.2, "2": 0.4}
+    assert of(tmp_path, Slow(baseline=[0.3], x=[0.5])) == {"1": 0.2, "2": 0.4}
 
 
 def test_every_task_has_rates_of_its_own(tmp_path: Path) -> None:
     watch = Stopwatch(baseline=[0.2], x=[0.4])
     groups = {"recall": CONFIGS, "copy": {"baseline": {"a": 7}, "x": {"a": 8}}}
-    assert of(Rates(tmp_path, watch), groups) == {"1": 0.2, "2": 0.4, "7": 0.2, "8": 0.4}
+    assert of(tmp_path, watch, groups) == {"1": 0.2, "2": 0.4, "7": 0.2, "8": 0.4}
     assert watch.asked == [["baseline", "x"], ["baseline", "x"]]
 
 
@@ -105,6 +106,6 @@ def test_every_task_has_rates_of_its_own(tmp_path: Path) -> None:
 )
 def test_a_table_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "fair").mkdir()
-    (tmp_path / "fair" / FILE).write_text(text)
-    with pytest.raises(AblateError, match="is not a table of rates; restore it, or take it away"):
-        of(Rates(tmp_path))
+    (tmp_path / "fair" / "rates.json").write_text(text)
+    with pytest.raises(AblateError, match="is not a table of rates; restore it, or remove it"):
+        of(tmp_path)
