@@ -253,7 +253,7 @@ def test_a_plugin_edited_between_two_runs_in_one_process(write: Callable[..., Pa
     means = []
     for constant in ("0.8", "0.5"):
         study = own_workload(write, "edited", "0.8 + model", f"{constant} + model")
-        means.append(ablate.stages.run(study, results=tmp_path / "r", jobs=1).trials.accuracy.mean())
+        means.append(ablate.run(study, results=tmp_path / "r", jobs=1).trials.accuracy.mean())
     assert means[0] - means[1] == pytest.approx(0.3)
 
 
@@ -311,7 +311,7 @@ def test_planning_writes_nothing(run: Run, toy_study: Path, tmp_path: Path) -> N
 
 
 def test_the_python_api_runs_and_loads(toy_study: Path, tmp_path: Path) -> None:
-    results = ablate.stages.run(toy_study, results=tmp_path / "r", jobs=0, seeds=2)
+    results = ablate.run(toy_study, results=tmp_path / "r", jobs=0, seeds=2)
     assert len(results.trials) == 6
     again = ablate.load(tmp_path / "r" / "toy")
     pd.testing.assert_frame_equal(again.comparisons, results.comparisons)

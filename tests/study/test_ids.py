@@ -227,5 +227,5 @@ def test_analysis_and_report_are_no_part_of_a_trial() -> None:
     assert not {
         m
         for m in modules
-        if m.startswith(("ablate.analysis", "ablate.report", "ablate.stages.run", "ablate.cli"))
+        if m.startswith(("ablate.analysis", "ablate.report", "ablate.stages", "ablate.cli"))
     }
