@@ -57,7 +57,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
 def publish(evidence: Evidence, folder: Path) -> None:
     """Comparisons, claims, figures and page from the evidence alone."""
     with uncollected():
-        from ablate.analysis.claims import judge
+        from ablate.analysis.claims import judge_claims
         from ablate.analysis.compare import compare
         from ablate.analysis.headline import headline
         from ablate.base.files import replacing
@@ -65,7 +65,7 @@ def publish(evidence: Evidence, folder: Path) -> None:
         from ablate.report.page import write_report
 
         comparisons = compare(evidence)
-        claims = judge(evidence)
+        claims = judge_claims(evidence)
         for name, frame in (("comparisons.csv", comparisons), ("claims.csv", _declared(claims, folder))):
             with replacing(folder / name) as path:
                 frame.to_csv(path, index=False)
