@@ -94,9 +94,8 @@ def test_a_refuted_claim_fails_the_gate(write: Callable[..., Path]) -> None:
     assert ablate("run", study, cwd=study.parent).returncode == 0
 
 
-@pytest.mark.slow
 def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Path]) -> None:
-    study = write(SLOW_TRIALS)
+    study = write(SLOW_TRIALS.replace("seconds: 0.5", "seconds: 0.2"))
     drivers = [start(study), start(study)]
     outputs = [driver.communicate(timeout=120)[0] for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0, 0]

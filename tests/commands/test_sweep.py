@@ -279,7 +279,6 @@ def test_a_placebo_is_judged_beside_the_winner(sweep: Sweep) -> None:
     assert set(frame(outcome.folder).variant) == {"baseline"}
 
 
-@pytest.mark.slow
 def test_to_fail_fast_is_to_stop_there_and_the_next_run_goes_on(sweep: Sweep, tmp_path: Path) -> None:
     text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
     outcome, printed = sweep(text, fail_fast=True)
