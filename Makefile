@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+# Tests of one file stay on one core, where they share what its fixtures have made.
+SPREAD := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-all lint studies bench ui clean
@@ -20,10 +22,10 @@ run: $(READY) ## run the quickstart study: trains what is missing, then shows ve
 	$(BIN)/ablate run studies/quickstart.yaml
 
 test: lint ## lint, type check and test, in under five minutes
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest $(SPREAD)
 
 test-all: lint ## the same with the slow tests
-	$(BIN)/pytest -n auto -m ""
+	$(BIN)/pytest $(SPREAD) -m ""
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from harness import with_database
 from rich.console import Console
 
 import ablate
@@ -31,6 +32,7 @@ def frames(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[pd.DataF
     for jobs in (2, 1, 0):
         folder = tmp_path_factory.mktemp(f"jobs{jobs}")
         (folder / "study.yaml").write_text(STUDY)
+        with_database(folder / "results/store")
         options = Options(results=folder / "results", jobs=jobs, seeds=2)
         outcome = execute(folder / "study.yaml", options, Console(file=io.StringIO()))
         assert outcome.trained == 8
@@ -61,6 +63,7 @@ def test_variants_differ_and_so_do_seeds(frames: dict[int, tuple[pd.DataFrame, p
 
 def test_all_variants_of_a_seed_see_the_same_data(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
+    with_database(tmp_path / "results/store")
     options = Options(results=tmp_path / "results", jobs=0, seeds=2)
     execute(tmp_path / "study.yaml", options, Console(file=io.StringIO()))
     store = Store(tmp_path / "results" / "store")

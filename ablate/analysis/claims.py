@@ -1,4 +1,16 @@
-"""The verdicts of a study's claims (METHODS §4)."""
+"""The verdicts of a study's claims.
+
+The interval of the mean difference between side A and side B, oriented so that more is better, decides; X is the
+number that the claim names, 0 for a plain `beats`:
+
+    claim                     supported                     refuted
+    A beats B by X            95 % interval above X         95 % interval below X
+    A matches B within X      90 % interval inside ±X       95 % interval outside ±X
+    A does not lose X to B    90 % interval above −X        95 % interval below −X
+
+Otherwise it is inconclusive. The 90 % intervals are those of one-sided tests at .05: equivalence as in Schuirmann 1987,
+J. Pharmacokinet. Biopharm. 15, 657–680. The claims of a study are one family, corrected by `verdicts.holm`.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +20,15 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.paired import NAN, Differences, sign
+from ablate.analysis.paired import NAN, Differences, Floats, sign
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
-from ablate.analysis.verdicts import Bound, holm, shared_bound
+from ablate.analysis.verdicts import holm, shared_bound
 from ablate.base import wording
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, TaskFacts
+from ablate.core.facts import TaskFacts
+from ablate.core.metric import Metric
 
 ClaimVerdict = Literal["supported", "refuted", "inconclusive"]
 
@@ -25,7 +38,7 @@ COLUMNS = (
 )
 
 
-def judge(evidence: Evidence) -> pd.DataFrame:
+def judge_claims(evidence: Evidence) -> pd.DataFrame:
     """One row a claim, in the order of the study, with `COLUMNS`.
 
     Each side is the per-seed mean over its variants and then over the tasks that have the metric, on the
@@ -36,7 +49,7 @@ def judge(evidence: Evidence) -> pd.DataFrame:
     counts as p = 1.
     """
     runs = Runs(evidence)
-    claims = [_Judged.of(runs, claim) for claim in evidence.facts.claims]
+    claims = [_Assessed.of(runs, claim) for claim in evidence.facts.claims]
     family = [c for c in claims if not c.claim.exploratory]
     adjusted = iter(holm([NAN if c.obstacle else c.p for c in family]))
     rows = [c.row(NAN if c.claim.exploratory else next(adjusted), len(family)) for c in claims]
@@ -46,7 +59,7 @@ def judge(evidence: Evidence) -> pd.DataFrame:
 def decision(claim: Claim, d: Differences) -> tuple[float, ClaimVerdict]:
     """The p at which a claim is decided, and the way it is decided if that p is below .05; n ≥ 2 pairs.
 
-    With one claim in the family, p < .05 exactly where the table of METHODS §4 decides.
+    With one claim in the family, p < .05 exactly where the intervals of the table above decide.
     """
     x = claim.by
     if claim.kind == "beats":
@@ -60,38 +73,36 @@ def decision(claim: Claim, d: Differences) -> tuple[float, ClaimVerdict]:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _Assessed:
     """One claim before Holm's adjustment."""
 
     claim: Claim
     differences: Differences
     p: float
     way: ClaimVerdict
-    "The way it is decided, if it is."
+    "How it is decided, if it is."
     obstacle: str
     "Why it cannot be decided, whatever the numbers; empty where it can."
     asides: list[str]
-    "What else a reader must know."
+    "Other remarks for the reader."
 
     @classmethod
-    def of(cls, runs: Runs, claim: Claim) -> _Judged:
+    def of(cls, runs: Runs, claim: Claim) -> _Assessed:
         tasks = [task for task in runs.facts.tasks if claim.metric in task.metrics]
         if not tasks:
-            nothing = Differences.between([], [])
-            return cls(
-                claim, nothing, NAN, "inconclusive", f"no task of the study has the metric {claim.metric}", []
-            )
-        a, b = _values(runs, claim, claim.a, tasks), _values(runs, claim, claim.b, tasks)
+            obstacle = f"no task of the study has the metric {claim.metric}"
+            return cls(claim, Differences.between([], []), NAN, "inconclusive", obstacle, [])
+        metrics = [task.metrics[claim.metric] for task in tasks]
+        a, b = (_values(runs, claim.metric, names, tasks) for names in (claim.a, claim.b))
         usable = ~np.isnan(a).any(axis=(0, 1)) & ~np.isnan(b).any(axis=(0, 1))
         a, b = a[..., usable], b[..., usable]
         # Unequal tasks are averaged, so the coarsest one says how finely the mean is known.
-        resolution = max(task.metrics[claim.metric].resolution for task in tasks)
+        resolution = max(metric.resolution for metric in metrics)
         d = Differences.between(a.mean(axis=(0, 1)), b.mean(axis=(0, 1)), resolution)
         p, way = decision(claim, d) if d.n > 1 else (NAN, "inconclusive")
-        obstacle = (
-            _diverged(runs, claim, tasks) or _too_few(d, runs.facts) or _degenerate(claim, d, a, b, tasks)
-        )
-        asides = [_same_sign(a, b, d), _some_missing(d, runs.facts)]
+        planned = len(runs.seeds)
+        obstacle = _diverged(runs, claim, tasks) or _too_few(d, planned) or _degenerate(d, a, b, metrics)
+        asides = [_same_sign(a, b, d), _some_missing(d, planned)]
         return cls(claim, d, p, way, obstacle, [aside for aside in asides if aside])
 
     def row(self, p_holm: float, family: int) -> dict[str, object]:
@@ -117,7 +128,7 @@ class _Judged:
         }
 
     def reason(self, p: float, family: int, decided: bool) -> str:
-        """The interval, what was asked of it, and why that decides or does not."""
+        """The interval, the bounds that the claim sets it, and why that decides or does not."""
         parts = [self.obstacle or _reading(self.claim, self.differences, self.way, self.p < ALPHA)]
         if not self.obstacle and family > 1 and not self.claim.exploratory and self.p < ALPHA:
             after = f"after Holm over {family} claims ({wording.p_value(p)})"
@@ -129,50 +140,48 @@ class _Judged:
         return "; ".join(parts)
 
 
-def _values(runs: Runs, claim: Claim, side: list[str], tasks: list[TaskFacts]) -> np.ndarray:
+def _values(runs: Runs, metric: str, names: list[str], tasks: list[TaskFacts]) -> Floats:
     """Oriented, shape (num_tasks, num_variants, num_seeds)."""
     return np.array(
         [
-            [sign(task.metrics[claim.metric]) * runs.values(name, task.name, claim.metric) for name in side]
+            [sign(task.metrics[metric]) * runs.values(name, task.name, metric) for name in names]
             for task in tasks
         ]
     )
 
 
 def _diverged(runs: Runs, claim: Claim, tasks: list[TaskFacts]) -> str:
-    found = []
-    for name in dict.fromkeys([*claim.a, *claim.b]):
-        for task in tasks:
-            count, total = (int(f(name, task.name).sum()) for f in (runs.diverged, runs.ended))
-            where = f" on {task.name}" if len(tasks) > 1 else ""
-            if count:
-                found.append(f"{wording.share(count, total)} runs of {name}{where}")
+    sides = [runs.of(name, task) for name in dict.fromkeys([*claim.a, *claim.b]) for task in tasks]
+    found = [
+        f"{wording.share(side.diverged, int(side.ended.sum()))} runs of {side.variant}"
+        + (f" on {side.task.name}" if len(tasks) > 1 else "")
+        for side in sides
+        if side.diverged
+    ]
     return f"unstable: {wording.joined(found)} diverged" if found else ""
 
 
-def _too_few(d: Differences, facts: Facts) -> str:
+def _too_few(d: Differences, planned: int) -> str:
     if d.n > 1:
         return ""
-    planned = wording.counted(len(facts.seeds), "planned seed")
-    return f"{d.n} of {planned} with a usable pair; an interval takes 2"
+    return f"{d.n} of {wording.counted(planned, 'planned seed')} with a usable pair; an interval takes 2"
 
 
-def _some_missing(d: Differences, facts: Facts) -> str:
-    planned = len(facts.seeds)
+def _some_missing(d: Differences, planned: int) -> str:
     return f"{wording.share(d.n, planned)} planned seeds have a usable pair" if 1 < d.n < planned else ""
 
 
-def _degenerate(claim: Claim, d: Differences, a: np.ndarray, b: np.ndarray, tasks: list[TaskFacts]) -> str:
-    bounds: set[Bound | None] = set()
-    for i, task in enumerate(tasks):
-        metric = task.metrics[claim.metric]
-        bounds.add(shared_bound(sign(metric) * a[i], sign(metric) * b[i], metric))
+def _degenerate(d: Differences, a: Floats, b: Floats, metrics: list[Metric]) -> str:
+    """Arrays (num_tasks, num_variants, num_seeds), oriented; a metric a task."""
+    bounds = {
+        shared_bound(sign(metric) * a[i], sign(metric) * b[i], metric) for i, metric in enumerate(metrics)
+    }
     if len(bounds) == 1 and (bound := bounds.pop()):
         return f"degenerate: both sides at the metric's {bound} on every seed"
     return "degenerate: every difference is 0" if d.all_zero else ""
 
 
-def _same_sign(a: np.ndarray, b: np.ndarray, d: Differences) -> str:
+def _same_sign(a: Floats, b: Floats, d: Differences) -> str:
     """How many of several tasks agree with their mean; arrays (num_tasks, num_variants, num_seeds)."""
     if len(a) < 2 or not d.n:
         return ""
@@ -184,21 +193,26 @@ def _same_sign(a: np.ndarray, b: np.ndarray, d: Differences) -> str:
 def _reading(claim: Claim, d: Differences, way: ClaimVerdict, decided: bool) -> str:
     """The interval that decides, in words; `decided` is without regard to other claims."""
     x = wording.exact(claim.by)
+    minus = wording.exact(-claim.by) if claim.by else x
     at95 = f"95 % interval {wording.interval(d.interval(ALPHA), claim.by, -claim.by)}"
     at90 = f"90 % interval {wording.interval(d.interval(2 * ALPHA), claim.by, -claim.by)}"
-    minus = wording.exact(-claim.by) if claim.by else x
-    if claim.kind == "beats":
-        if decided:
-            return f"{at95} lies {'above' if way == 'supported' else 'below'} {x}"
-        return f"{at95} reaches below {x} and above it"
-    if claim.kind == "matches":
-        if decided and way == "supported":
-            return f"{at90} lies inside ±{x}"
-        if decided:
-            return f"{at95} lies {f'above {x}' if d.mean > 0 else f'below {minus}'}"
-        return f"{at90} reaches beyond ±{x}, and {at95} does not lie outside it"
-    if decided and way == "supported":
-        return f"{at90} lies above {minus}"
-    if decided:
-        return f"{at95} lies below {minus}"
-    return f"{at90} reaches below {minus}, and {at95} does not lie wholly below it"
+    supported, refuted, neither = {
+        "beats": (
+            f"{at95} lies above {x}",
+            f"{at95} lies below {x}",
+            f"{at95} reaches below {x} and above it",
+        ),
+        "matches": (
+            f"{at90} lies inside ±{x}",
+            f"{at95} lies {f'above {x}' if d.mean > 0 else f'below {minus}'}",
+            f"{at90} reaches beyond ±{x}, and {at95} does not lie outside it",
+        ),
+        "does_not_lose": (
+            f"{at90} lies above {minus}",
+            f"{at95} lies below {minus}",
+            f"{at90} reaches below {minus}, and {at95} does not lie wholly below it",
+        ),
+    }[claim.kind]
+    if not decided:
+        return neither
+    return supported if way == "supported" else refuted

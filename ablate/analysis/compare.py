@@ -1,23 +1,29 @@
-"""Every variant against the baseline, paired by seed, on every metric of every task (METHODS §2, §3)."""
+"""Every variant against the baseline, paired by seed, on every metric of every task.
+
+Runs of one seed share their data and their common initial values, so that most of the noise between seeds cancels
+in their difference (common random numbers; Bouthillier et al. 2021, "Accounting for Variance in Machine Learning
+Benchmarks", MLSys). `paired` has the statistics, `verdicts` the rules.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from ablate.analysis.learning import convergence, mcnemar_p
 from ablate.analysis.paired import NAN, Floats, PairedStatistics, paired, seeds_needed
-from ablate.analysis.power import MAX_SEEDS
-from ablate.analysis.runs import Flags, Runs
+from ablate.analysis.power import ALPHA, MAX_SEEDS
+from ablate.analysis.runs import Runs, Side, pairs, solving_metric
 from ablate.analysis.stability import rate
-from ablate.analysis.verdicts import Bound, Verdict, holm, relevance_unsettled, shared_bound, verdict
+from ablate.analysis.verdicts import Bound, Verdict, holm, shared_bound, verdict
 from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, TaskFacts, VariantFacts
-from ablate.core.metric import Metric
+from ablate.core.facts import TaskFacts, VariantFacts
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
@@ -44,86 +50,63 @@ def compare(evidence: Evidence) -> pd.DataFrame:
       McNemar over the seeds on which both have an outcome.
     - `diverged`: number of runs of the variant that diverged.
     """
-    facts, runs = evidence.facts, Runs(evidence)
-    trend = convergence(evidence)
-    improving = {(r.variant, r.task) for r in trend[trend["improving"]].itertuples()}
-    judged_tasks = sum(facts.metric in task.metrics for task in facts.tasks)
-    family_size = judged_tasks * sum(not variant.placebo for variant in facts.variants[1:])
-    comparisons = []
-    for variant in facts.variants[1:]:
-        for task in facts.tasks:
-            sides = _Sides.of(runs, facts, variant, task, improving)
-            for name, metric in task.metrics.items():
-                confirmatory = name == facts.metric and not variant.placebo
-                m = family_size if confirmatory else 1
-                comparisons.append(_Comparison.of(runs, facts, sides, name, metric, m, confirmatory))
-    family = [c for c in comparisons if c.confirmatory]
-    adjusted = iter(holm([NAN if c.sides.unstable or c.bound else c.statistics.p for c in family]))
+    facts = evidence.facts
+    planned = [
+        (sides, name, name == facts.metric and not sides.variant.placebo)
+        for sides in _all_sides(evidence)
+        for name in sides.task.metrics
+    ]
+    m = sum(confirmatory for *_, confirmatory in planned)
+    margins = {facts.metric: facts.margin}
+    comparisons = [
+        _Comparison(sides, name, confirmatory, m if confirmatory else 1, margins.get(name))
+        for sides, name, confirmatory in planned
+    ]
+    adjusted = iter(holm([c.p_in_family for c in comparisons if c.confirmatory]))
     rows = [c.row(next(adjusted) if c.confirmatory else NAN) for c in comparisons]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 @dataclass(frozen=True)
 class _Sides:
-    """What a variant and the baseline did on one task, whatever the metric."""
+    """A variant and the baseline on one task, whatever the metric."""
 
     variant: VariantFacts
-    baseline: str
     task: TaskFacts
-    statuses: tuple[np.ndarray, np.ndarray]
-    "Of variant and baseline, shape (num_seeds,) each."
-    diverged: tuple[int, int]
-    ended: tuple[int, int]
-    solved: tuple[float, float]
-    p_solved: float
-    solved_note: str
+    a: Side
+    "The runs of the variant."
+    b: Side
+    "The runs of the baseline."
     improving: bool
     "Whether the variant was still improving when training ended."
 
-    @classmethod
-    def of(
-        cls, runs: Runs, facts: Facts, variant: VariantFacts, task: TaskFacts, improving: set[tuple[str, str]]
-    ) -> _Sides:
-        names = (variant.name, facts.variants[0].name)
-        ended = [runs.ended(name, task.name) for name in names]
-        both = ended[0] & ended[1]
-        a, b = (runs.solved(name, task) for name in names)
-        rates, p, note = (NAN, NAN), NAN, "the task declares no threshold for solved"
-        if a is not None and b is not None:
-            rates, p = (_share(a[ended[0]]), _share(b[ended[1]])), mcnemar_p(a[both], b[both])
-            note = _solved_note(rates, int(both.sum()))
-        return cls(
-            variant=variant,
-            baseline=names[1],
-            task=task,
-            statuses=(runs.status(names[0], task.name), runs.status(names[1], task.name)),
-            diverged=(
-                int(runs.diverged(names[0], task.name).sum()),
-                int(runs.diverged(names[1], task.name).sum()),
-            ),
-            ended=(int(ended[0].sum()), int(ended[1].sum())),
-            solved=rates,
-            p_solved=p,
-            solved_note=note,
-            improving=(names[0], task.name) in improving,
-        )
-
     @property
     def unstable(self) -> bool:
-        return sum(self.diverged) > 0
+        """Whether a run of either side diverged."""
+        return self.a.diverged + self.b.diverged > 0
+
+    @cached_property
+    def solved(self) -> tuple[float, float, float, str]:
+        """The solved rates of variant and baseline, p of their difference, and why these say nothing."""
+        if solving_metric(self.task, self.a.runs.facts.metric) is None:
+            return NAN, NAN, NAN, "the task declares no threshold for solved"
+        both = self.a.ended & self.b.ended
+        rates = self.a.solved_rate, self.b.solved_rate
+        note = "neither solved the task on any seed" if rates == (0.0, 0.0) else ""
+        if not both.any():
+            note = "solved rates cannot be compared: no seed on which both runs have an outcome"
+        return *rates, mcnemar_p(self.a.solved[both], self.b.solved[both]), note
 
 
-def _share(flags: Flags) -> float:
-    return float(flags.mean()) if len(flags) else NAN
-
-
-def _solved_note(rates: tuple[float, float], pairs: int) -> str:
-    """Why the solved rates say nothing."""
-    if not pairs:
-        return "solved rates cannot be compared: no seed on which both runs have an outcome"
-    if rates == (0.0, 0.0):
-        return "neither solved the task on any seed"
-    return ""
+def _all_sides(evidence: Evidence) -> Iterator[_Sides]:
+    """By variant and task."""
+    baseline, *variants = evidence.facts.variants
+    runs, trend = Runs(evidence), convergence(evidence)
+    improving = {(row.variant, row.task) for row in trend[trend["improving"]].itertuples()}
+    for variant in variants:
+        for task in evidence.facts.tasks:
+            a, b = runs.of(variant.name, task), runs.of(baseline.name, task)
+            yield _Sides(variant, task, a, b, (variant.name, task.name) in improving)
 
 
 @dataclass(frozen=True)
@@ -132,47 +115,48 @@ class _Comparison:
 
     sides: _Sides
     metric: str
-    statistics: PairedStatistics
-    m: int
     confirmatory: bool
+    "Whether it belongs to the family that Holm corrects over."
+    m: int
+    "The size of that family; 1 outside it."
     margin: float | None
-    bound: Bound | None
-    causes: dict[str, list[int]]
-    "Why a planned seed has no pair, divergence apart → the seeds."
 
-    @classmethod
-    def of(
-        cls,
-        runs: Runs,
-        facts: Facts,
-        sides: _Sides,
-        name: str,
-        metric: Metric,
-        m: int,
-        confirmatory: bool,
-    ) -> _Comparison:
-        a = runs.values(sides.variant.name, sides.task.name, name)
-        b = runs.values(sides.baseline, sides.task.name, name)
-        both = ~np.isnan(a) & ~np.isnan(b)
-        return cls(
-            sides=sides,
-            metric=name,
-            statistics=paired(a[both], b[both], metric, m),
-            m=m,
-            confirmatory=confirmatory,
-            margin=facts.margin if name == facts.metric else None,
-            bound=shared_bound(a[both], b[both], metric),
-            causes=_causes(sides, (a, b), facts.seeds),
-        )
+    @cached_property
+    def statistics(self) -> PairedStatistics:
+        """Over the pairs."""
+        return paired(*self._pairs, self.sides.task.metrics[self.metric], self.m)
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        """The bound of the metric at which both sides are on every seed."""
+        return shared_bound(*self._pairs, self.sides.task.metrics[self.metric])
+
+    @cached_property
+    def _pairs(self) -> tuple[Floats, Floats]:
+        return pairs(self.sides.a, self.sides.b, self.metric)
+
+    @property
+    def p_in_family(self) -> float:
+        """NaN, which Holm counts as 1, where the verdict does not depend on p."""
+        return NAN if self.sides.unstable or self.bound else self.statistics.p
 
     def row(self, p_holm: float) -> dict[str, object]:
+        """The row in the order of `COLUMNS`."""
         s, sides = self.statistics, self.sides
         p = p_holm if self.confirmatory else s.p
         found = verdict(s, p, diverged=sides.unstable, bound=self.bound, margin=self.margin)
         needed = seeds_needed(s.differences, self.m, self.margin) if found == "inconclusive" else NAN
+        solved_rate, baseline_solved_rate, p_solved, solved_note = sides.solved
+        notes = [
+            _placebo(sides.variant),
+            _deciding(self, found, p, needed),
+            *_missing(self),
+            "not converged: still improving when training ended" if sides.improving else "",
+            solved_note,
+        ]
         return {
-            "variant": sides.variant.name,
-            "baseline": sides.baseline,
+            "variant": sides.a.variant,
+            "baseline": sides.b.variant,
             "task": sides.task.name,
             "metric": self.metric,
             "n": s.n,
@@ -194,82 +178,81 @@ class _Comparison:
             "bonferroni_high": s.bonferroni[1] if self.confirmatory else NAN,
             "correlation": s.correlation,
             "seeds_needed": needed,
-            "solved_rate": sides.solved[0],
-            "baseline_solved_rate": sides.solved[1],
-            "p_solved": sides.p_solved,
-            "diverged": sides.diverged[0],
-            "baseline_diverged": sides.diverged[1],
-            "missing": len(sides.statuses[0]) - s.n,
+            "solved_rate": solved_rate,
+            "baseline_solved_rate": baseline_solved_rate,
+            "p_solved": p_solved,
+            "diverged": sides.a.diverged,
+            "baseline_diverged": sides.b.diverged,
+            "missing": len(sides.a.status) - s.n,
             "placebo": sides.variant.placebo,
-            "note": "; ".join(self.notes(found, p, needed)),
+            "note": "; ".join(note for note in notes if note),
         }
 
-    def notes(self, found: Verdict, p: float, needed: float) -> list[str]:
-        """What a reader must know beside the numbers."""
-        sides = self.sides
-        anew = ", tuned anew," if sides.variant.tuned else ""
-        placebo = f"placebo: the baseline{anew} with other random streams, the noise floor"
-        notes = [placebo] if sides.variant.placebo else []
-        notes += self._verdict_notes(found, p, needed)
-        notes += [f"{cause} ({_seeds(seeds)})" for cause, seeds in self.causes.items()]
-        if sides.improving:
-            notes.append("not converged: still improving when training ended")
-        return [*notes, sides.solved_note] if sides.solved_note else notes
 
-    def _verdict_notes(self, found: Verdict, p: float, needed: float) -> list[str]:
-        s, margin = self.statistics, self.margin
-        if found == "unstable":
-            (a, b), (total_a, total_b) = self.sides.diverged, self.sides.ended
-            names = self.sides.variant.name, self.sides.baseline
-            rates = f"{rate(a, total_a)} of {names[0]}, {rate(b, total_b)} of {names[1]}"
-            pairs = wording.counted(s.n, "pair") + " that converged"
-            means = f"means are of the {pairs}" if s.n else "no pair converged"
-            return [
-                f"diverged: {rates}; {means}",
-                *(["counted as p = 1 by Holm"] if self.confirmatory else []),
-            ]
-        if s.n < 2:
-            return [f"{wording.counted(s.n, 'pair')}: no interval and no test"]
-        if found == "degenerate":
-            at_bound = f"both at the metric's {self.bound} on every seed"
-            return [at_bound if self.bound else "every difference is 0"]
-        if found == "equivalent":
-            delta = margin or 0.0
-            text = f"90 % interval {wording.interval(s.ci90, delta, -delta)} inside ±{wording.exact(delta)}"
-            holds_zero = s.ci95[0] <= 0 <= s.ci95[1]
-            return [text if holds_zero else f"{text}, though the 95 % interval excludes 0"]
-        if found == "inconclusive":
-            places = wording.decimals(s.mde)
-            text = f"{s.n} seeds detect {wording.number(s.mde, places)} with 80 % power; {_needed(needed)}"
-            if self.m > 1 and s.p < 0.05:
-                alone = f"significant alone ({wording.p_value(s.p)})"
-                return [f"{alone}, not after Holm over {self.m} ({wording.p_value(p)})", text]
-            return [text]
-        if margin is not None and relevance_unsettled(s.ci95, margin):
-            bounds = wording.interval(s.ci95, margin, -margin)
-            clears = f"95 % interval {bounds} does not clear the margin {wording.exact(margin)}"
-            return [f"relevance unsettled: {clears}"]
-        return []
+def _placebo(variant: VariantFacts) -> str:
+    if not variant.placebo:
+        return ""
+    anew = ", tuned anew," if variant.tuned else ""
+    return f"placebo: the baseline{anew} with other random streams, the noise floor"
 
 
-def _causes(sides: _Sides, values: tuple[Floats, Floats], seeds: list[int]) -> dict[str, list[int]]:
-    causes: dict[str, list[int]] = {}
-    for name, statuses, numbers in zip(
-        (sides.variant.name, sides.baseline), sides.statuses, values, strict=True
-    ):
-        for seed, status, value in zip(seeds, statuses, numbers, strict=True):
-            if status == "completed" and math.isnan(value):
-                causes.setdefault(f"{name} has no value", []).append(seed)
-            elif status not in ("completed", "diverged"):
-                causes.setdefault(f"{name} {status}", []).append(seed)
-    return causes
+def _deciding(c: _Comparison, found: Verdict, p: float, needed: float) -> str:
+    """The evidence behind a verdict, beyond the numbers of the row."""
+    s = c.statistics
+    if found == "unstable":
+        return _unstable(c)
+    if s.n < 2:
+        return f"{wording.counted(s.n, 'pair')}: no interval and no test"
+    if found == "degenerate":
+        return f"both at the metric's {c.bound} on every seed" if c.bound else "every difference is 0"
+    if found == "inconclusive":
+        return _inconclusive(c, p, needed)
+    if c.margin is None:
+        return ""
+    return _equivalent(s, c.margin) if found == "equivalent" else _relevance(s, c.margin)
 
 
-def _seeds(seeds: list[int]) -> str:
-    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+def _unstable(c: _Comparison) -> str:
+    rates = [f"{rate(s.diverged, int(s.ended.sum()))} of {s.variant}" for s in (c.sides.a, c.sides.b)]
+    n = c.statistics.n
+    means = f"means are of the {wording.counted(n, 'pair')} that converged" if n else "no pair converged"
+    counted = "; counted as p = 1 by Holm" if c.confirmatory else ""
+    return f"diverged: {', '.join(rates)}; {means}{counted}"
 
 
-def _needed(needed: float) -> str:
+def _inconclusive(c: _Comparison, p: float, needed: float) -> str:
+    s = c.statistics
+    lost = ""
+    if c.m > 1 and s.p < ALPHA:
+        alone = f"significant alone ({wording.p_value(s.p)})"
+        lost = f"{alone}, not after Holm over {c.m} ({wording.p_value(p)}); "
+    settle = f"about {needed:.0f} seeds would settle it if the observed difference is the true one"
     if math.isinf(needed):
-        return f"more than {MAX_SEEDS:,} seeds would be needed to settle the observed difference"
-    return f"about {needed:.0f} seeds would settle it if the observed difference is the true one"
+        settle = f"more than {MAX_SEEDS:,} seeds would be needed to settle the observed difference"
+    difference = wording.number(s.mde, wording.decimals(s.mde))
+    return f"{lost}{s.n} seeds detect {difference} with 80 % power; {settle}"
+
+
+def _equivalent(s: PairedStatistics, margin: float) -> str:
+    inside = f"90 % interval {wording.interval(s.ci90, margin, -margin)} inside ±{wording.exact(margin)}"
+    holds_zero = s.ci95[0] <= 0 <= s.ci95[1]
+    return inside if holds_zero else f"{inside}, though the 95 % interval excludes 0"
+
+
+def _relevance(s: PairedStatistics, margin: float) -> str:
+    """Whether a difference that was found may still be smaller than the margin that matters."""
+    if s.ci95[0] > margin or s.ci95[1] < -margin:
+        return ""
+    bounds = wording.interval(s.ci95, margin, -margin)
+    return f"relevance unsettled: 95 % interval {bounds} does not clear the margin {wording.exact(margin)}"
+
+
+def _missing(c: _Comparison) -> list[str]:
+    """Why planned seeds have no pair, divergence apart: `a failed (seeds 1, 4)`."""
+    causes: dict[str, list[str]] = {}
+    for side in (c.sides.a, c.sides.b):
+        absent = np.isnan(side.values(c.metric)) & (side.status != "diverged")
+        for seed, status in zip(np.array(side.runs.seeds)[absent], side.status[absent], strict=True):
+            cause = "has no value" if status == "completed" else status
+            causes.setdefault(f"{side.variant} {cause}", []).append(str(seed))
+    return [f"{cause} (seed{'s' * (len(s) > 1)} {', '.join(s)})" for cause, s in causes.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -23,13 +24,13 @@ OPENINGS = {
 """By verdict, in the order of the sentences."""
 
 MAX_FINDINGS = 8
-"""As many variants a sentence names; the table has all."""
+"""The most variants that a sentence names; the table has all."""
 
 
 def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame) -> list[str]:
-    """Sentences with numbers: whether the baseline learned, what each verdict found, the claims, the caveats.
+    """Sentences with numbers: whether the baseline learned, the verdicts, the claims, the caveats.
 
-    `comparisons` and `claims` are what `compare` and `judge` return.
+    `comparisons` and `claims` are the results of `compare` and `judge_claims`.
     """
     return [
         *_baseline_learned(evidence),
@@ -42,69 +43,47 @@ def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame
     ]
 
 
-def _left_out(evidence: Evidence) -> list[str]:
-    """Variants that a report lacks, which narrows the family that Holm corrects over."""
-    names = evidence.facts.left_out
-    if not names:
-        return []
-    return [f"Not judged, since they have not been tuned: {listed(names, MAX_FINDINGS)}."]
-
-
-def _matched(evidence: Evidence) -> list[str]:
-    """What is held equal, and how well."""
-    match = evidence.facts.match
-    residuals = [m.residual for variant in evidence.facts.variants for m in variant.matched.values()]
-    if match is None or not residuals:
-        return []
-    most = max(map(abs, residuals))
-    if not most:
-        return [f"Every variant has exactly the same {match.quantity}: matched by {match.by}."]
-    largest = f"{100 * most:.2g} %"
-    return [f"Every variant has the same {match.quantity} to within {largest}: matched by {match.by}."]
-
-
-def _baseline_learned(evidence: Evidence) -> list[str]:
+def _baseline_learned(evidence: Evidence) -> Iterator[str]:
+    metrics = {task.name: task.metrics for task in evidence.facts.tasks}
     rates = solved_rates(evidence)
-    rates = rates[rates["variant"] == evidence.facts.variants[0].name]
     missed: list[str] = []
     learned: list[str] = []
-    for row in rates.itertuples():
-        metric = next(t for t in evidence.facts.tasks if t.name == row.task).metrics[row.metric]
-        threshold = f"{row.metric} {'≤' if metric.direction == 'min' else '≥'} {wording.exact(row.threshold)}"
-        text = f"{row.task} on {wording.share(row.solved, row.runs)} seeds ({threshold})"
-        if row.runs:
-            (learned if row.solved == row.runs else missed).append(text)
-    sentences = []
+    for row in rates[
+        (rates["variant"] == evidence.facts.variants[0].name) & (rates["runs"] > 0)
+    ].itertuples():
+        sign = "≤" if metrics[row.task][row.metric].direction == "min" else "≥"
+        seeds = wording.share(row.solved, row.runs)
+        text = f"{row.task} on {seeds} seeds ({row.metric} {sign} {wording.exact(row.threshold)})"
+        (learned if row.solved == row.runs else missed).append(text)
     if missed:
-        sentences.append(f"The baseline did not learn: it solved {wording.joined(missed)}.")
+        yield f"The baseline did not learn: it solved {wording.joined(missed)}."
     if learned:
-        sentences.append(
-            f"The baseline learned{' otherwise' if missed else ''}: it solved {wording.joined(learned)}."
-        )
-    return sentences
+        yield f"The baseline learned{' otherwise' if missed else ''}: it solved {wording.joined(learned)}."
 
 
-def _verdicts(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
-    family = comparisons[~comparisons["exploratory"].astype(bool)]
+def _verdicts(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
+    family = _family(comparisons)
     metric = evidence.facts.metric
     fewer = any(t.metrics[metric].direction == "min" for t in evidence.facts.tasks if metric in t.metrics)
     on = f"{metric} (positive is better)" if fewer else metric
-    sentences = []
     for verdict, opening in OPENINGS.items():
         rows = family[family["verdict"] == verdict]
         if len(rows):
             rows = rows.reindex(rows["diff"].abs().sort_values(ascending=False, kind="stable").index)
             found = "; ".join(_finding(evidence, row) for row in rows[:MAX_FINDINGS].itertuples())
             more = f"; and {len(rows) - MAX_FINDINGS} more" if len(rows) > MAX_FINDINGS else ""
-            sentences.append(f"{opening} on {on}{_level(verdict)}: {found}{more}.")
-    return sentences
+            level = "" if verdict == "unstable" else f", with {_deciding(verdict)[0]} % intervals"
+            yield f"{opening} on {on}{level}: {found}{more}."
 
 
-def _level(verdict: str) -> str:
-    """Which interval the findings of a verdict carry: the one that decided."""
-    if verdict == "unstable":
-        return ""
-    return ", with 90 % intervals" if verdict == "equivalent" else ", with 95 % intervals"
+def _family(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The rows that Holm corrects over."""
+    return comparisons[~comparisons["exploratory"].astype(bool)]
+
+
+def _deciding(verdict: str) -> tuple[int, str, str]:
+    """The interval that decides a verdict: its level in percent, the columns of its bounds."""
+    return (90, "ci90_low", "ci90_high") if verdict == "equivalent" else (95, "ci_low", "ci_high")
 
 
 def _finding(evidence: Evidence, row: Any) -> str:
@@ -115,50 +94,63 @@ def _finding(evidence: Evidence, row: Any) -> str:
         return f"{name} (diverged: {runs} runs, {row.baseline_diverged} of the baseline)"
     if row.n < 2:
         return f"{name} ({wording.counted(row.n, 'pair')})"
-    equivalent = row.verdict == "equivalent"
-    bounds = (row.ci90_low, row.ci90_high) if equivalent else (row.ci_low, row.ci_high)
+    _, low, high = _deciding(row.verdict)
+    bounds = getattr(row, low), getattr(row, high)
     return f"{name} {wording.signed(row.diff, bounds)} {wording.interval(bounds)}"
 
 
-def _placebos(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
+def _placebos(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
     rows = comparisons[comparisons["placebo"].astype(bool) & (comparisons["metric"] == evidence.facts.metric)]
-    if not len(rows):
-        return []
-    found = "; ".join(f"{_finding(evidence, row)}, {row.verdict}" for row in rows.itertuples())
-    return [f"The noise floor, the baseline against itself with other random streams: {found}."]
+    if len(rows):
+        found = "; ".join(f"{_finding(evidence, row)}, {row.verdict}" for row in rows.itertuples())
+        yield f"The noise floor, the baseline against itself with other random streams: {found}."
 
 
-def _claims(claims: pd.DataFrame) -> list[str]:
-    sentences = []
+def _matched(evidence: Evidence) -> Iterator[str]:
+    """The quantity that is held equal, and how well."""
+    match = evidence.facts.match
+    residuals = [m.residual for variant in evidence.facts.variants for m in variant.matched.values()]
+    if match is None or not residuals:
+        return
+    most = max(map(abs, residuals))
+    if most:
+        within = f"{100 * most:.2g} %"
+        yield f"Every variant has the same {match.quantity} to within {within}: matched by {match.by}."
+    else:
+        yield f"Every variant has exactly the same {match.quantity}: matched by {match.by}."
+
+
+def _left_out(evidence: Evidence) -> Iterator[str]:
+    """Variants that a report lacks, which narrows the family that Holm corrects over."""
+    if names := evidence.facts.left_out:
+        yield f"Not judged, since they have not been tuned: {listed(names, MAX_FINDINGS)}."
+
+
+def _claims(claims: pd.DataFrame) -> Iterator[str]:
     for verdict in ("refuted", "supported", "inconclusive"):
         rows = claims[claims["verdict"] == verdict]
         if len(rows):
-            quoted = listed(f"“{row.claim}”" for row in rows.itertuples())
+            quoted = listed(f"“{claim}”" for claim in rows["claim"])
             share = f"{wording.share(len(rows), len(claims))} claims" if len(claims) > 1 else "The claim is"
-            sentences.append(f"{share} {verdict}: {quoted}.")
-    return sentences
+            yield f"{share} {verdict}: {quoted}."
 
 
-def _caveats(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
+def _caveats(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
     facts, runs = evidence.facts, Runs(evidence)
-    sentences = []
     trend = convergence(evidence)
     improving = trend.loc[trend["improving"], "variant"].drop_duplicates()
     if len(improving):
-        sentences.append(f"Not converged, still improving when training ended: {listed(improving)}.")
-    planned = len(facts.variants) * len(facts.tasks) * len(facts.seeds)
-    ended = sum(int(runs.ended(v.name, t.name).sum()) for v in facts.variants for t in facts.tasks)
-    if ended < planned:
-        sentences.append(f"Planned trials without a result: {wording.share(planned - ended, planned)}.")
-    family = comparisons[~comparisons["exploratory"].astype(bool)]
-    differing = int(
-        (family["solved_rate"] != family["baseline_solved_rate"])[family["p_solved"].notna()].sum()
-    )
+        yield f"Not converged, still improving when training ended: {listed(improving)}."
+    sides = [runs.of(variant.name, task) for variant in facts.variants for task in facts.tasks]
+    missing = sum(int((~side.ended).sum()) for side in sides)
+    if missing:
+        yield f"Planned trials without a result: {wording.share(missing, len(sides) * len(facts.seeds))}."
+    tested = _family(comparisons).dropna(subset="p_solved")
+    differing = int((tested["solved_rate"] != tested["baseline_solved_rate"]).sum())
     if differing and len(facts.seeds) < MCNEMAR_MIN:
-        sentences.append(
+        yield (
             f"Solved rates differ from the baseline's in {wording.counted(differing, 'comparison')}; McNemar's exact "
             f"test of them cannot reach .05 below {MCNEMAR_MIN} seeds."
         )
     if facts.data_fixed:
-        sentences.append("The test split is fixed: the verdicts are conditional on it.")
-    return sentences
+        yield "The test split is fixed: the verdicts are conditional on it."

@@ -1,14 +1,15 @@
-"""Whether runs learned their task, and whether they had stopped improving (METHODS §1, §2)."""
+"""Whether runs learned their task, and whether they had stopped improving.
+
+A comparison is of little use where the baseline did not learn, or where training ended too early.
+"""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from ablate.analysis.paired import paired
+from ablate.analysis.paired import NAN, paired
 from ablate.analysis.runs import Flags, Runs, solving_metric
 from ablate.core.evidence import Evidence
 
@@ -26,21 +27,22 @@ def solved_rates(evidence: Evidence) -> pd.DataFrame:
     rows = []
     for variant in evidence.facts.variants:
         for task in evidence.facts.tasks:
-            metric = solving_metric(task, evidence.facts.metric)
-            solved = runs.solved(variant.name, task)
-            if metric is None or solved is None:
-                continue
-            ended = runs.ended(variant.name, task.name)
-            count, total = int(solved[ended].sum()), int(ended.sum())
-            rate = count / total if total else math.nan
-            rows.append((variant.name, task.name, metric, task.metrics[metric].solved, count, total, rate))
+            if metric := solving_metric(task, evidence.facts.metric):
+                side = runs.of(variant.name, task)
+                counts = int(side.solved[side.ended].sum()), int(side.ended.sum())
+                threshold = task.metrics[metric].solved
+                rows.append((variant.name, task.name, metric, threshold, *counts, side.solved_rate))
     return pd.DataFrame(rows, columns=["variant", "task", "metric", "threshold", "solved", "runs", "rate"])
 
 
 def mcnemar_p(a: Flags, b: Flags) -> float:
-    """Exact McNemar p for two outcomes over the same seeds, shape (n,) each; NaN without pairs."""
+    """Exact p of McNemar's test for two outcomes over the same seeds, shape (n,) each; NaN without pairs.
+
+    Only the seeds on which the outcomes differ count; without an effect either outcome wins half of them, so that
+    p is two-sided binomial (McNemar 1947, Psychometrika 12, 153–157).
+    """
     if not len(a):
-        return math.nan
+        return NAN
     only_a, only_b = int((a & ~b).sum()), int((~a & b).sum())
     return min(1.0, 2 * float(special.bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
 
@@ -60,21 +62,18 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     rows = []
     for variant in facts.variants:
         for task in facts.tasks:
-            if facts.metric not in task.metrics:
-                continue
-            halves = [_last_tenths(by_id.get(run)) for run in runs.completed_ids(variant.name, task.name)]
-            known = np.array([half for half in halves if half is not None]).reshape(-1, 2)
-            found = paired(known[:, 1], known[:, 0], task.metrics[facts.metric])
-            improving = bool(found.ci90[0] > 0 and found.diff > task.metrics[facts.metric].resolution)
-            rows.append((variant.name, task.name, found.n, found.diff, *found.ci90, improving))
+            if metric := task.metrics.get(facts.metric):
+                tenths = [_last_tenths(by_id.get(run)) for run in runs.completed_ids(variant.name, task.name)]
+                before, last = np.array([found for found in tenths if found]).reshape(-1, 2).T
+                gain = paired(last, before, metric)
+                improving = bool(gain.ci90[0] > 0 and gain.diff > metric.resolution)
+                rows.append((variant.name, task.name, gain.n, gain.diff, *gain.ci90, improving))
     return pd.DataFrame(rows, columns=["variant", "task", "n", "gain", "ci90_low", "ci90_high", "improving"])
 
 
 def _last_tenths(values: np.ndarray | None) -> tuple[float, float] | None:
     """The means over the tenth before the last and over the last tenth; None where a curve is too short."""
-    if values is None:
-        return None
-    values = values[np.isfinite(values)]
+    values = np.array([]) if values is None else values[np.isfinite(values)]
     tenth = -(-len(values) // 10)
     if len(values) < 2:
         return None

@@ -1,7 +1,11 @@
-"""What n paired differences say: the mean with its intervals and tests, the effect, the power (METHODS §2).
+"""Inference from n paired differences: the mean with its intervals and tests, the effect, the power.
 
-Everything here is oriented: a positive difference means that the first is better. Arrays have shape (n,), one
-value a seed.
+The paired t-test and its intervals assume independent, roughly normal differences, the seeds being a sample of all
+seeds. The standard deviation is never taken below the metric's resolution: otherwise a handful of equal differences
+of one step would be infinitely significant.
+
+Everything here is oriented: a positive difference means that the first is better. Arrays have shape (n,), one value
+a seed.
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ class Differences:
 
     @property
     def all_zero(self) -> bool:
-        """Every pair is a tie."""
+        """Whether every pair is a tie."""
         return not self.values.any()
 
     @cached_property
@@ -86,7 +90,10 @@ class Differences:
         return t_p_above(-self.mean, self.sd, self.n, -bound) if self.n > 1 else NAN
 
     def p_equivalent(self, margin: float) -> float:
-        """The p of paired TOST: small when the mean lies inside (−`margin`, `margin`)."""
+        """The p of the paired equivalence test (TOST): small when the mean lies inside (−`margin`, `margin`).
+
+        The larger p of two one-sided t-tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657–680).
+        """
         return max(self.p_above(-margin), self.p_below(margin))
 
 
@@ -107,10 +114,11 @@ class PairedStatistics:
     "At level 1 − α/m."
     p: float
     d_z: float
+    "d̄/s_d, the standardised effect of paired samples (Lakens 2013, Front. Psychol. 4, 863)."
     prob_better: float
     "Share of the seeds on which the variant is better, ties half."
     correlation: float
-    "Of variant and baseline over seeds: what the pairing found."
+    "Of variant and baseline over seeds."
     mde: float
     "The difference that n pairs detect with 80 % power, two-sided at α/m."
 

@@ -1,5 +1,7 @@
-"""What sharing seeds was worth: the correlation of the pairs, and the seeds that it saved (METHODS §1).
+"""The worth of sharing seeds: the correlation of the pairs, and the number of seeds that it saved.
 
+Runs of one seed share random numbers, so that noise which both have cancels in their difference (Bouthillier et al.
+2021, "Accounting for Variance in Machine Learning Benchmarks", MLSys).
 The mean of n paired differences has variance s_d²/n, that of two independent samples of n each
 (s_a² + s_b²)/n, with s_d² = s_a² + s_b² − 2ρ·s_a·s_b. Independent samples would therefore need
 n·(s_a² + s_b²)/s_d² seeds a side for the same standard error: about n/(1 − ρ) where the variances are equal.
@@ -14,8 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from ablate.analysis.paired import ROUNDING, paired
-from ablate.analysis.runs import Floats, Runs
+from ablate.analysis.paired import NAN, ROUNDING, Floats, paired
+from ablate.analysis.runs import Runs, pairs
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
@@ -42,22 +44,20 @@ def pairing(evidence: Evidence) -> pd.DataFrame:
     - `words`: the same as a sentence.
     """
     facts, runs = evidence.facts, Runs(evidence)
+    baseline, *variants = facts.variants
     rows = []
-    for variant in facts.variants[1:]:
+    for variant in variants:
         for task in facts.tasks:
-            if facts.metric not in task.metrics:
-                continue
-            a = runs.values(variant.name, task.name, facts.metric)
-            b = runs.values(facts.variants[0].name, task.name, facts.metric)
-            both = ~np.isnan(a) & ~np.isnan(b)
-            found = _paired(a[both], b[both], task.metrics[facts.metric])
-            row = {"variant": variant.name, "task": task.name, "placebo": variant.placebo, **found}
-            rows.append(row | {"words": _words(row)})
+            if metric := task.metrics.get(facts.metric):
+                a, b = pairs(runs.of(variant.name, task), runs.of(baseline.name, task), facts.metric)
+                row = {"variant": variant.name, "task": task.name, "placebo": variant.placebo}
+                row |= _worth(a, b, metric)
+                rows.append(row | {"words": _words(row)})
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def summary(table: pd.DataFrame) -> str:
-    """What pairing was worth over all comparisons, as sentences; `table` is what `pairing` returns."""
+    """The worth of pairing over all comparisons, as sentences; `table` is the result of `pairing`."""
     known = table[table["unpaired_seeds"].notna()]
     if known.empty:
         return "What pairing was worth cannot be told: no comparison has two pairs whose differences vary."
@@ -77,28 +77,30 @@ def summary(table: pd.DataFrame) -> str:
     return text
 
 
-def _paired(a: Floats, b: Floats, metric: Metric) -> dict[str, Any]:
+def _worth(a: Floats, b: Floats, metric: Metric) -> dict[str, Any]:
     s = paired(a, b, metric)
-    n = s.n
-    sd_a, sd_b, sd_d = (float(np.std(np.sort(x), ddof=1)) if n > 1 else math.nan for x in (a, b, a - b))
-    low, high = math.nan, math.nan
-    if n > 3 and not math.isnan(s.correlation):
-        low, high = _fisher(s.correlation, n)
-    told = n > 1 and sd_d >= s.differences.floor and sd_d > ROUNDING * float(np.abs([a, b]).max())
+    sd_a, sd_b, sd_d = (float(np.std(np.sort(x), ddof=1)) if s.n > 1 else NAN for x in (a, b, a - b))
+    low, high = _fisher(s.correlation, s.n)
+    known = s.n > 1 and sd_d >= s.differences.floor and sd_d > ROUNDING * float(np.abs([a, b]).max())
     return {
-        "n": n,
+        "n": s.n,
         "sd_variant": sd_a,
         "sd_baseline": sd_b,
         "sd_difference": sd_d,
         "correlation": s.correlation,
         "correlation_low": low,
         "correlation_high": high,
-        "unpaired_seeds": n * (sd_a**2 + sd_b**2) / sd_d**2 if told else math.nan,
+        "unpaired_seeds": s.n * (sd_a**2 + sd_b**2) / sd_d**2 if known else NAN,
     }
 
 
 def _fisher(r: float, n: int) -> tuple[float, float]:
-    """The 95 % interval of a correlation of n ≥ 4 pairs, through z = artanh r with variance 1/(n − 3)."""
+    """The 95 % interval of a correlation, through z = artanh r with variance 1/(n − 3) (Fisher 1921, Metron 1, 3–32).
+
+    NaN for fewer than four pairs or without a correlation.
+    """
+    if n < 4 or math.isnan(r):
+        return NAN, NAN
     half = -float(special.ndtri(0.025)) / math.sqrt(n - 3)
     z = math.atanh(max(-1 + 1e-15, min(1 - 1e-15, r)))
     return math.tanh(z - half), math.tanh(z + half)

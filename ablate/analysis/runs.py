@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ablate.analysis.paired import sign
+from ablate.analysis.paired import NAN, Floats, sign
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
-from ablate.core.metric import Metric
 
 NOT_RUN = "not run"
 """The status of a planned trial that the frame does not have."""
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
@@ -32,14 +32,18 @@ class Runs:
         if twice.any():
             variant, task, seed = trials.loc[twice, ["variant", "task", "seed"]].iloc[0]
             raise AblateError(
-                f"trials of {self.facts.study}: each variant, task and seed must stand in one row; "
-                f"{variant!r} on {task!r} with seed {seed} stands in several. Keep the one that counts"
+                f"trials of {self.facts.study}: each variant, task and seed must have one row; "
+                f"{variant!r} on {task!r} with seed {seed} has several. Keep the one that counts"
             )
         # Row of the frame by variant, task and seed; numpy from here on, for a look-up costs pandas a millisecond.
         cells = zip(trials["variant"], trials["task"], trials["seed"], strict=True)
         self._rows = {cell: row for row, cell in enumerate(cells)}
         self._columns: dict[str, NDArray[Any]] = {}
         self._trials = trials
+
+    def of(self, variant: str, task: TaskFacts) -> Side:
+        """The runs of one variant on one task."""
+        return Side(self, variant, task)
 
     def status(self, variant: str, task: str) -> NDArray[np.object_]:
         """completed, diverged, pruned, failed or `NOT_RUN`."""
@@ -48,26 +52,9 @@ class Runs:
             self._columns["status"] = np.append(status.astype(object).where(status.notna(), NOT_RUN), NOT_RUN)
         return self._columns["status"][self._where(variant, task)]
 
-    def diverged(self, variant: str, task: str) -> Flags:
-        """Whether the run diverged."""
-        return np.asarray(self.status(variant, task) == "diverged")
-
-    def ended(self, variant: str, task: str) -> Flags:
-        """Whether the run has an outcome: it completed or diverged."""
-        return np.isin(self.status(variant, task).astype(str), ["completed", "diverged"])
-
-    def completed_ids(self, variant: str, task: str) -> list[str]:
-        """The ids of the runs that completed."""
-        completed = self._where(variant, task)[self.status(variant, task) == "completed"]
-        return list(self._trials["id"].iloc[completed])
-
-    def column(self, metric: str) -> str:
-        """The column of the trials frame that holds `metric`."""
-        return self.facts.column if metric == self.facts.metric else metric
-
     def values(self, variant: str, task: str, metric: str) -> Floats:
         """The metric in its own direction; NaN where the run did not complete or has no finite value."""
-        column = self.column(metric)
+        column = self.facts.column if metric == self.facts.metric else metric
         if column not in self._trials:
             return np.full(len(self.seeds), np.nan)
         if column not in self._columns:
@@ -76,26 +63,66 @@ class Runs:
         values = self._columns[column][self._where(variant, task)]
         return np.where(np.isfinite(values) & (self.status(variant, task) == "completed"), values, np.nan)
 
+    def completed_ids(self, variant: str, task: str) -> list[str]:
+        """The ids of the runs that completed."""
+        completed = self._where(variant, task)[self.status(variant, task) == "completed"]
+        return list(self._trials["id"].iloc[completed])
+
     def _where(self, variant: str, task: str) -> NDArray[np.int64]:
-        """The rows of the frame, −1 (which stands behind the last in `_columns`) where a trial has not run."""
+        """The rows of the frame; where a trial has not run −1, the entry appended to each of `_columns`."""
         return np.array([self._rows.get((variant, task, seed), -1) for seed in self.seeds], dtype=np.int64)
 
-    def solved(self, variant: str, task: TaskFacts) -> Flags | None:
-        """Whether the run solved the task; a diverged run did not. None where the task declares no threshold.
 
-        Meaningful where `ended` holds.
+@dataclass(frozen=True)
+class Side:
+    """The runs of one variant on one task; arrays have shape (num_seeds,), in the order of the plan."""
+
+    runs: Runs
+    variant: str
+    task: TaskFacts
+
+    @cached_property
+    def status(self) -> NDArray[np.object_]:
+        """completed, diverged, pruned, failed or `NOT_RUN`."""
+        return self.runs.status(self.variant, self.task.name)
+
+    @cached_property
+    def diverged(self) -> int:
+        """The number of runs that diverged."""
+        return int((self.status == "diverged").sum())
+
+    @cached_property
+    def ended(self) -> Flags:
+        """Whether the run has an outcome: it completed or diverged."""
+        return np.isin(self.status.astype(str), ["completed", "diverged"])
+
+    def values(self, metric: str) -> Floats:
+        """The metric in its own direction; NaN where the run did not complete or has no finite value."""
+        return self.runs.values(self.variant, self.task.name, metric)
+
+    @cached_property
+    def solved(self) -> Flags:
+        """Whether the run reached the threshold of `solving_metric`, which the task must have.
+
+        Meaningful where `ended` holds; a diverged run did not.
         """
-        metric = solving_metric(task, self.facts.metric)
-        if metric is None:
-            return None
-        values = self.values(variant, task.name, metric)
-        return reaches(values, task.metrics[metric])
+        name = solving_metric(self.task, self.runs.facts.metric)
+        assert name is not None, self.task.name
+        metric = self.task.metrics[name]
+        assert metric.solved is not None, name
+        return np.asarray(sign(metric) * self.values(name) >= sign(metric) * metric.solved)
+
+    @property
+    def solved_rate(self) -> float:
+        """The share of the runs with an outcome that solved the task; NaN without any."""
+        return float(self.solved[self.ended].mean()) if self.ended.any() else NAN
 
 
-def reaches(values: Floats, metric: Metric) -> Flags:
-    """Whether each value is as good as the metric's `solved`; NaN is not."""
-    assert metric.solved is not None
-    return np.asarray(sign(metric) * values >= sign(metric) * metric.solved)
+def pairs(a: Side, b: Side, metric: str) -> tuple[Floats, Floats]:
+    """The values of both sides on the seeds on which both completed, shape (n,) each."""
+    first, second = a.values(metric), b.values(metric)
+    both = ~np.isnan(first) & ~np.isnan(second)
+    return first[both], second[both]
 
 
 def solving_metric(task: TaskFacts, primary: str) -> str | None:

@@ -1,4 +1,14 @@
-"""The ordered rules by which a comparison gets its verdict (METHODS §2, §3)."""
+"""The ordered rules by which a comparison gets its verdict.
+
+1. `unstable`: a run of either side diverged. Means of the runs that did not would say nothing of how often that is.
+2. `inconclusive`: fewer than two pairs.
+3. `degenerate`: every difference is 0, or both sides are at the same bound of the metric on every seed.
+4. `equivalent`: the study gives a margin, and the 90 % interval of the mean difference lies inside it. This is the
+   paired test of equivalence, two one-sided t-tests at .05 each (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15,
+   657–680). It comes before difference: a difference within the margin is of no consequence, significant or not.
+5. `better`, `worse`: the paired t-test has p < .05, in a family after Holm's adjustment.
+6. `inconclusive`: neither a difference nor equivalence has been shown, which is not evidence of equality.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +16,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ablate.analysis.paired import Interval, PairedStatistics, sign
+from ablate.analysis.paired import Floats, PairedStatistics, sign
 from ablate.analysis.power import ALPHA
 from ablate.core.metric import Metric
 
@@ -19,10 +28,10 @@ Bound = Literal["ceiling", "floor"]
 def verdict(
     statistics: PairedStatistics, p: float, *, diverged: bool, bound: Bound | None, margin: float | None
 ) -> Verdict:
-    """The first rule that holds.
+    """The verdict of the first rule that holds.
 
     `p` is the one that decides: Holm's in a family, the raw one in an exploratory comparison. `diverged`:
-    some run of either side did. `bound`: where both sides sit, from `shared_bound`.
+    some run of either side did. `bound`: where both sides are, from `shared_bound`.
     """
     if diverged:
         return "unstable"
@@ -37,12 +46,7 @@ def verdict(
     return "inconclusive"
 
 
-def relevance_unsettled(ci95: Interval, margin: float | None) -> bool:
-    """Whether a difference that was found may still be smaller than the margin that matters."""
-    return margin is not None and ci95[0] <= margin and ci95[1] >= -margin
-
-
-def shared_bound(a: NDArray[np.float64], b: NDArray[np.float64], metric: Metric) -> Bound | None:
+def shared_bound(a: Floats, b: Floats, metric: Metric) -> Bound | None:
     """The bound at which, or beyond which, every value of both sides sits; arrays of any shape."""
     if not a.size or not b.size:
         return None
@@ -55,11 +59,15 @@ def shared_bound(a: NDArray[np.float64], b: NDArray[np.float64], metric: Metric)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p for a whole planned family; a test that is missing (NaN) counts as p = 1."""
+    """The adjusted p of a whole planned family (Holm 1979, Scand. J. Statist. 6, 65–70).
+
+    Rejecting those below .05 keeps the chance of any false rejection in the family at or below .05, whatever the
+    dependence of the tests. A test that is missing (NaN) counts as p = 1.
+    """
     given = np.nan_to_num(np.asarray(p_values, float), nan=1.0)
     order = np.argsort(given, kind="stable")
     adjusted = np.empty_like(given)
-    # The smallest counts m times, the next m − 1 times …, none less than one before it (Holm 1979).
+    # The smallest counts m times, the next m − 1 times …, none less than one before it.
     stepped = given[order] * np.arange(len(given), 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
     return [float(p) for p in adjusted]

@@ -33,7 +33,7 @@ def publish(folder: StudyFolder) -> None:
 
 def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
-    from ablate.analysis.claims import judge
+    from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
     from ablate.report.section import Material
 
@@ -44,7 +44,7 @@ def material(folder: StudyFolder) -> Material:
     return Material(
         evidence,
         compare(evidence),
-        judge(evidence),
+        judge_claims(evidence),
         evaluated,
         left_out,
         folder.search_table(kind),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, PositiveInt, create_model
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    create_model,
+)
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, Section
@@ -127,10 +135,19 @@ def study_model(workload: Workload) -> type[StudyBase]:
         kind, _ = fields["task"]
         fields["task"] = (kind | None, None)
         fields["tasks"] = (list[kind], [])  # type: ignore[valid-type]
-    return create_model("Study", __base__=StudyBase, **fields)
+    return create_model("Study", __base__=_Study, **fields)
 
 
 def config_model(workload: Workload) -> type[Section]:
     """The schema of one trial's config: the workload's sections, one task."""
     fields: dict[str, Any] = dict(workload.schema())
-    return create_model("Config", __base__=Section, **fields)
+    return create_model("Config", __base__=_Config, **fields)
+
+
+# Assembled models have no source, and pydantic would look for their fields' docstrings in every module that is loaded.
+class _Study(StudyBase):
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
+class _Config(Section):
+    model_config = ConfigDict(use_attribute_docstrings=False)

@@ -94,7 +94,7 @@ class _Module:
     def text(self, name: str) -> str:
         if name in self.imports and name not in self.definitions:
             return ""
-        return "\n".join(ast.dump(_WithoutImports().visit(copy.deepcopy(s))) for s in self.statements(name))
+        return "\n".join(map(_dumped, self.statements(name)))
 
     def references(self, name: str) -> Iterator[Symbol]:
         """The definitions of this project that `name` uses."""
@@ -119,6 +119,12 @@ class _Module:
     def _named(self, name: str) -> Iterator[Symbol]:
         for symbol in self.imports.get(name, []):
             yield from _followed(symbol)
+
+
+@functools.lru_cache(maxsize=20_000)
+def _dumped(statement: ast.stmt) -> str:
+    """As text; one that `_parsed` keeps is dumped once, however many trials use it."""
+    return ast.dump(_WithoutImports().visit(copy.deepcopy(statement)))
 
 
 class _Stripped(ast.NodeTransformer):

@@ -360,7 +360,7 @@ def test_a_study_without_variants_has_no_rows():
 def test_a_trial_in_two_rows_is_refused():
     evidence = study({"baseline": BASE, "a": BASE})
     twice = pd.concat([evidence.trials, evidence.trials.tail(1)], ignore_index=True)
-    with pytest.raises(AblateError, match=r"'a' on 'recall' with seed 4 stands in several"):
+    with pytest.raises(AblateError, match=r"'a' on 'recall' with seed 4 has several"):
         compare(Evidence(evidence.facts, twice, evidence.curves))
 
 

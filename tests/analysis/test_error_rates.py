@@ -1,4 +1,4 @@
-"""The verdicts' own error rates, by simulation with fixed seeds (METHODS §9)."""
+"""The verdicts' own error rates, by simulation with fixed seeds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from made_evidence import claim, study
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from ablate.analysis.claims import judge
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.paired import paired
 from ablate.core.metric import Metric
@@ -73,7 +73,7 @@ def test_equivalence_on_the_margin_is_claimed_at_most_at_alpha():
         base = rng.normal(0.5, 0.1, 8)
         values = {"baseline": base, "a": base + rng.normal(0.05, 0.02, 8)}
         supported += (
-            judge(study(values, metrics=PLAIN, claims=[claim("matches", by=0.05)]))["verdict"][0]
+            judge_claims(study(values, metrics=PLAIN, claims=[claim("matches", by=0.05)]))["verdict"][0]
             == "supported"
         )
     assert 0.01 < supported / 200 < 0.095

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, claim, study
 
-from ablate.analysis.claims import judge
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.headline import headline
 from ablate.core.evidence import Evidence
@@ -17,7 +17,7 @@ WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
 
 
 def sentences(evidence: Evidence) -> list[str]:
-    return headline(evidence, compare(evidence), judge(evidence))
+    return headline(evidence, compare(evidence), judge_claims(evidence))
 
 
 def test_a_baseline_that_learned():

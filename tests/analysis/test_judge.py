@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from made_evidence import ACCURACY, CLINIC_A, CLINIC_B, LOSS, claim, study
 from scipy import stats
 
-from ablate.analysis.claims import COLUMNS, judge
+from ablate.analysis.claims import COLUMNS, judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.metric import Metric
 
@@ -33,7 +33,7 @@ def table(kind: str, by: float, ci95: tuple[float, float], ci90: tuple[float, fl
 
 
 def judged(a, kind, by=0.0, b=BASE, **options) -> pd.Series:
-    return judge(study({"baseline": b, "a": a}, claims=[claim(kind, by=by)], **options)).iloc[0]
+    return judge_claims(study({"baseline": b, "a": a}, claims=[claim(kind, by=by)], **options)).iloc[0]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_swapping_the_sides(ab, by):
             *(claim("matches", by=by), claim("matches", "baseline", "a", by)),
         ],
     )
-    beats, beaten, matches, matched = judge(evidence).to_dict("records")
+    beats, beaten, matches, matched = judge_claims(evidence).to_dict("records")
     opposite = {"supported": "refuted", "refuted": "supported", "inconclusive": "inconclusive"}
     assert beaten["verdict"] == opposite[beats["verdict"]]
     assert matched["verdict"] == matches["verdict"]
@@ -138,16 +138,16 @@ def test_clinic_is_equivalent_within_the_published_margin():
 
 
 def test_columns():
-    frame = judge(study({"baseline": BASE, "a": BASE}, claims=[claim("beats")]))
+    frame = judge_claims(study({"baseline": BASE, "a": BASE}, claims=[claim("beats")]))
     assert tuple(frame.columns) == COLUMNS
-    assert tuple(judge(study({"baseline": BASE})).columns) == COLUMNS
+    assert tuple(judge_claims(study({"baseline": BASE})).columns) == COLUMNS
 
 
 def test_holm_over_the_claims():
     rng = np.random.default_rng(0)
     values = {"baseline": BASE} | {x: BASE + 0.0023 + 0.5 * WOBBLE + rng.normal(0, 2e-4, 5) for x in "abc"}
     values["c"] = BASE + 0.0016 + WOBBLE
-    frame = judge(study(values, claims=[claim("beats", x) for x in "abc"]))
+    frame = judge_claims(study(values, claims=[claim("beats", x) for x in "abc"]))
     assert list(frame["verdict"]) == ["supported", "supported", "inconclusive"]
     assert frame["p_holm"].min() == pytest.approx(3 * frame["p"].min())
     assert "after Holm over 3 claims" in frame["reason"][0]
@@ -158,7 +158,7 @@ def test_holm_over_the_claims():
         "c": BASE - WOBBLE,
         "d": BASE + 2 * WOBBLE,
     }
-    frame = judge(study(nearly, claims=[claim("beats", x) for x in "abcd"]))
+    frame = judge_claims(study(nearly, claims=[claim("beats", x) for x in "abcd"]))
     row = frame.iloc[0]
     assert row["p"] < 0.05 < row["p_holm"]
     assert row["verdict"] == "inconclusive"
@@ -169,7 +169,7 @@ def test_holm_over_the_claims():
 def test_claims_without_result_count_in_the_family():
     values = {"baseline": BASE, "a": BASE + 0.003 + WOBBLE, "b": [math.nan] * 5, "c": BASE - 0.5}
     claims = [claim("beats", x) for x in "abc"]
-    frame = judge(study(values, claims=claims, statuses={("c", 0): "diverged"}))
+    frame = judge_claims(study(values, claims=claims, statuses={("c", 0): "diverged"}))
     assert frame["p_holm"][0] == pytest.approx(3 * frame["p"][0])
     assert list(frame["p_holm"][1:]) == [1.0, 1.0]
     assert frame["reason"][1] == "0 of 5 planned seeds with a usable pair; an interval takes 2"
@@ -177,7 +177,7 @@ def test_claims_without_result_count_in_the_family():
 
 def test_exploratory_claims_stand_outside_the_family():
     values = {"baseline": BASE, "a": BASE + 0.003 + WOBBLE, "b": BASE + 0.003 + WOBBLE}
-    frame = judge(study(values, claims=[claim("beats"), claim("beats", "b", exploratory=True)]))
+    frame = judge_claims(study(values, claims=[claim("beats"), claim("beats", "b", exploratory=True)]))
     assert list(frame["verdict"]) == ["supported", "supported"]
     assert frame["p_holm"][0] == frame["p"][0]
     assert math.isnan(frame["p_holm"][1])
@@ -218,7 +218,7 @@ def test_a_side_is_the_mean_of_its_variants_seed_by_seed():
     rng = np.random.default_rng(1)
     values = {name: rng.normal(0.5, 0.1, 6) for name in ("baseline", "a", "b", "c")}
     one = claim("beats", ["a", "b"], ["baseline", "c"])
-    row = judge(study(values, claims=[one], statuses={("b", 2): "failed"})).iloc[0]
+    row = judge_claims(study(values, claims=[one], statuses={("b", 2): "failed"})).iloc[0]
     d = (values["a"] + values["b"] - values["baseline"] - values["c"]) / 2
     d = d[[0, 1, 3, 4, 5]]
     interval = stats.ttest_1samp(d, 0).confidence_interval(0.95)
@@ -234,18 +234,18 @@ def test_several_tasks_are_averaged_with_fixed_weights():
         "baseline": {"recall": BASE, "sort": BASE, "other": BASE},
         "a": {"recall": BASE + 0.03 + WOBBLE, "sort": BASE - 0.01 - WOBBLE / 2, "other": BASE},
     }
-    row = judge(study(values, tasks=tasks, claims=[claim("beats")])).iloc[0]
+    row = judge_claims(study(values, tasks=tasks, claims=[claim("beats")])).iloc[0]
     assert row["verdict"] == "supported"
     assert row["diff"] == pytest.approx(0.01)
     assert "1 of 2 tasks alone show the same sign" in row["reason"]
-    frame = judge(study(values, tasks=tasks, claims=[claim("beats")], statuses={("a", 4): "diverged"}))
+    frame = judge_claims(study(values, tasks=tasks, claims=[claim("beats")], statuses={("a", 4): "diverged"}))
     assert "1 of 5 runs of a on recall and 1 of 5 runs of a on sort diverged" in frame["reason"][0]
 
 
 def test_metrics_that_should_be_small_and_metrics_of_no_task():
     values = {"baseline": [2.0, 2.1, 1.9, 2.0], "a": [1.0, 1.2, 0.9, 1.1]}
     claims = [claim("beats", metric="loss"), claim("beats", metric="speed")]
-    frame = judge(study(values, metric="loss", metrics={"loss": LOSS}, claims=claims))
+    frame = judge_claims(study(values, metric="loss", metrics={"loss": LOSS}, claims=claims))
     assert list(frame["verdict"]) == ["supported", "inconclusive"]
     assert frame["diff"][0] == pytest.approx(0.95)
     assert frame["reason"][1] == "no task of the study has the metric speed"
@@ -261,7 +261,7 @@ def test_the_primary_metric_is_read_from_the_declared_column_others_from_their_o
         claims=[claim("beats"), claim("beats", metric="loss")],
     )
     evidence.trials["accuracy"] = 0.0
-    assert list(judge(evidence)["verdict"]) == ["supported", "refuted"]
+    assert list(judge_claims(evidence)["verdict"]) == ["supported", "refuted"]
 
 
 def test_a_plain_claim_agrees_with_the_comparison():
@@ -269,7 +269,7 @@ def test_a_plain_claim_agrees_with_the_comparison():
     for shift in (-0.05, 0.0, 0.05):
         values = {"baseline": rng.normal(0.5, 0.02, 5), "a": rng.normal(0.5 + shift, 0.02, 5)}
         evidence = study(values, claims=[claim("beats")])
-        row, compared = judge(evidence).iloc[0], compare(evidence).iloc[0]
+        row, compared = judge_claims(evidence).iloc[0], compare(evidence).iloc[0]
         for column in ("diff", "ci_low", "ci_high", "ci90_low", "ci90_high", "n", "p"):
             assert row[column] == pytest.approx(compared[column])
         expected = {"better": "supported", "worse": "refuted", "inconclusive": "inconclusive"}
@@ -279,4 +279,4 @@ def test_a_plain_claim_agrees_with_the_comparison():
 def test_row_order_does_not_matter():
     evidence = study({"baseline": BASE, "a": BASE + WOBBLE}, claims=[claim("matches", by=0.01)])
     shuffled = dataclasses.replace(evidence, trials=evidence.trials.sample(frac=1, random_state=3))
-    pd.testing.assert_frame_equal(judge(shuffled), judge(evidence))
+    pd.testing.assert_frame_equal(judge_claims(shuffled), judge_claims(evidence))

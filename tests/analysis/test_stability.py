@@ -5,7 +5,8 @@ import math
 import pytest
 from made_evidence import study
 
-from ablate.analysis.stability import clopper_pearson, divergence, rate
+from ablate.analysis.compare import compare
+from ablate.analysis.stability import clopper_pearson, rate
 
 
 @pytest.mark.parametrize(
@@ -25,11 +26,12 @@ def test_bounds_are_those_of_the_binomial_tails():
 
 def test_a_diverged_run_is_counted_and_a_failed_one_is_not():
     statuses = {("a", 0): "diverged", ("a", 1): "failed", ("a", 2): "pruned"}
-    frame = divergence(study({"baseline": [0.9] * 5, "a": [0.9] * 5}, statuses=statuses))
-    assert list(frame["diverged"]) == [0, 1]
-    assert list(frame["runs"]) == [5, 3]
-    assert list(frame["rate"]) == [0.0, pytest.approx(1 / 3)]
-    assert frame["ci_high"][0] == pytest.approx(0.5218, abs=1e-4)
+    row = compare(study({"baseline": [0.9] * 5, "a": [0.9] * 5}, statuses=statuses)).iloc[0]
+    assert (row["diverged"], row["baseline_diverged"]) == (1, 0)
+    rates = (
+        "1 of 3 runs (rate .33, 95 % interval [.01, .91]) of a, 0 of 5 runs (rate 0, 95 % interval [0, .52])"
+    )
+    assert rates in row["note"]
 
 
 def test_wording():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY
+from harness import TOY, with_database
 from rich.console import Console
 
 from ablate.commands.plan import print_plan
@@ -46,6 +46,7 @@ claims: [model.effect=0.2 beats baseline on accuracy, model.effect=0.3 beats bas
 def run_in(folder: Path, text: str, **options: object) -> Results:
     (folder / "study.yaml").write_text(text)
     every = Options(results=folder / "results", jobs=0, **options)  # type: ignore[arg-type]
+    with_database(folder / "results/store")
     return load(execute(folder / "study.yaml", every, Console(file=io.StringIO(), width=200)).folder)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from harness import TOY_STUDY, ablate
+from harness import TOY_STUDY, ablate, with_database
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StoreError
@@ -38,6 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_in(folder: Path, **options: object) -> Outcome:
     every = Options(results=folder / "results", jobs=0, **options)  # type: ignore[arg-type]
+    with_database(folder / "results/store")
     return execute(folder / "study.yaml", every, Console(file=io.StringIO()))
 
 

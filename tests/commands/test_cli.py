@@ -10,65 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from drivers import SLOW_TRIALS, assert_tracked_once, mlflow_runs, records, start, wait_for, workers_of
 from harness import TOY_STUDY, ablate
-
-SLOW_TRIALS = TOY_STUDY.replace("seeds: 3", "seeds: 4") + "training: {seconds: 0.5}\n"
-
-
-def start(study: Path, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ablate", "run", str(study), "--jobs", "2", *options]
-    return subprocess.Popen(
-        command,
-        cwd=study.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def records(folder: Path) -> dict[str, int]:
-    return {p.stem: p.stat().st_mtime_ns for p in (folder / "results/store/trials").glob("*.json")}
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
-def workers_of(folder: Path) -> list[int]:
-    """Worker processes that were started in a folder."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if (
-                b"ablate.execution.worker" in (path / "cmdline").read_bytes()
-                and (path / "cwd").resolve() == folder
-            ):
-                found.append(int(path.name))
-        except OSError:
-            continue
-    return found
-
-
-def mlflow_runs(folder: Path) -> list[tuple[str, str]]:
-    """Trial id and status of every run of the toy study that is not deleted; the parent's id is ''."""
-    from mlflow.tracking import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{folder}/results/store/mlflow.db")
-    experiment = client.get_experiment_by_name("toy")
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id], max_results=1000)
-    return [(run.data.tags.get("ablate.trial", ""), run.info.status) for run in runs]
-
-
-def assert_tracked_once(folder: Path) -> None:
-    runs = mlflow_runs(folder)
-    assert {status for _, status in runs} == {"FINISHED"}
-    assert sorted(trial for trial, _ in runs if trial) == sorted(records(folder))
-    assert sum(not trial for trial, _ in runs) == 1
 
 
 def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write: Callable[..., Path]) -> None:
@@ -151,9 +94,8 @@ def test_a_refuted_claim_fails_the_gate(write: Callable[..., Path]) -> None:
     assert ablate("run", study, cwd=study.parent).returncode == 0
 
 
-@pytest.mark.slow
 def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Path]) -> None:
-    study = write(SLOW_TRIALS)
+    study = write(SLOW_TRIALS.replace("seconds: 0.5", "seconds: 0.2"))
     drivers = [start(study), start(study)]
     outputs = [driver.communicate(timeout=120)[0] for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0, 0]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate
+from harness import TOY_STUDY, ablate, with_database
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StudyError
@@ -46,6 +46,7 @@ def run_in(folder: Path, text: str = STUDY, **options: object) -> tuple[Outcome,
     (folder / "study.yaml").write_text(text)
     console = Console(file=io.StringIO(), width=200)
     every = Options(results=folder / "results", jobs=0, **options)  # type: ignore[arg-type]
+    with_database(folder / "results/store")
     outcome = execute(folder / "study.yaml", every, console)
     return outcome, console.file.getvalue()  # type: ignore[attr-defined]
 

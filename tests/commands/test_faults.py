@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from drivers import SLOW_TRIALS, assert_tracked_once, mlflow_runs, records, start, wait_for, workers_of
 from harness import TOY_STUDY, ablate
-from test_cli import SLOW_TRIALS, assert_tracked_once, mlflow_runs, records, start, wait_for, workers_of
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drivers import assert_tracked_once, records
 from harness import TOY_STUDY, ablate
-from test_cli import assert_tracked_once, records
 
 # Python reads this before anything else is imported, in the driver and in each worker. The time of day goes back
 # by an hour every 50 ms for all that asks Python's clock for it, MLflow included, and the monotonic clock goes on:

@@ -5,10 +5,11 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import pandas as pd
 import pytest
-from harness import TOY, TOY_STUDY
+from harness import TOY, TOY_STUDY, with_database
 from rich.console import Console
 
 import ablate
@@ -35,10 +36,27 @@ def run(tmp_path: Path, toy_study: Path) -> Run:
     def run(*, study: Path = toy_study, **options: object) -> tuple[Outcome, str]:
         console = Console(file=io.StringIO(), width=100)
         options = {"results": tmp_path / "results", "jobs": 0} | options
+        with_database(tmp_path / "results/store")
         outcome = execute(study, Options(**options), console)  # type: ignore[arg-type]
         return outcome, console.file.getvalue()  # type: ignore[attr-defined]
 
     return run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of the toy study, run once."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "study.yaml").write_text(dedent(TOY_STUDY))
+    with_database(folder / "results/store")
+    execute(folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO()))
+    return folder / "results"
+
+
+@pytest.fixture
+def ran(made: Path, tmp_path: Path) -> None:
+    """The toy study has run here already; `run` goes on from it."""
+    shutil.copytree(made, tmp_path / "results")
 
 
 def stamps(tmp_path: Path) -> dict[str, int]:
@@ -91,8 +109,9 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run: Run, tmp_path
 
 
 @pytest.mark.parametrize("lost", ["toy/report.html", "toy/comparisons.csv", "toy/figures", "a record"])
-def test_what_is_lost_is_made_again_and_nothing_else_is_trained(run: Run, tmp_path: Path, lost: str) -> None:
-    run()
+def test_what_is_lost_is_made_again_and_nothing_else_is_trained(
+    run: Run, ran: None, tmp_path: Path, lost: str
+) -> None:
     known = stamps(tmp_path)
     path = tmp_path / "results" / lost
     if lost == "a record":
@@ -104,8 +123,7 @@ def test_what_is_lost_is_made_again_and_nothing_else_is_trained(run: Run, tmp_pa
     assert sum(known[i] != stamp for i, stamp in stamps(tmp_path).items()) == (lost == "a record")
 
 
-def test_a_corrupt_record_is_trained_again_with_a_warning(run: Run, tmp_path: Path) -> None:
-    run()
+def test_a_corrupt_record_is_trained_again_with_a_warning(run: Run, ran: None, tmp_path: Path) -> None:
     path = next((tmp_path / "results/store/trials").glob("*.json"))
     path.write_text(path.read_text()[:50])
     outcome, printed = run()
@@ -113,16 +131,16 @@ def test_a_corrupt_record_is_trained_again_with_a_warning(run: Run, tmp_path: Pa
     assert f"{path.name} is corrupt" in printed.replace("\n", "")
 
 
-def test_more_seeds_train_only_the_new_ones(run: Run) -> None:
-    assert run()[0].trained == 9
+def test_more_seeds_train_only_the_new_ones(run: Run, ran: None) -> None:
     assert run(seeds=5)[0].trained == 6
     outcome, _ = run(seeds=2)
     assert outcome.trained == 0
     assert len(ablate.load(outcome.folder).trials) == 6
 
 
-def test_a_trial_of_two_studies_is_trained_once(run: Run, write: Callable[..., Path], tmp_path: Path) -> None:
-    run()
+def test_a_trial_of_two_studies_is_trained_once(
+    run: Run, ran: None, write: Callable[..., Path], tmp_path: Path
+) -> None:
     other = write(
         TOY_STUDY.replace("name: toy\n", "name: other\n", 1).replace("[0.1, 0.3]", "[0.4]"), "other.yaml"
     )
@@ -149,8 +167,7 @@ def test_what_cannot_be_chosen_is_named(run: Run) -> None:
     assert "--seed: is not a seed of the study; given 9; allowed: 0 to 2" in str(caught.value)
 
 
-def test_fresh_trains_again(run: Run, tmp_path: Path) -> None:
-    run()
+def test_fresh_trains_again(run: Run, ran: None, tmp_path: Path) -> None:
     known = stamps(tmp_path)
     assert run(fresh=True)[0].trained == 9
     assert all(known[i] != stamp for i, stamp in stamps(tmp_path).items())
@@ -178,23 +195,20 @@ def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:
     assert run(sets=sets)[0].trained == 0
 
 
-def test_a_record_says_where_it_comes_from(run: Run, tmp_path: Path) -> None:
-    run()
+def test_a_record_says_where_it_comes_from(ran: None, tmp_path: Path) -> None:
     record = json.loads(next((tmp_path / "results/store/trials").glob("*.json")).read_text())
     assert {"command", "commit", "dirty", "versions", "machine"} <= set(record["environment"])
     assert record["environment"]["versions"]["python"]
     assert record["started_at"] <= record["finished_at"]
 
 
-def test_the_resolved_study_runs_as_it_stands(run: Run, tmp_path: Path) -> None:
-    run()
+def test_the_resolved_study_runs_as_it_stands(run: Run, ran: None, tmp_path: Path) -> None:
     resolved = tmp_path / "results/toy/study.yaml"
     assert "seconds: 0.0" in resolved.read_text()
     assert run(study=resolved)[0].trained == 0
 
 
-def test_the_report_is_made_again_from_the_results_folder_alone(run: Run, tmp_path: Path) -> None:
-    run()
+def test_the_report_is_made_again_from_the_results_folder_alone(ran: None, tmp_path: Path) -> None:
     folder = tmp_path / "results/toy"
     kept = {name: (folder / name).read_bytes() for name in ("report.html", "comparisons.csv", "claims.csv")}
     alone = tmp_path / "elsewhere" / "toy"
@@ -220,9 +234,8 @@ def test_claims_keep_their_date_and_late_ones_are_exploratory(
 
 
 def test_claims_of_a_new_study_are_not_exploratory_because_it_shares_trials(
-    run: Run, write: Callable[..., Path]
+    run: Run, ran: None, write: Callable[..., Path]
 ) -> None:
-    run()
     text = TOY_STUDY.replace("name: toy\n", "name: other\n", 1).replace("[0.1, 0.3]", "[0.4]")
     claims = "claims: [model.noise=0.4 beats baseline on loss, model.effect=0.2 beats baseline on loss]\n"
     outcome, _ = run(study=write(text + claims, "other.yaml"))
@@ -230,9 +243,8 @@ def test_claims_of_a_new_study_are_not_exploratory_because_it_shares_trials(
 
 
 def test_claims_added_after_a_report_are_exploratory_whatever_has_changed(
-    run: Run, write: Callable[..., Path]
+    run: Run, ran: None, write: Callable[..., Path]
 ) -> None:
-    run()
     text = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on loss]\n"
     outcome, _ = run(study=write(text), sets=["training.steps=4"])
     assert list(ablate.load(outcome.folder).claims.exploratory) == [True]
@@ -287,8 +299,7 @@ def test_numbers_of_any_kind_are_kept_as_numbers(run: Run, write: Callable[..., 
 
 
 @pytest.mark.parametrize("fault", ["truncated", "foreign", "no curves"])
-def test_damaged_tables_are_an_error_without_a_traceback(run: Run, tmp_path: Path, fault: str) -> None:
-    run()
+def test_damaged_tables_are_an_error_without_a_traceback(ran: None, tmp_path: Path, fault: str) -> None:
     folder = tmp_path / "results/toy"
     if fault == "truncated":
         (folder / "trials.parquet").write_bytes((folder / "trials.parquet").read_bytes()[:200])
@@ -300,8 +311,7 @@ def test_damaged_tables_are_an_error_without_a_traceback(run: Run, tmp_path: Pat
         rebuild(Path("toy"), tmp_path / "results", Console(file=io.StringIO()))
 
 
-def test_planning_writes_nothing(run: Run, toy_study: Path, tmp_path: Path) -> None:
-    run()
+def test_planning_writes_nothing(ran: None, toy_study: Path, tmp_path: Path) -> None:
     path = next((tmp_path / "results/store/trials").glob("*.json"))
     path.write_text("{")
     console = Console(file=io.StringIO(), width=200)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY, ablate
+from harness import TOY_STUDY, ablate, with_database
 from rich.console import Console
 from ruamel.yaml import YAML
 
@@ -31,6 +31,7 @@ STUDY = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("show")
     (folder / "study.yaml").write_text(STUDY)
+    with_database(folder / "results/store")
     options = Options(results=folder / "results", jobs=1)
     execute(folder / "study.yaml", options, Console(file=io.StringIO()))
     return folder

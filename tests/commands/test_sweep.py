@@ -11,6 +11,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from harness import with_database
 from rich.console import Console
 from scipy.stats import ttest_rel
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, prepared, train
@@ -40,6 +41,7 @@ def sweep(tmp_path: Path, write: Callable[..., Path]) -> Sweep:
         console = Console(file=io.StringIO(), width=200)
         options = {"results": tmp_path / "results", "jobs": 0, "sweep": True} | options
         path = study if isinstance(study, Path) else write(study)
+        with_database(options["results"] / "store")
         outcome = execute(path, Options(**options), console)
         return outcome, console.file.getvalue()  # type: ignore[attr-defined]
 
@@ -51,6 +53,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of one sweep that has run."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "study.yaml").write_text(SWEEP)
+    with_database(folder / "results/store")
     options = Options(results=folder / "results", jobs=0, sweep=True)
     execute(folder / "study.yaml", options, Console(file=io.StringIO()))
     return folder / "results"
@@ -277,7 +280,6 @@ def test_a_placebo_is_judged_beside_the_winner(sweep: Sweep) -> None:
     assert set(frame(outcome.folder).variant) == {"baseline"}
 
 
-@pytest.mark.slow
 def test_to_fail_fast_is_to_stop_there_and_the_next_run_goes_on(sweep: Sweep, tmp_path: Path) -> None:
     text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
     outcome, printed = sweep(text, fail_fast=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 import optuna
 import pandas as pd
 import pytest
+from drivers import records, wait_for, workers_of
 from searching import GRID, SWEEP, TIMES
-from test_cli import records, wait_for, workers_of
 
 from ablate.records.folder import StudyFolder
 from ablate.search.quiet import quiet

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from harness import with_database
 from rich.console import Console
 from searching import PEAK_STUDY
 
@@ -46,6 +47,7 @@ def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
     def run(study: str = TUNED, **options: Any) -> tuple[Outcome, str]:
         console = Console(file=io.StringIO(), width=200)
         options = {"results": tmp_path / "results", "jobs": 0} | options
+        with_database(options["results"] / "store")
         outcome = execute(write(study), Options(**options), console)
         return outcome, console.file.getvalue()  # type: ignore[attr-defined]
 
@@ -57,6 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of the study, run once."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "study.yaml").write_text(TUNED)
+    with_database(folder / "results/store")
     outcome = execute(
         folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO())
     )

@@ -166,18 +166,20 @@ def test_shapes_and_a_gradient_for_every_parameter(case: Case) -> None:
 
 
 @each([case for case in HOMES if not surrogates(case.section())])
-@pytest.mark.parametrize("masked", [False, True])
-def test_gradients_are_those_of_the_function(case: Case, masked: bool) -> None:
-    """In training mode, against differences along a random direction of each parameter."""
-    if masked and case not in PADDED:
-        pytest.skip("takes no padding")
-    model, inputs = case.scrambled(padded=masked), case.masked_inputs() if masked else case.inputs()
+def test_gradients_are_those_of_the_function(case: Case) -> None:
+    """In training mode, with and without padding, against differences along a random direction of each parameter."""
+    check_gradients(case.scrambled(), case.inputs(), slice(None))
+    if case in PADDED:
+        check_gradients(case.scrambled(padded=True), case.masked_inputs(), REAL_BT)
+
+
+def check_gradients(model: Model, inputs: dict[str, Tensor], kept: Any) -> None:
     names = [path for path, _ in model.named_parameters()]
 
     def function(*values: Tensor) -> Tensor:
         buffers = {path: buffer.clone() for path, buffer in model.named_buffers()}
         logits: Tensor = functional_call(model, (dict(zip(names, values, strict=True)), buffers), (), inputs)
-        return logits[REAL_BT] if masked else logits
+        return logits[kept]
 
     parameters = tuple(parameter for _, parameter in model.named_parameters())
     options = {"fast_mode": True, "check_undefined_grad": False}
@@ -206,27 +208,30 @@ def test_a_surrogate_gradient_is_that_of_the_part_it_names(slot: str, name: str)
 
 
 @each(PADDED)
-@pytest.mark.parametrize("training", [False, True])
-def test_padding_does_not_reach_what_is_real(case: Case, training: bool) -> None:
+def test_padding_does_not_reach_what_is_real(case: Case) -> None:
     """On the left, on the right and in the middle, of the sequence and of the source."""
-    model, inputs = case.scrambled(padded=True).train(training), case.masked_inputs()
-    before = model(**inputs)
+    model, inputs = case.scrambled(padded=True), case.masked_inputs()
     changed = inputs | {"inputs": other_tokens(inputs["inputs"], ~REAL_BT)}
     if "source" in inputs:
         changed["source"] = other_tokens(inputs["source"], ~REAL_BS)
-    torch.testing.assert_close(model(**changed)[REAL_BT], before[REAL_BT])
-    assert before[REAL_BT].isfinite().all()
+    # Training last: it moves running statistics.
+    for training in (False, True):
+        model.train(training)
+        before = model(**inputs)[REAL_BT]
+        torch.testing.assert_close(model(**changed)[REAL_BT], before)
+        assert before.isfinite().all()
 
 
 @each([case for case in PADDED if case.section().mixer.part.any_length])
-@pytest.mark.parametrize("training", [False, True])
-def test_a_padded_sequence_is_the_shorter_one(case: Case, training: bool) -> None:
-    model, inputs = case.scrambled(padded=True).train(training), case.inputs()
+def test_a_padded_sequence_is_the_shorter_one(case: Case) -> None:
+    model, inputs = case.scrambled(padded=True), case.inputs()
     short = {key: tokens[:, :4] for key, tokens in inputs.items()}
     masks = {"mask": (torch.arange(T) < 4).expand(B, 1, 1, T)}
     if "source" in inputs:
         masks["source_mask"] = (torch.arange(S) < 4).expand(B, 1, 1, S)
-    torch.testing.assert_close(model(**inputs, **masks)[:, :4], model(**short))
+    for training in (False, True):
+        model.train(training)
+        torch.testing.assert_close(model(**inputs, **masks)[:, :4], model(**short))
 
 
 @each(CAUSAL)
@@ -355,20 +360,20 @@ def test_survives_yaml(case: Case) -> None:
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 @each(HOMES)
-@pytest.mark.parametrize("masked", [False, True])
-def test_models_of_several_seeds_run_as_one(case: Case, masked: bool) -> None:
+def test_models_of_several_seeds_run_as_one(case: Case) -> None:
     """`torch.func.vmap` over stacked parameters and buffers: logits, gradients and new buffers in training mode."""
-    if masked and case not in PADDED:
-        pytest.skip("takes no padding")
-    inputs = case.masked_inputs() if masked else case.inputs()
-    models = [case.model(seed, padded=masked).double() for seed in range(3)]
+    for masked in {False, case in PADDED}:
+        models = [case.model(seed, padded=masked).double() for seed in range(2)]
+        check_that_they_run_as_one(models, case.masked_inputs() if masked else case.inputs(), masked)
+
+
+def check_that_they_run_as_one(models: list[Model], inputs: dict[str, Tensor], masked: bool) -> None:
     parameters, buffers = stack_module_state(models)  # type: ignore[arg-type]
-    template = case.model(padded=masked).double()
     kept = REAL_BT if masked else torch.ones_like(REAL_BT)
 
     def loss(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Any]:
         new = {name: buffer.clone() for name, buffer in buffers.items()}
-        logits = functional_call(template, (parameters, new), (), inputs)
+        logits = functional_call(models[0], (parameters, new), (), inputs)
         logits = torch.where(kept.unsqueeze(-1), logits, 0)
         return logits.square().sum(), (logits, new)
 

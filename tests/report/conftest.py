@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from ablate.analysis.claims import judge
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.headline import headline
 from ablate.core.evidence import Evidence
@@ -14,7 +14,7 @@ from ablate.report.page import write_report
 
 
 def published(evidence: Evidence, folder: Path) -> Path:
-    comparisons, claims = compare(evidence), judge(evidence)
+    comparisons, claims = compare(evidence), judge_claims(evidence)
     folder.mkdir(parents=True, exist_ok=True)
     comparisons.to_csv(folder / "comparisons.csv", index=False)
     claims.to_csv(folder / "claims.csv", index=False)

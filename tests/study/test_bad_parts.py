@@ -5,10 +5,14 @@ Through the command line: exit code 2, and nothing is trained or written.
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from harness import ablate
+
+from ablate.base.errors import StudyError
+from ablate.study.experiment import prepare
 
 RAGGED = '''
 """Sequences of several lengths in one batch."""
@@ -212,37 +216,33 @@ MISTAKES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What the command line says to each study, a line a problem."""
-    said = {}
-    for name, text in STUDIES.items():
-        folder = tmp_path_factory.mktemp(name)
-        (folder / "ragged.py").write_text(RAGGED)
-        (folder / "study.yaml").write_text(dedent(text).lstrip())
-        done = ablate("run", "study.yaml", cwd=folder)
-        assert done.returncode == 2, done.stderr
-        assert done.stderr.splitlines()[0].endswith("in the study; nothing was written or trained:")
-        assert {path.name for path in folder.iterdir()} - {"__pycache__"} == {"ragged.py", "study.yaml"}
-        said[name] = [line.strip() for line in done.stderr.splitlines()[1:]]
-    return said
+def problems(folder: Path, name: str) -> list[str]:
+    with pytest.raises(StudyError) as caught:
+        prepare(study_in(folder, name))
+    return [str(problem) for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(("line", "path", "rule", "alternatives"), MISTAKES)
-def test_each_mistake_is_named(
-    found: dict[str, list[str]], line: int, path: str, rule: str, alternatives: str
-) -> None:
-    start = f"study.yaml:{line}: {path}: {rule}"
-    assert any(said.startswith(start) and alternatives in said for said in found["parts"]), found["parts"]
+def study_in(folder: Path, name: str) -> Path:
+    (folder / "ragged.py").write_text(RAGGED)
+    path = folder / "study.yaml"
+    path.write_text(dedent(STUDIES[name]).lstrip())
+    return path
 
 
-def test_nothing_else_is_said(found: dict[str, list[str]]) -> None:
-    assert len(found["parts"]) == len(MISTAKES)
+def test_each_mistake_is_named_and_nothing_is_written_or_trained(tmp_path: Path) -> None:
+    done = ablate("run", study_in(tmp_path, "parts").name, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    head, *said = [line.strip() for line in done.stderr.splitlines()]
+    assert head.endswith("in the study; nothing was written or trained:")
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"ragged.py", "study.yaml"}
+    for line, path, rule, alternatives in MISTAKES:
+        start = f"study.yaml:{line}: {path}: {rule}"
+        assert any(text.startswith(start) and alternatives in text for text in said), (start, said)
+    assert len(said) == len(MISTAKES)
 
 
-def test_a_mixer_without_masks_is_no_mixer_for_a_task_that_pads(found: dict[str, list[str]]) -> None:
-    (said,) = found["padded"]
-    assert said.startswith(
-        "study.yaml:4: model.mixer: cannot leave out padding, which the task has: the frequencies"
-    )
+def test_a_mixer_without_masks_is_no_mixer_for_a_task_that_pads(tmp_path: Path) -> None:
+    (said,) = problems(tmp_path, "padded")
+    rule = "4: model.mixer: cannot leave out padding, which the task has: the frequencies"
+    assert said.startswith(f"{tmp_path}/study.yaml:{rule}")
     assert "given 'fourier'; allowed: attention, conv, " in said

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import ablate
+from harness import ablate, with_database
 from rich.console import Console
 from searching import PEAK_STUDY, SWEEP
 
@@ -285,9 +285,8 @@ def test_a_server_that_does_not_answer(write: Callable[..., Path], scheme: str) 
 
 
 def test_the_database_of_mlflow_is_left_alone(write: Callable[..., Path]) -> None:
-    path = write(SWEEP.replace("trials: 8", "trials: 1"))
-    sweep(path)
-    database = path.parent / "results/store/mlflow.db"
+    path = write(SWEEP)
+    database = with_database(path.parent / "results/store") / "mlflow.db"
     before = database.read_bytes()
     with pytest.raises(StorageError, match="is a database of another program"):
         sweep(path, f"sqlite:///{database}")

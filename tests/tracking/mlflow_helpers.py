@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
-import shutil
 import sqlite3
-import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import with_database as with_database
 
 from ablate.core.record import Curve, Record
-from ablate.tracking.database import ensure_database
 from ablate.tracking.tracker import TrackedRun, Tracker
 
 # SQLAlchemy 2.1 deprecates what MLflow 3.17 uses in its models.
@@ -42,22 +38,6 @@ def tracked(variant: str, seed: int, task: str = "recall", **changes: Any) -> Tr
         "finished_at": "2026-01-02T03:04:15+00:00",
     }
     return TrackedRun(variant, task, seed, {"model.norm": "layer"}, Record(**{**fields, **changes}))
-
-
-@functools.cache
-def _template() -> Path:
-    folder = tempfile.mkdtemp(prefix="ablate-mlflow-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = Path(folder) / "mlflow.db"
-    ensure_database(path, repair=True)
-    return path
-
-
-def with_database(store: Path) -> Path:
-    """`store` with an empty database of MLflow's in it, copied, because making one takes a second."""
-    store.mkdir(parents=True)
-    shutil.copy(_template(), store / "mlflow.db")
-    return store
 
 
 def track(store: Path, *runs: TrackedRun, study: str = "study", **finish: Any) -> Tracker:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from drivers import start, wait_for, workers_of
 from harness import ablate
-from test_cli import start, wait_for, workers_of
 
 from ablate.core.plan import FixedPlan
 from ablate.core.record import Record

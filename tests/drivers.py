@@ -1,0 +1,67 @@
+"""Drivers of studies as processes of their own, to be watched, interrupted and killed; and what they leave."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from harness import TOY_STUDY
+
+SLOW_TRIALS = TOY_STUDY.replace("seeds: 3", "seeds: 4") + "training: {seconds: 0.5}\n"
+
+
+def start(study: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ablate", "run", str(study), "--jobs", "2", *options]
+    return subprocess.Popen(
+        command,
+        cwd=study.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def records(folder: Path) -> dict[str, int]:
+    return {p.stem: p.stat().st_mtime_ns for p in (folder / "results/store/trials").glob("*.json")}
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def workers_of(folder: Path) -> list[int]:
+    """Worker processes that were started in a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if (
+                b"ablate.execution.worker" in (path / "cmdline").read_bytes()
+                and (path / "cwd").resolve() == folder
+            ):
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+def mlflow_runs(folder: Path) -> list[tuple[str, str]]:
+    """Trial id and status of every run of the toy study that is not deleted; the parent's id is ''."""
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder}/results/store/mlflow.db")
+    experiment = client.get_experiment_by_name("toy")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    return [(run.data.tags.get("ablate.trial", ""), run.info.status) for run in runs]
+
+
+def assert_tracked_once(folder: Path) -> None:
+    runs = mlflow_runs(folder)
+    assert {status for _, status in runs} == {"FINISHED"}
+    assert sorted(trial for trial, _ in runs if trial) == sorted(records(folder))
+    assert sum(not trial for trial, _ in runs) == 1
