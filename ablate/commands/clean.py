@@ -228,14 +228,14 @@ def _trials_of(study: Path) -> tuple[list[str], str]:
 
 def _tried(experiment: Experiment, folder: Path) -> list[str]:
     """What searches of the study have asked for, by their storage: one that was cut short is in no table yet."""
+    from ablate.search.queue import requested_ids
     from ablate.search.storage import FILE, open_storage, url_of
-    from ablate.search.tickets import asked_for
 
     found: list[str] = []
     for spec in (experiment.search, experiment.tune):
         # Where there is no file there was no search, and looking must not make one.
         if spec is not None and (spec.storage or (folder / FILE).is_file()):
-            found += asked_for(open_storage(url_of(spec.storage, folder)), experiment.study.name)
+            found += requested_ids(open_storage(url_of(spec.storage, folder)), experiment.study.name)
     return found
 
 

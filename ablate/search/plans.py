@@ -9,7 +9,7 @@ from ablate.core.events import Progress
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.search.search import Search
-from ablate.search.storage import answering
+from ablate.search.storage import storage_errors
 
 _POLL = 1.0
 """Seconds between two looks at what other drivers have finished."""
@@ -43,7 +43,7 @@ class SearchPlan:
 
         Raises `StorageError` when their storage does not answer any more.
         """
-        with answering(self.storage):
+        with storage_errors(self.storage):
             return self._ask(records)
 
     def _ask(self, records: Mapping[str, Record]) -> Sequence[Trial]:
@@ -77,5 +77,5 @@ class SearchPlan:
     @property
     def expected(self) -> int:
         """Trainings that the searches will have asked for in the end, at most."""
-        with answering(self.storage):
+        with storage_errors(self.storage):
             return sum(search.expected for search in self.searches)

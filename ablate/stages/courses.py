@@ -21,10 +21,10 @@ from ablate.core.search_table import SWEEP, TUNING, UNTUNED, SearchTable, settin
 from ablate.core.trial import Trial
 from ablate.search.importances import IMPORTANCES
 from ablate.search.plans import SearchPlan
+from ablate.search.queue import Queue
 from ablate.search.search import Prepared, Search
-from ablate.search.storage import answering, open_storage, url_of
+from ablate.search.storage import open_storage, storage_errors, url_of
 from ablate.search.table import best, table
-from ablate.search.tickets import Tickets
 from ablate.stages.judged import swept, tuned
 from ablate.stages.publish import gather
 from ablate.stages.selection import chosen, finished
@@ -119,7 +119,7 @@ class _Searched:
             session.folder.mkdir(parents=True, exist_ok=True)
         self.storage = open_storage(url)
         self.driver = _driver(session)
-        with answering(url):
+        with storage_errors(url):
             self.searches = self._searches()
         self.plan: Plan = SearchPlan(self.searches, self._judged, self._asked, session.say, url)
 
@@ -133,7 +133,7 @@ class _Searched:
         found = []
         for variant in self.variants():
             searches = [self._search(variant, index, config) for index, config in enumerate(variant.configs)]
-            if not only or variant.name in (BASELINE, *only) or all(s.tickets.over for s in searches):
+            if not only or variant.name in (BASELINE, *only) or all(s.queue.finished for s in searches):
                 found += searches
         return found
 
@@ -154,10 +154,10 @@ class _Searched:
         directions = [objective.direction for objective in self.spec.objectives]
         name = f"{name} {_digest(self.spec, first, self._sources(config))}"
         names = [objective.name for objective in self.spec.objectives]
-        tickets = Tickets(self.storage, name, directions, self.spec.trials, self.driver, names)
+        queue = Queue(self.storage, name, directions, self.spec.trials, self.driver, names)
         prepare = partial(self._prepare, config, index, stream)
         return Search(
-            self.spec, tickets, self.given.study.name + stream, prepare, self._find, variant.name, task
+            self.spec, queue, self.given.study.name + stream, prepare, self._find, variant.name, task
         )
 
     def _sources(self, config: Config) -> list[str]:
@@ -192,7 +192,7 @@ class _Searched:
         for setting in search.open if search is not None else ():
             levels = self.spec.space.labels(setting.point)
             assert search is not None
-            variant = setting_name(search.variant, setting.ticket.rank, self.file == SWEEP)
+            variant = setting_name(search.variant, setting.item.rank, self.file == SWEEP)
             for trial in setting.trials:
                 self._put(trial.id, variant, search.task, trial.seed, levels)
 
@@ -204,15 +204,15 @@ class _Searched:
     @property
     def begun(self) -> bool:
         """See `Course`."""
-        return any(t.state.is_finished() for search in self.searches for t in search.tickets.trials())
+        return any(t.state.is_finished() for search in self.searches for t in search.queue.trials())
 
     def prepare(self, session: Session) -> dict[str, Record]:
         """See `Course`."""
         for remark in self.spec.remarks:
             session.say(f"note: {remark}.")
-        with answering(self.url):
+        with storage_errors(self.url):
             for search in self.searches:
-                search.tickets.again()
+                search.queue.requeue()
         return self._known
 
     def decide(self, event: Progress) -> bool:
@@ -270,7 +270,7 @@ class _Searched:
     def close(self) -> None:
         """See `Course`."""
         for search in self.searches:
-            search.tickets.close()
+            search.queue.close()
 
 
 class Swept(_Searched):
