@@ -28,7 +28,7 @@ class Pruner(Wrapped):
     """Base of all pruners."""
 
     reads: ClassVar[Literal["nothing", "steps", "seeds"]] = "steps"
-    """What it decides by: validation results at the steps of the first tuning seed, or results of one seed after the
+    """The results that it reads: validation results at the steps of the first tuning seed, or results of one seed after the
     other."""
 
     def check(

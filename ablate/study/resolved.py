@@ -1,4 +1,4 @@
-"""`results/<study>/study.yaml`: the study with every default filled in, which runs as it stands."""
+"""`results/<study>/study.yaml`: the study with every default filled in, which runs as it is."""
 
 from __future__ import annotations
 
