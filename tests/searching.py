@@ -13,9 +13,9 @@ import pandas as pd
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.search.plans import SearchPlan
+from ablate.search.queue import Queue
 from ablate.search.quiet import quiet
 from ablate.search.search import Search
-from ablate.search.tickets import Tickets
 from ablate.study.experiment import Experiment, prepare
 
 PEAKS = Path(__file__).parent / "peaks.py"
@@ -76,13 +76,13 @@ def search_in_memory(
     spec = getattr(experiment, kind)
     storage = storage or optuna.storages.InMemoryStorage()
     base = experiment.variants[0].configs[0]
-    tickets = Tickets(storage, name, [o.direction for o in spec.objectives], spec.trials, driver)
+    queue = Queue(storage, name, [o.direction for o in spec.objectives], spec.trials, driver)
 
     def trials_of(point: Mapping[str, Any]) -> Any:
         config = experiment.patched(base, spec.space.patches(point))
         return [experiment.trial(config, seed) for seed in spec.seeds], experiment.workload.describe(config)
 
-    return Search(spec, tickets, name, trials_of, lambda trial_id: None, "baseline")
+    return Search(spec, queue, name, trials_of, lambda trial_id: None, "baseline")
 
 
 def drive(search: Search, experiment: Experiment, records: dict[str, Record], *, stop: int = 10**9) -> int:
@@ -116,4 +116,4 @@ def prepared(path: Path, **sets: Any) -> Experiment:
 
 def told(search: Search) -> list[Any]:
     with quiet():
-        return search.tickets.trials()
+        return search.queue.trials()

@@ -20,5 +20,5 @@ def load_given(paths: Iterable[Path]) -> None:
             frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file]
             line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
             rule = f"fails when it is loaded: {type(error).__name__}: {error}"
-            problem = Problem(rule, hint="Mend the plugin", line=line, source=str(path))
+            problem = Problem(rule, hint="Fix the plugin", line=line, source=str(path))
             raise AblateError(str(problem)) from None

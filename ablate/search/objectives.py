@@ -1,4 +1,4 @@
-"""What a setting is worth: the numbers of its tuning seeds as values of the objectives."""
+"""The values of a setting: from the records of its tuning seeds to the objectives of the search."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NAN = math.nan
 
 
 def worst(objective: Objective) -> float:
-    """The value than which none is worse."""
+    """The worst value that an objective can have."""
     return -math.inf if objective.direction == "max" else math.inf
 
 
 def measured(record: Record, metric: str, at: str) -> tuple[float, str]:
-    """A metric of one finished trial on validation data, and where it is from: `validation`, or `own` where the
-    workload measures none on validation data. NaN where it has no value.
+    """A metric of one finished trial on validation data, and its source: `validation`, or `own` where the workload
+    measures none on validation data. NaN where it has no value.
 
     `at` is `last`, or `best_validation`: the step that validation favoured.
     """
@@ -46,7 +46,7 @@ def _number(value: float | None) -> float:
 
 
 def reported(metrics: Mapping[str, float], metric: str) -> float:
-    """The same of one report of a trial that is under way."""
+    """A metric of one report of a running trial, on validation data where there are any; NaN where it has none."""
     return _number(metrics.get(f"validation_{metric}", metrics.get(metric)))
 
 
@@ -59,53 +59,50 @@ def intermediate(record: Record, metric: str) -> dict[int, float]:
 
 
 @dataclass(frozen=True)
-class Worth:
-    """What a setting is worth on all of its seeds."""
+class Summary:
+    """The values of a setting over all of its seeds."""
 
     values: tuple[float, ...]
     "One for each objective."
     by_seed: tuple[float, ...]
     "Of the first objective; NaN where a seed has no value."
     spread: float
-    "Standard deviation over the seeds of the first objective."
+    "Standard deviation over the seeds of the first objective that is a metric."
     diverged: int
     own: bool
     "Whether some metric was not measured on validation data."
 
 
-def worth(
+def summarised(
     records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
-) -> Worth:
+) -> Summary:
     """The value of each objective: a metric's mean over the seeds.
 
-    A seed that diverged counts as guessing where the metric says what that is worth; where it does not, or where a
-    completed seed has no value, the setting has the worst value there is.
+    A seed that diverged counts as guessing where the metric declares the value of guessing; where it does not, or where
+    a completed seed has no value, the setting has the worst value there is.
     """
     diverged = sum(record.status == "diverged" for record in records)
-    values, own = [], False
+    own = False
     by_seed: list[list[float]] = []
     for objective in objectives:
-        if objective.source not in ("validation", "own"):
-            by_seed.append([NAN] * len(records))
-            continue
-        found = [measured(record, objective.name, at) for record in records]
-        own |= any(source == "own" for _, source in found)
-        floor = worst(objective) if objective.floor is None else objective.floor
-        by_seed.append(
-            [floor if r.status == "diverged" else value for r, (value, _) in zip(records, found, strict=True)]
-        )
-    metric = next((column for column in by_seed if not np.isnan(column).all()), [NAN])
+        column = [NAN] * len(records)
+        if objective.source in ("validation", "own"):
+            found = [measured(record, objective.name, at) for record in records]
+            own |= any(source == "own" for _, source in found)
+            floor = worst(objective) if objective.floor is None else objective.floor
+            column = [
+                floor if r.status == "diverged" else v for r, (v, _) in zip(records, found, strict=True)
+            ]
+        by_seed.append(column)
+    metric = next((column for column in by_seed if not np.isnan(column).all()), [])
     finite = [value for value in metric if math.isfinite(value)]
     spread = float(np.std(finite, ddof=1)) if len(finite) > 1 else NAN
+    stability = {"divergence_rate": diverged / len(records), "seed_spread": spread}
+    values = []
     for objective, column in zip(objectives, by_seed, strict=True):
         if objective.source == "cost":
-            number = getattr(description, objective.name)
-            values.append(worst(objective) if number is None else float(number))
-        elif objective.name == "divergence_rate":
-            values.append(diverged / len(records))
-        elif objective.name == "seed_spread":
-            values.append(spread if math.isfinite(spread) else worst(objective))
+            value = _number(getattr(description, objective.name))
         else:
-            mean = float(np.mean(column))
-            values.append(worst(objective) if math.isnan(mean) else mean)
-    return Worth(tuple(values), tuple(by_seed[0]), spread, diverged, own)
+            value = stability.get(objective.name, float(np.mean(column)))
+        values.append(worst(objective) if math.isnan(value) else value)
+    return Summary(tuple(values), tuple(by_seed[0]), spread, diverged, own)

@@ -9,7 +9,7 @@ from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.record import Record
 from ablate.search.search import Search
-from ablate.search.storage import answering
+from ablate.search.storage import storage_errors
 
 _POLL = 1.0
 """Seconds between two looks at what other drivers have finished."""
@@ -31,7 +31,7 @@ class SearchPlan:
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """The cells that the searches need now. Raises `StorageError` when their storage does not answer."""
-        with answering(self.storage):
+        with storage_errors(self.storage):
             while True:
                 cells = [cell for search in self.searches for cell in search.next(records)]
                 if cells or self.done:
@@ -52,5 +52,5 @@ class SearchPlan:
     @property
     def left(self) -> int:
         """Trainings that the searches may ask for later, at most."""
-        with answering(self.storage):
+        with storage_errors(self.storage):
             return sum(search.left for search in self.searches)

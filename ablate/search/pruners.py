@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import PartConfig, register
-from ablate.search.quiet import quiet
+from ablate.search.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
@@ -24,15 +24,12 @@ LAST_CHANCE = "the last report but one"
 ReductionFactor = Annotated[int, Field(ge=2)]
 
 
-class Pruner:
+class Pruner(Wrapped):
     """Base of all pruners."""
 
     reads: ClassVar[Literal["nothing", "steps", "seeds"]] = "steps"
-    """What it decides by: validation results at the steps of the first tuning seed, or results of one seed after the
+    """The results that it reads: validation results at the steps of the first tuning seed, or results of one seed after the
     other."""
-
-    def __init__(self, config: PartConfig) -> None:
-        self.config = config
 
     def check(
         self, *, objectives: int, reports: Sequence[int] | None, seeds: int, trials: int, batch: int = 1
@@ -45,12 +42,8 @@ class Pruner:
         if self.reads == "nothing":
             return
         if objectives > 1:
-            raise Invalid(
-                "",
-                "prunes by one objective alone",
-                f"{objectives} objectives",
-                "one objective, or pruner: none",
-            )
+            allowed = "one objective, or pruner: none"
+            raise Invalid("", "prunes by one objective alone", f"{objectives} objectives", allowed)
         if self.reads == "steps" and reports is not None and len(reports) < 2:
             raise Invalid(
                 "",
@@ -74,20 +67,16 @@ class Pruner:
 
     def build(self, last_step: int | None) -> BasePruner:
         """Optuna's pruner, for trials that report for the last time at `last_step`; None: not known yet."""
-        raise NotImplementedError
+        pruner: BasePruner = self._made(last_step)
+        return pruner
 
 
 @register("pruner", "none")
 class NoPruner(Pruner):
     """Every setting is trained to its end, on every seed."""
 
+    wraps = "pruners.NopPruner"
     reads = "nothing"
-
-    def build(self, last_step: int | None) -> BasePruner:
-        """See `Pruner.build`."""
-        from optuna.pruners import NopPruner
-
-        return NopPruner()
 
 
 class _AgainstOthers(PartConfig):
@@ -104,7 +93,7 @@ class _AgainstOthers(PartConfig):
 
 
 class _Comparison(Pruner):
-    """What median and percentile have in common."""
+    """Base of pruners that compare settings at the same step."""
 
     config: _AgainstOthers
 
@@ -122,19 +111,17 @@ class _Comparison(Pruner):
 class Median(_Comparison):
     """Ends a setting whose best result so far is worse than the median at the step (Golovin et al. 2017)."""
 
+    wraps = "pruners.MedianPruner"
+
     class Config(_AgainstOthers):
         """Parameters of the comparison."""
-
-    def build(self, last_step: int | None) -> BasePruner:
-        """See `Pruner.build`."""
-        from optuna.pruners import MedianPruner
-
-        return MedianPruner(**self.config.model_dump(exclude={"name"}))
 
 
 @register("pruner", "percentile")
 class Percentile(_Comparison):
     """Ends a setting whose best result so far is not among the best `percentile` % at the step: see `median`."""
+
+    wraps = "pruners.PercentilePruner"
 
     class Config(_AgainstOthers):
         """Parameters of the comparison."""
@@ -142,16 +129,38 @@ class Percentile(_Comparison):
         percentile: Annotated[float, Field(ge=0, le=100)] = 25.0
         "The share of the others that counts as the best, in percent."
 
-    def build(self, last_step: int | None) -> BasePruner:
-        """See `Pruner.build`."""
-        from optuna.pruners import PercentilePruner
 
-        return PercentilePruner(**self.config.model_dump(exclude={"name"}))
+class _Rungs(Pruner):
+    """Base of pruners that let a share of the settings pass at steps that grow by a factor."""
+
+    resource: ClassVar[str]
+    "The parameter that must be given before settings can be ended by their count."
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        if config.bootstrap_count and getattr(config, self.resource) == "auto":
+            rule, allowed = f"needs a {self.resource} that is given", f"0, or a number for {self.resource}"
+            raise Invalid("bootstrap_count", rule, config.bootstrap_count, allowed)
+
+    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
+        count = self.config.bootstrap_count  # type: ignore[attr-defined]
+        if count > earlier:
+            rule = f"ends every setting: at most {earlier} come before another"
+            raise Invalid("bootstrap_count", rule, count, f"at most {earlier}")
+        if reports is not None:
+            self._check_first_rung(reports)
+
+    def _check_first_rung(self, reports: Sequence[int]) -> None:
+        """Raises `Invalid` when the first rung is behind the last report but one."""
+        raise NotImplementedError
 
 
 @register("pruner", "successive_halving")
-class SuccessiveHalving(Pruner):
+class SuccessiveHalving(_Rungs):
     """Lets the best go on at steps that grow by a factor: one in `reduction_factor` (Li et al. 2020, ASHA)."""
+
+    wraps = "pruners.SuccessiveHalvingPruner"
+    resource = "min_resource"
 
     class Config(PartConfig):
         """Parameters of the rungs."""
@@ -167,47 +176,33 @@ class SuccessiveHalving(Pruner):
 
     config: Config
 
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        if config.bootstrap_count and config.min_resource == "auto":
-            rule = "needs a min_resource that is given"
-            raise Invalid("bootstrap_count", rule, config.bootstrap_count, "0, or a number for min_resource")
-
-    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
-        _check_bootstrap(self.config.bootstrap_count, earlier)
-        if reports is None:
-            return
-        config = self.config
-        rate = config.min_early_stopping_rate
-        first = self._min_resource(reports[-1]) * config.reduction_factor**rate
+    def _check_first_rung(self, reports: Sequence[int]) -> None:
+        rate = self.config.min_early_stopping_rate
+        first = self._min_resource(reports[-1]) * self.config.reduction_factor**rate
         if first > reports[-2]:
             raise Invalid(
                 "min_early_stopping_rate" if rate else "min_resource",
                 f"puts the first rung at step {first:,}, behind {LAST_CHANCE}: nothing would ever be pruned",
-                rate or config.min_resource,
+                rate or self.config.min_resource,
                 f"min_resource · reduction_factor^min_early_stopping_rate of at most {reports[-2]:,}",
             )
 
     def _min_resource(self, last_step: int) -> int:
-        """What `auto` comes to is Optuna's, here known before a trial has ended."""
+        """The first rung; that of `auto` is Optuna's, here known before a trial has ended."""
         given = self.config.min_resource
         return max(last_step // 100, 1) if given == "auto" else given
 
-    def build(self, last_step: int | None) -> BasePruner:
-        """See `Pruner.build`."""
-        from optuna.pruners import SuccessiveHalvingPruner
-
-        return SuccessiveHalvingPruner(
-            min_resource=self._min_resource(last_step) if last_step else self.config.min_resource,
-            reduction_factor=self.config.reduction_factor,
-            min_early_stopping_rate=self.config.min_early_stopping_rate,
-            bootstrap_count=self.config.bootstrap_count,
-        )
+    def arguments(self, length: int | None) -> dict[str, Any]:
+        """See `Wrapped.arguments`."""
+        return super().arguments(length) | ({"min_resource": self._min_resource(length)} if length else {})
 
 
 @register("pruner", "hyperband")
-class Hyperband(Pruner):
+class Hyperband(_Rungs):
     """Successive halving with several first rungs, among which the settings are shared out (Li et al. 2018)."""
+
+    wraps = "pruners.HyperbandPruner"
+    resource = "max_resource"
 
     class Config(PartConfig):
         """Parameters of the brackets."""
@@ -225,38 +220,27 @@ class Hyperband(Pruner):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        if config.bootstrap_count and config.max_resource == "auto":
-            rule = "needs a max_resource that is given"
-            raise Invalid("bootstrap_count", rule, config.bootstrap_count, "0, or a number for max_resource")
         if config.max_resource != "auto" and config.min_resource > config.max_resource:
             rule = f"must not be above max_resource = {config.max_resource}"
             raise Invalid("min_resource", rule, config.min_resource, f"1 to {config.max_resource}")
 
-    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
-        _check_bootstrap(self.config.bootstrap_count, earlier)
-        if reports is not None:
-            _at_most("min_resource", self.config.min_resource, reports[-2], LAST_CHANCE)
+    def _check_first_rung(self, reports: Sequence[int]) -> None:
+        _at_most("min_resource", self.config.min_resource, reports[-2], LAST_CHANCE)
 
-    def build(self, last_step: int | None) -> BasePruner:
-        """See `Pruner.build`."""
-        from optuna.pruners import HyperbandPruner
-
-        given = self.config.max_resource
-        return HyperbandPruner(
-            min_resource=self.config.min_resource,
-            max_resource=last_step if given == "auto" and last_step else given,
-            reduction_factor=self.config.reduction_factor,
-            bootstrap_count=self.config.bootstrap_count,
-        )
+    def arguments(self, length: int | None) -> dict[str, Any]:
+        """See `Wrapped.arguments`."""
+        found = super().arguments(length)
+        return found | ({"max_resource": length} if length and found["max_resource"] == "auto" else {})
 
 
 @register("pruner", "wilcoxon")
 class Wilcoxon(Pruner):
     """Ends a setting that is worse than the best on the seeds so far, by the signed-rank test (Wilcoxon 1945).
 
-    The test is repeated seed by seed, and not corrected for it.
+    The test is repeated seed by seed, and not corrected for it. Its steps are the places of the seeds.
     """
 
+    wraps = "pruners.WilcoxonPruner"
     reads = "seeds"
 
     class Config(PartConfig):
@@ -285,21 +269,8 @@ class Wilcoxon(Pruner):
                 f"seeds: {self.needed} or more, or another pruner",
             )
 
-    def build(self, last_step: int | None) -> BasePruner:
-        """See `Pruner.build`; steps are the places of the seeds."""
-        from optuna.pruners import WilcoxonPruner
-
-        with quiet():
-            return WilcoxonPruner(**self.config.model_dump(exclude={"name"}))
-
 
 def _at_most(name: str, given: int, limit: int, what: str) -> None:
     if given > limit:
         rule = f"must not be above {limit:,}, {what}: nothing would ever be pruned"
         raise Invalid(name, rule, given, f"at most {limit:,}")
-
-
-def _check_bootstrap(count: int, earlier: int) -> None:
-    if count > earlier:
-        rule = f"ends every setting: at most {earlier} come before another"
-        raise Invalid("bootstrap_count", rule, count, f"at most {earlier}")

@@ -1,6 +1,6 @@
-"""Whether a setting is given up: Optuna's pruner, asked about one setting and those of earlier batches alone.
+"""Pruning by batches: Optuna's pruner compares a setting with those of earlier batches alone.
 
-How far the other settings of the same batch have come is a matter of timing, and is kept from it.
+The progress of other settings of the same batch depends on timing, and is hidden from it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 
-class Judge:
+class BatchPruner:
     """Decides for the settings of one batch; made again for the next.
 
     `pruner` must be new, since some keep what they have learned from the first trials that they saw. `told` are
@@ -45,10 +45,10 @@ class Judge:
             self._fill(max(self._told, default=-1))
 
     def should_prune(self, number: int, intermediate: Mapping[int, float], attrs: dict[str, Any]) -> bool:
-        """Whether trial `number` shall end after its last step.
+        """Whether to end trial `number` after its last step.
 
-        `intermediate` are its values so far, by step. `attrs` are its system attributes, and gain what the pruner
-        keeps of it: they are to be handed in again at its next step, and belong to the trial when it is told.
+        `intermediate` are its values so far, by step. `attrs` are its system attributes. The pruner adds to them: hand
+        them in again at the next step, and tell them with the trial.
         """
         from optuna.trial import FrozenTrial, TrialState
 
@@ -74,18 +74,18 @@ class Judge:
                 return bool(self._pruner.prune(self._study, trial))
 
     def _warnings(self, intermediate: Mapping[int, float]) -> AbstractContextManager[object]:
-        """Without those of numpy where there is something that is no number; see `quiet` why not always."""
+        """Silences numpy's warnings where a value is not finite; only then, for the reason that `quiet` gives."""
         finite = self._finite and all(map(math.isfinite, intermediate.values()))
         return nullcontext() if finite else warnings.catch_warnings(action="ignore")
 
     def _fill(self, last: int) -> None:
-        """Trials up to number `last`: the storage counts them itself, and those not told are blank."""
+        """Adds trials up to number `last`: the storage numbers them itself, so that unknown ones are blank."""
         for number in range(len(self._storage.get_all_trials(self._study_id, deepcopy=False)), last + 1):
             self._storage.create_new_trial(self._study_id, self._told.get(number))
 
 
 def _shadow() -> Any:
-    """A storage in memory that hands on what a pruner writes and keeps nothing of it."""
+    """A storage in memory that writes attributes of trials to `written` and keeps none."""
     from optuna.storages import InMemoryStorage
 
     class Shadow(InMemoryStorage):

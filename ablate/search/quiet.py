@@ -1,4 +1,4 @@
-"""Optuna without what it and its libraries say of their own accord: it is not for the user of a study."""
+"""Silences the logs and warnings of Optuna and its libraries, which are not for the user of a study."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No log line and none of Optuna's warnings, of experimental parts for instance; errors are raised as ever.
+    """Silences log lines and warnings, of experimental parts for instance; errors are raised as ever.
 
     The filter of warnings stays: one that is taken back would meet those of the thread that writes to MLflow.
     """

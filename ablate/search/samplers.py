@@ -15,42 +15,37 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import OnOff, PartConfig, register
 from ablate.base.streams import stream_seed
 from ablate.search.quiet import quiet
+from ablate.search.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 Probability = Annotated[float, Field(ge=0, le=1)]
-LARGEST_SEED = 2**32 - 1
-"""That numpy's older generators, which Optuna uses, can take."""
+NUM_SEEDS = 2**32
+"""Seeds that numpy's older generators, which Optuna uses, can take."""
 
 
-class Sampler:
+class Sampler(Wrapped):
     """Base of all samplers."""
 
     several: ClassVar[bool] = True
-    "Whether it can look for several objectives."
+    "Whether it can search for several objectives."
     numbers: ClassVar[int] = 0
     "How many numbers it needs that are always searched; with fewer it would draw at random."
     exhaustive: ClassVar[bool] = False
     "Whether it visits every point of the space once; `build` is then not used."
 
-    def __init__(self, config: PartConfig) -> None:
-        self.config = config
-
     def build(self, seed: int, trials: int) -> BaseSampler:
         """Optuna's sampler for one trial of a search of as many `trials`; `seed` is that of the trial."""
-        raise NotImplementedError
+        sampler: BaseSampler = self._made(trials, seed=seed % NUM_SEEDS)
+        return sampler
 
 
 @register("sampler", "random")
 class Random(Sampler):
     """Independent draws (Bergstra and Bengio 2012)."""
 
-    def build(self, seed: int, trials: int) -> BaseSampler:
-        """See `Sampler.build`."""
-        from optuna.samplers import RandomSampler
-
-        return RandomSampler(_small(seed))
+    wraps = "samplers.RandomSampler"
 
 
 @register("sampler", "grid")
@@ -66,6 +61,8 @@ class TPE(Sampler):
 
     Multivariate as in Falkner et al. 2018; for several objectives, Ozaki et al. 2020.
     """
+
+    wraps = "samplers.TPESampler"
 
     class Config(PartConfig):
         """Parameters of the Parzen estimator."""
@@ -87,20 +84,10 @@ class TPE(Sampler):
         if config.group and config.multivariate is False:
             raise Invalid("group", "models parameters together, which multivariate: off forbids", True, "off")
 
-    def build(self, seed: int, trials: int) -> BaseSampler:
-        """See `Sampler.build`."""
-        from optuna.samplers import TPESampler
-
-        with quiet():
-            return TPESampler(
-                n_startup_trials=self.config.n_startup_trials,
-                n_ei_candidates=self.config.n_ei_candidates,
-                multivariate=self.config.group or self.config.multivariate,
-                group=self.config.group,
-                # The other settings of a batch count as bad, so that they are not drawn again.
-                constant_liar=True,
-                seed=_small(seed),
-            )
+    def arguments(self, length: int | None) -> dict[str, Any]:
+        """The other settings of a batch count as bad (`constant_liar`), so that they are not drawn again."""
+        together = self.config.group or self.config.multivariate
+        return super().arguments(length) | {"multivariate": together, "constant_liar": True}
 
 
 @register("sampler", "gp")
@@ -111,6 +98,8 @@ class GaussianProcess(Sampler):
     searched; the rest is drawn at random.
     """
 
+    wraps = "samplers.GPSampler"
+
     class Config(PartConfig):
         """Parameters of the Gaussian process."""
 
@@ -119,24 +108,16 @@ class GaussianProcess(Sampler):
         deterministic_objective: OnOff = False
         "Whether the objective has no noise."
 
-    config: Config
-
-    def build(self, seed: int, trials: int) -> BaseSampler:
-        """See `Sampler.build`."""
-        from optuna.samplers import GPSampler
-
-        with quiet():
-            return GPSampler(
-                seed=_small(seed),
-                n_startup_trials=self.config.n_startup_trials,
-                deterministic_objective=self.config.deterministic_objective,
-                warn_independent_sampling=False,
-            )
+    def arguments(self, length: int | None) -> dict[str, Any]:
+        """See `Wrapped.arguments`."""
+        return super().arguments(length) | {"warn_independent_sampling": False}
 
 
 @register("sampler", "nsga2")
 class NSGA2(Sampler):
     """Evolution by non-dominated sorting, for several objectives (Deb et al. 2002)."""
+
+    wraps = "samplers.NSGAIISampler"
 
     class Config(PartConfig):
         """Parameters of the evolution."""
@@ -152,17 +133,10 @@ class NSGA2(Sampler):
 
     config: Config
 
-    def build(self, seed: int, trials: int) -> BaseSampler:
-        """See `Sampler.build`."""
-        from optuna.samplers import NSGAIISampler
-
-        return NSGAIISampler(
-            population_size=self.config.population_size or max(4, trials // 5),
-            mutation_prob=self.config.mutation_prob,
-            crossover_prob=self.config.crossover_prob,
-            swapping_prob=self.config.swapping_prob,
-            seed=_small(seed),
-        )
+    def arguments(self, length: int | None) -> dict[str, Any]:
+        """See `Wrapped.arguments`."""
+        size = self.config.population_size or max(4, (length or 0) // 5)
+        return super().arguments(length) | {"population_size": size}
 
 
 @register("sampler", "qmc")
@@ -186,14 +160,15 @@ class QuasiMonteCarlo(Sampler):
         from optuna.samplers import RandomSampler
 
         with quiet():
-            return _placed_by_number()(
+            sampler: BaseSampler = _placed_by_number()(
                 qmc_type=self.config.sequence,
                 scramble=True,
-                seed=_small(stream_seed(0, "sampler", "qmc", self.config.sequence)),
-                independent_sampler=RandomSampler(_small(seed)),
+                seed=stream_seed(0, "sampler", "qmc", self.config.sequence) % NUM_SEEDS,
+                independent_sampler=RandomSampler(seed % NUM_SEEDS),
                 warn_asynchronous_seeding=False,
                 warn_independent_sampling=False,
             )
+        return sampler
 
 
 @register("sampler", "cmaes")
@@ -203,6 +178,7 @@ class CMAES(Sampler):
     Choices, and what is not always searched, are drawn at random.
     """
 
+    wraps = "samplers.CmaEsSampler"
     several = False
     numbers = 2
 
@@ -214,18 +190,9 @@ class CMAES(Sampler):
         popsize: Annotated[int, Field(ge=3)] | None = None
         "Settings of a generation; not given: 4 and three times the logarithm of the number of parameters."
 
-    config: Config
-
-    def build(self, seed: int, trials: int) -> BaseSampler:
-        """See `Sampler.build`."""
-        from optuna.samplers import CmaEsSampler
-
-        return CmaEsSampler(
-            n_startup_trials=self.config.n_startup_trials,
-            popsize=self.config.popsize,
-            seed=_small(seed),
-            warn_independent_sampling=False,
-        )
+    def arguments(self, length: int | None) -> dict[str, Any]:
+        """See `Wrapped.arguments`."""
+        return super().arguments(length) | {"warn_independent_sampling": False}
 
 
 def _placed_by_number() -> Any:
@@ -233,23 +200,14 @@ def _placed_by_number() -> Any:
 
     Optuna counts draws instead: after an interruption, or with two drivers, points would be left out or repeated.
     """
-    from optuna.distributions import BaseDistribution
     from optuna.samplers import QMCSampler
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial
 
     class PlacedByNumber(QMCSampler):
-        def sample_relative(
-            self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-        ) -> dict[str, Any]:
+        def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
             self._place = max(0, trial.number - 1)  # the first trial is drawn at random
             return super().sample_relative(study, trial, search_space)
 
-        def _find_sample_id(self, study: Study, search_space: dict[str, BaseDistribution]) -> int:
+        def _find_sample_id(self, study: Any, search_space: dict[str, Any]) -> int:
             return self._place
 
     return PlacedByNumber
-
-
-def _small(seed: int) -> int:
-    return seed % (LARGEST_SEED + 1)

@@ -18,9 +18,9 @@ from ablate.core.metric import Description, Direction
 from ablate.core.record import Record
 from ablate.core.search_table import Parameter, setting_name
 from ablate.core.trial import Trial
-from ablate.search.objectives import intermediate, measured, reported, worth
+from ablate.search.objectives import intermediate, measured, reported, summarised
+from ablate.search.queue import Item, Queue
 from ablate.search.quiet import quiet
-from ablate.search.tickets import Ticket, Tickets
 from ablate.study.searches import SearchSpec
 from ablate.study.space import Point
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial
 
-    from ablate.search.pruning import Judge
+    from ablate.search.pruning import BatchPruner
 
 Prepared = tuple[list[Trial], Description]
 """The trials of a setting, one a tuning seed, and what is known of it without training."""
@@ -39,7 +39,7 @@ Prepared = tuple[list[Trial], Description]
 class Setting:
     """One trial of the search, while it is under way."""
 
-    ticket: Ticket
+    item: Item
     point: Point
     cells: list[Cell] = field(default_factory=list)
     "Of its trainings, one a tuning seed."
@@ -65,7 +65,7 @@ class Search:
     def __init__(
         self,
         spec: SearchSpec,
-        tickets: Tickets,
+        queue: Queue,
         stream: str,
         prepare: Callable[[Point], Prepared],
         variant: str,
@@ -76,7 +76,7 @@ class Search:
     ) -> None:
         """`on` names the task in the names of cells, where there are several."""
         self.spec = spec
-        self.tickets = tickets
+        self.queue = queue
         self.stream = stream
         self.prepare = prepare
         self.variant = variant
@@ -89,7 +89,7 @@ class Search:
         self.done = False
         self._asked: set[str] = set()
         self._by_id: dict[str, Setting] = {}
-        self._judge: Judge | None = None
+        self._judge: BatchPruner | None = None
         self._grid: list[Point] = []
         self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
         self._metric = spec.objectives[0].name
@@ -112,19 +112,19 @@ class Search:
         if self.done:
             return 0
         later = [c for s in self.open if self._reads != "nothing" and s.pruned_at is None for c in s.cells]
-        return len({cell.id for cell in later} - self._asked) + self.tickets.left * len(self.spec.seeds)
+        return len({cell.id for cell in later} - self._asked) + self.queue.left * len(self.spec.seeds)
 
     def _begin(self) -> bool:
         """Chooses the settings of the next batch; False when there is none."""
-        drawn = self.tickets.draw(self.spec.batch)
+        drawn = self.queue.draw(self.spec.batch)
         if not drawn:
-            self.elsewhere = self.tickets.elsewhere()
+            self.elsewhere = self.queue.count_unfinished()
             self.done = not self.elsewhere
             return False
         self.elsewhere = 0
-        self.open = [setting for ticket in drawn if (setting := self._setting(ticket)) is not None]
+        self.open = [setting for item in drawn if (setting := self._setting(item)) is not None]
         if self._reads != "nothing":
-            self._judge = self._judging(min(ticket.rank for ticket in drawn) // self.spec.batch)
+            self._judge = self._judging(min(item.rank for item in drawn) // self.spec.batch)
         self._by_id = {s.cells[0].id: s for s in self.open if s.cells}
         return bool(self.open) or self._begin()
 
@@ -133,12 +133,12 @@ class Search:
         from optuna.trial import TrialState
 
         outcomes = (TrialState.COMPLETE, TrialState.PRUNED)
-        earlier = self.tickets.trials()[: batch * self.spec.batch]
+        earlier = self.queue.trials()[: batch * self.spec.batch]
         return [trial for trial in earlier if trial.state in outcomes]
 
-    def _judging(self, batch: int) -> Judge:
+    def _judging(self, batch: int) -> BatchPruner:
         """The pruner, before what the batches before this one have shown."""
-        from ablate.search.pruning import Judge
+        from ablate.search.pruning import BatchPruner
 
         told = self._told(batch)
         reports = [s.description.reports[-1] for s in self.open if s.description and s.description.reports]
@@ -146,23 +146,23 @@ class Search:
         last = max(reports or steps, default=None) if self._reads == "steps" else len(self.spec.seeds) - 1
         pruner = self.spec.pruner.build().build(last)
         direction: Direction = "max" if self.spec.objectives[0].direction == "max" else "min"
-        return Judge(pruner, direction, told, self.tickets.name)
+        return BatchPruner(pruner, direction, told, self.queue.name)
 
-    def _setting(self, ticket: Ticket) -> Setting | None:
-        """What a ticket stands for; None when another driver has taken it over meanwhile."""
+    def _setting(self, item: Item) -> Setting | None:
+        """What a item stands for; None when another driver has taken it over meanwhile."""
         from optuna.exceptions import UpdateFinishedTrialError
 
         try:
             with quiet():
-                point = self._choose(ticket)
-            self.tickets.note(ticket, point)
-            setting = Setting(ticket, point)
+                point = self._choose(item)
+            self.queue.save_point(item, point)
+            setting = Setting(item, point)
             try:
                 trials, setting.description = self.prepare(point)
-                setting.cells = [self._cell(ticket.rank, point, trial) for trial in trials]
+                setting.cells = [self._cell(item.rank, point, trial) for trial in trials]
             except Invalid as error:
                 setting.invalid = str(error).partition("\n")[0]
-            self.tickets.note_ids(ticket, [cell.id for cell in setting.cells])
+            self.queue.save_ids(item, [cell.id for cell in setting.cells])
         except UpdateFinishedTrialError:
             return None
         return setting
@@ -173,21 +173,21 @@ class Search:
         full_name = f"{name}{self.on} seed {trial.seed}"
         return Cell(name, self.task, trial.seed, trial, full_name, levels, judged=False)
 
-    def _choose(self, ticket: Ticket) -> Point:
+    def _choose(self, item: Item) -> Point:
         """The point that the sampler, the grid or an earlier attempt gives."""
         import optuna
 
-        study = self.tickets.study
-        fixed: Mapping[str, Any] | None = ticket.point
+        study = self.queue.study
+        fixed: Mapping[str, Any] | None = item.point
         if self.spec.sampler.part.exhaustive and fixed is None:  # type: ignore[attr-defined]
             self._grid = self._grid or list(self.spec.space.grid())
-            fixed = self._grid[ticket.rank]
+            fixed = self._grid[item.rank]
         if fixed is not None:
-            self.tickets.fix(ticket, fixed)
-        study.sampler = self._sampler(ticket) if fixed is None else optuna.samplers.RandomSampler(0)
+            self.queue.fix(item, fixed)
+        study.sampler = self._sampler(item) if fixed is None else optuna.samplers.RandomSampler(0)
         # Only `ask` and `tell` clear what samplers remember of the storage, and neither was called.
         study._thread_local.cached_all_trials = None
-        trial = optuna.Trial(study, ticket.trial_id)
+        trial = optuna.Trial(study, item.trial_id)
         if fixed is None:
             # Drawn now: at the first parameter that is not known yet, which after an interruption is another.
             _ = trial.relative_params
@@ -197,12 +197,12 @@ class Search:
                 continue
             if fixed is None:
                 # With a seed of its own, for the same reason.
-                study.sampler = self._sampler(ticket, parameter.path)
+                study.sampler = self._sampler(item, parameter.path)
             point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
         return point
 
-    def _sampler(self, ticket: Ticket, *names: str) -> BaseSampler:
-        seed = stream_seed(0, "search", self.stream, ticket.rank, *names)
+    def _sampler(self, item: Item, *names: str) -> BaseSampler:
+        seed = stream_seed(0, "search", self.stream, item.rank, *names)
         sampler: BaseSampler = self.spec.sampler.build().build(seed, self.spec.trials)
         return sampler
 
@@ -255,7 +255,7 @@ class Search:
         """Shows the pruner one more value."""
         assert self._judge is not None
         setting.steps[step] = value
-        if self._judge.should_prune(setting.ticket.number, setting.steps, setting.attributes):
+        if self._judge.should_prune(setting.item.number, setting.steps, setting.attributes):
             setting.pruned_at = step
             return True
         return False
@@ -269,12 +269,12 @@ class Search:
 
     def _tell(self, records: Mapping[str, Record]) -> None:
         """Tells Optuna, in order, what the settings of the batch are worth."""
-        for setting in sorted(self.open, key=lambda s: s.ticket.rank):
+        for setting in sorted(self.open, key=lambda s: s.item.rank):
             found = [records.get(cell.id) for cell in setting.cells]
             state, values, result = self._outcome(setting, [r for r in found if r is not None])
             several = len(self.spec.objectives) > 1
             steps = {} if several or state == "FAIL" else self._steps(setting, found)
-            self.tickets.tell(setting.ticket, state, values, result, steps, setting.attributes)
+            self.queue.tell(setting.item, state, values, result, steps, setting.attributes)
         self.open, self._by_id = [], {}
 
     def _steps(self, setting: Setting, records: Sequence[Record | None]) -> dict[int, float]:
@@ -300,7 +300,7 @@ class Search:
         if failed := [record for record in records if record.status == "failed"]:
             return "FAIL", None, result | {"status": "failed", "reason": failed[0].reason}
         assert setting.description is not None
-        found = worth(records, self.spec.objectives, setting.description, self.spec.at)
+        found = summarised(records, self.spec.objectives, setting.description, self.spec.at)
         values = dict(zip((o.name for o in self.spec.objectives), found.values, strict=True))
         result |= {"by_seed": found.by_seed, "spread": found.spread, "diverged": found.diverged}
         result["own"] = found.own

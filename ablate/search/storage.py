@@ -23,11 +23,11 @@ drivers of one search must agree on it."""
 _TIMEOUT = 15
 """Seconds to wait for a server."""
 _ATTEMPTS = 5
-"""To make the tables: two drivers that begin at the same moment both try."""
+"""At creating the tables, which two drivers that begin at the same moment both try."""
 
 
 class StorageError(AblateError):
-    """A storage that does not answer, or that is none of Optuna's."""
+    """A storage that does not answer, or is not one of Optuna's."""
 
 
 def url_of(storage: str | None, database: Path) -> str:
@@ -64,7 +64,7 @@ def open_storage(url: str) -> BaseStorage:
         ) from None
     except Exception as error:
         raise StorageError(
-            f"storage {masked(url)}: does not answer or is no storage of Optuna's: {_reason(error, url)}; "
+            f"storage {masked(url)}: does not answer or is not a storage of Optuna's: {_reason(error, url)}; "
             "check the URL, or leave `storage` out for a file in the study's folder"
         ) from None
 
@@ -118,8 +118,8 @@ def _one_at_a_time(engine: Engine) -> None:
 
 
 @contextmanager
-def answering(url: str) -> Iterator[None]:
-    """Raises `StorageError` for what Optuna says of a storage that was there and is not any more."""
+def storage_errors(url: str) -> Iterator[None]:
+    """Turns errors of a storage that no longer answers into `StorageError`."""
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -142,7 +142,7 @@ def _reason(error: Exception, url: str) -> str:
 
 
 def _connect(url: str) -> dict[str, Any]:
-    """What its driver needs to give up in time."""
+    """Arguments of the database driver, so that it gives up in time."""
     dialect = url.partition(":")[0].partition("+")[0]
     if dialect == "sqlite":
         return {"timeout": 60}  # while another driver writes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ablate.core.search_table import COLUMNS, Objective, SearchTable, undominated
+from ablate.search.queue import RESULT
 from ablate.search.search import Search
-from ablate.search.tickets import RESULT
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -29,7 +29,7 @@ def table(searches: Sequence[Search], storage: str) -> SearchTable:
     rows: list[dict[str, Any]] = []
     own = False
     for search in searches:
-        ended = [(rank, t) for rank, t in enumerate(search.tickets.trials()) if RESULT in t.user_attrs]
+        ended = [(rank, t) for rank, t in enumerate(search.queue.trials()) if RESULT in t.user_attrs]
         mine = [_row(search, rank, trial, paths, names) for rank, trial in ended]
         own |= any(trial.user_attrs[RESULT].get("own", False) for _, trial in ended)
         front = _front(mine, spec.objectives)

@@ -23,9 +23,9 @@ from ablate.records.folder import Kind, StudyFolder
 from ablate.records.store import Store
 from ablate.search.plans import SearchPlan
 from ablate.search.search import Prepared, Search
-from ablate.search.storage import answering, open_storage, url_of
+from ablate.search.storage import storage_errors, open_storage, url_of
 from ablate.search.table import table
-from ablate.search.tickets import Tickets
+from ablate.search.queue import Queue
 from ablate.stages.choose import spec_of
 from ablate.stages.options import Options
 from ablate.study.designs import Config, Variant
@@ -57,7 +57,7 @@ class SearchStage:
         self.url = masked(url)
         if self.spec.storage is None:
             folder.path.mkdir(parents=True, exist_ok=True)
-        with answering(url):
+        with storage_errors(url):
             self._storage = open_storage(url)
             self._driver = _driver(store)
             self.searches = self._open(options.only)
@@ -69,7 +69,7 @@ class SearchStage:
         found = []
         for variant in variants:
             mine = [self._search(variant, index, config) for index, config in enumerate(variant.configs)]
-            if not only or variant.name in (BASELINE, *only) or all(s.tickets.over for s in mine):
+            if not only or variant.name in (BASELINE, *only) or all(s.queue.finished for s in mine):
                 found += mine
         return found
 
@@ -81,11 +81,11 @@ class SearchStage:
         name = f"{name} {_digest(spec, first, self._sources(config))}"
         names = [objective.name for objective in spec.objectives]
         directions = [objective.direction for objective in spec.objectives]
-        tickets = Tickets(self._storage, name, directions, spec.trials, self._driver, names)
+        queue = Queue(self._storage, name, directions, spec.trials, self._driver, names)
         prepare = partial(self._prepare, config, index, stream)
         return Search(
             spec,
-            tickets,
+            queue,
             experiment.study.name + stream,
             prepare,
             variant.name,
@@ -117,7 +117,7 @@ class SearchStage:
     @property
     def begun(self) -> bool:
         """Whether some setting has ended already, from which a claim could have been read."""
-        return any(t.state.is_finished() for search in self.searches for t in search.tickets.trials())
+        return any(t.state.is_finished() for search in self.searches for t in search.queue.trials())
 
     @property
     def tuned(self) -> set[str]:
@@ -140,9 +140,9 @@ class SearchStage:
         """Searches until the budget is used, or a failed trial ends the run; the records by trial id."""
         for remark in self.spec.remarks:
             self.say(f"note: {remark}.")
-        with answering(self.url):
+        with storage_errors(self.url):
             for search in self.searches:
-                search.tickets.again()
+                search.queue.requeue()
         return drive(self.plan, engine, store, listen, later=self.later, fail_fast=fail_fast)
 
     def table(self) -> SearchTable:
@@ -152,7 +152,7 @@ class SearchStage:
     def close(self) -> None:
         """Ends the signs of life of this driver."""
         for search in self.searches:
-            search.tickets.close()
+            search.queue.close()
 
 
 class _Enlisting:

@@ -1,1 +1,1 @@
-"""What to run: the study file, its design, its claims and the plan. Imports no torch."""
+"""The study: its file, design, claims and plan. Imports no torch."""

@@ -1,4 +1,4 @@
-"""The grammar of claims, and what their sides stand for.
+"""The grammar of claims, and the variants that they compare.
 
     A beats B on METRIC [by X]
     A matches B on METRIC within X
@@ -61,7 +61,7 @@ def _number(given: str | None, text: str, positive: bool) -> float:
 
 
 def _side(side: str, text: str, design: Design) -> list[str]:
-    """The variants that one side of a claim stands for."""
+    """The variants that one side of a claim names."""
     names = [v.name for v in design.variants]
     path, equals, level = side.partition("=")
     is_level = path in design.paths and level in design.labels(path).values()
@@ -81,7 +81,7 @@ def _side(side: str, text: str, design: Design) -> list[str]:
         return [v.name for v in having if v.at[:1] != ("variants",)]
     alone = [v.name for v in having if set(v.patches) <= {path}]
     if not alone:
-        rule = f"{side} stands only in variants that change other paths too"
+        rule = f"{side} is only in variants that change other paths too"
         raise Invalid("", rule, text, listed(v.name for v in having))
     return alone[:1]
 

@@ -30,13 +30,12 @@ from ablate.study.checks import (
 )
 from ablate.study.designs import Config, Design, Resolve, Variant, expand, task_labels
 from ablate.study.document import Document
-from ablate.study.ids import trial_id
-from ablate.study.load import load, parts_of, refuse_if_faulty
+from ablate.study.load import load, refuse_if_faulty
 from ablate.study.match import Matcher, check_match, match_variants
-from ablate.study.patch import apply_patches, key_of
+from ablate.study.patch import apply_patches
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchReader, SearchSpec
-from ablate.study.sources import source_digest
+from ablate.study.trial_ids import TrialIds
 
 T = TypeVar("T")
 
@@ -50,7 +49,6 @@ class Experiment:
     "The file, with the line of every setting."
     study: StudyBase
     workload: Workload
-    sections: list[str]
     design: Design
     tasks: list[str]
     "Labels of the tasks; one empty label when the workload has none."
@@ -59,7 +57,7 @@ class Experiment:
     variants: list[Variant]
     "As they are trained, the baseline first: those of the design, with `match:` as it matches them."
     matcher: Matcher | None = None
-    "What matches a config; None where nothing is matched, or rates are not measured yet."
+    "Matches a config; None where nothing is matched, or rates are not measured yet."
     matched: Mapping[str, Sequence[Matched]] = dataclasses.field(default_factory=dict)
     "Variant → what it was given, one a task; empty where nothing is matched."
     search: SearchSpec | None = None
@@ -72,8 +70,8 @@ class Experiment:
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
     @cached_property
-    def _ids(self) -> _Ids:
-        return _Ids(self.workload)
+    def _ids(self) -> TrialIds:
+        return TrialIds(self.workload)
 
     @property
     def awaits_rates(self) -> bool:
@@ -135,8 +133,8 @@ class Experiment:
         return self._rate_keys(config, 0, "rate")
 
     @cached_property
-    def _rate_keys(self) -> _Ids:
-        return _Ids(self.workload, [self.workload.steps_path] if isinstance(self.workload, Timed) else [])
+    def _rate_keys(self) -> TrialIds:
+        return TrialIds(self.workload, [self.workload.steps_path] if isinstance(self.workload, Timed) else [])
 
     def with_rates(self, seconds_per_step: Mapping[str, float]) -> Experiment:
         """The same study with its variants matched in seconds, by rates that have the keys of `rate_key`.
@@ -232,35 +230,6 @@ class Experiment:
         return data
 
 
-class _Ids:
-    """Trial ids; the parts that depend on the config alone are computed once."""
-
-    def __init__(self, workload: Workload, ignored: Sequence[str] = ()) -> None:
-        self.workload = workload
-        self.irrelevant = (*workload.irrelevant(), *ignored)
-        self.model = config_model(workload)
-        self.known: dict[str, tuple[Mapping[str, str], str]] = {}
-        self.digests: dict[tuple[Any, ...], str] = {}
-
-    def __call__(self, config: Config, seed: int, stream: str) -> str:
-        key = key_of(config)
-        if key not in self.known:
-            parsed = self.model.model_validate(config)
-            roots = (*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed)))
-            if roots not in self.digests:
-                self.digests[roots] = source_digest(roots)
-            self.known[key] = (self.workload.identity(config), self.digests[roots])
-        identity, sources = self.known[key]
-        return trial_id(
-            config,
-            seed=seed,
-            stream=stream,
-            irrelevant=self.irrelevant,
-            identity=identity,
-            sources=sources,
-        )
-
-
 def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> Experiment:
     """Reads, expands, checks and matches a study; raises `StudyError` with all of its problems.
 
@@ -305,7 +274,6 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
         document=document,
         study=study,
         workload=workload,
-        sections=sections,
         design=design,
         tasks=tasks,
         claims=claims,

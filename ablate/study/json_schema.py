@@ -67,7 +67,7 @@ class _Generator(GenerateJsonSchema):
 
 
 class _Definitions:
-    """What is defined once and referred to: slots, parts and sections."""
+    """The definitions that schemas refer to: slots, parts and sections."""
 
     def __init__(self) -> None:
         self.all: dict[str, Node] = {}
@@ -97,36 +97,31 @@ class _Definitions:
         return {"properties": values, "patternProperties": below, "additionalProperties": False}
 
     def _paths(
-        self, properties: Mapping[str, Node], prefix: str, open_slots: tuple[str, ...]
+        self, properties: Mapping[str, Node], prefix: str, open_references: tuple[str, ...]
     ) -> Iterator[tuple[str, Node | None]]:
         """Each path with a schema of its values; None where the paths below it cannot be listed."""
         for name, node in properties.items():
             path = prefix + name
             value = {key: item for key, item in node.items() if key not in ("default", "title")}
             for reference in _references(node):
+                value = {key: node[key] for key in ("description",) if key in node}
+                # A slot or a section takes any part of it, or its short form; a slot also some parameters of a part.
                 if reference in self.slots:
-                    value = {key: node[key] for key in ("description",) if key in node}
                     value["anyOf"] = [{"$ref": reference}, *self._changes(reference)]
-                    if reference in open_slots:
-                        yield path, None
-                        continue
-                    for part in self.slots[reference]:
-                        inner = self._resolve(part).get("properties", {})
-                        yield from self._paths(inner, f"{path}.", (*open_slots, reference))
-                else:
-                    # Over a section, any part of it may stand, or what it is short for.
-                    value = {key: node[key] for key in ("description",) if key in node}
-                    section = self._resolve(reference).get("properties")
-                    if section is None or reference in open_slots:
-                        yield path, None
-                    else:
-                        yield from self._paths(section, f"{path}.", (*open_slots, reference))
+                insides: list[Any] = [
+                    self._resolve(part).get("properties") for part in self.slots.get(reference, [reference])
+                ]
+                if reference in open_references or None in insides:
+                    yield path, None
+                    continue
+                for inside in insides:
+                    yield from self._paths(inside, f"{path}.", (*open_references, reference))
             if isinstance(node.get("additionalProperties"), dict):
                 yield path, None
             yield path, value
 
     def _changes(self, reference: str) -> Iterator[Node]:
-        """What stands for some parameters of a part, laid over those of the baseline: also without a name."""
+        """The forms that change some parameters of the baseline's part: without a name, or by a name that needs more."""
         yield {"type": "object", "not": {"required": ["name"]}}
         for part in map(self._resolve, self.slots[reference]):
             if "required" in part:
@@ -149,7 +144,7 @@ class _Definitions:
         return linked | {"$ref": self._slot(**node[SLOT_MARK])} if SLOT_MARK in node else linked
 
     def _slot(self, slot: str, unnamed: str | None) -> str:
-        """A reference to what stands for a part: its name, or its parameters with `name`."""
+        """A reference to the forms of a part: its name, or its parameters with `name`."""
         key = f"slot.{slot}" if unnamed is None else f"slot.{slot}.{unnamed}"
         reference = f"#/$defs/{key}"
         if key in self.all:
@@ -178,7 +173,7 @@ class _Definitions:
 
 
 def settings(model: type[BaseModel]) -> dict[str, Node]:
-    """The settings of a section or of a part's config by name; a mark stands where a part goes."""
+    """The settings of a section or of a part's config by name; a mark is where a part goes."""
     properties: dict[str, Node] = model.model_json_schema(schema_generator=_Generator).get("properties", {})
     return properties
 

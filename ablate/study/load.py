@@ -91,24 +91,24 @@ def _load_plugins(document: Document, folder: Path) -> None:
             continue
         path = (folder / name).resolve()
         if not path.is_file():
-            document.report(Problem("does not exist", at, name, "a Python file, relative to the study"))
+            document.refuse(at, "does not exist", name, "a Python file, relative to the study")
         elif stems.setdefault(path.stem, name) != name:
             rule = f"has the name of another plugin, {stems[path.stem]}"
-            document.report(Problem(rule, at, name, hint="Rename one of the files"))
+            document.refuse(at, rule, name, hint="Rename one of the files")
         else:
-            _load_plugin(document, path, at, name)
+            try:
+                load_plugin(path)
+            except (Exception, SystemExit) as error:
+                rule = f"fails when it is loaded: {_line(error, path)}{type(error).__name__}: {error}"
+                document.refuse(at, rule, name, hint="Fix the plugin")
 
 
-def _load_plugin(document: Document, path: Path, at: PathKey, name: str) -> None:
-    try:
-        load_plugin(path)
-    except (Exception, SystemExit) as error:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
-        where = f"line {frames[-1].lineno}: " if frames else ""
-        if isinstance(error, SyntaxError):
-            where = f"line {error.lineno}: "
-        rule = f"fails when it is loaded: {where}{type(error).__name__}: {error}"
-        document.report(Problem(rule, at, name, hint="Mend the plugin"))
+def _line(error: BaseException, path: Path) -> str:
+    """The line of a plugin at which it has failed, where that is known."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: "
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
+    return f"line {frames[-1].lineno}: " if frames else ""
 
 
 def _workload(document: Document) -> Workload:
@@ -118,8 +118,8 @@ def _workload(document: Document) -> Workload:
     try:
         part = CATALOGUE.get("workload", name)
     except UnknownPart as error:
-        document.report(Problem("unknown workload", ("workload",), name, listed(error.names), error.hint))
-        document.data.pop("workload")
+        document.refuse(("workload",), "unknown workload", name, listed(error.names), error.hint)
+        del document.data["workload"]
         part = CATALOGUE.get("workload", DEFAULT_WORKLOAD)
     workload: Workload = part()
     workload.load_parts()
@@ -147,19 +147,19 @@ def _repair(data: dict[str, Any], path: PathKey) -> bool:
     if path == ("name",):
         data["name"] = "study"
         return True
-    nodes: list[Any] = [data]
+    node: Any = data
+    inner: tuple[dict[str, Any], Any] | None = None
     for key in path:
-        node = nodes[-1]
-        inside = key in node if isinstance(node, dict) else isinstance(node, list) and key in range(len(node))
-        if not inside:
+        # A list goes as a whole: an index must keep its meaning for the problems that are still to be found.
+        if isinstance(node, dict) and key in node:
+            inner = (node, key)
+        elif not (isinstance(node, list) and key in range(len(node))):
             break
-        nodes.append(node[key])
-    # A list goes as a whole: an index must keep its meaning for the problems that are still to be found.
-    for depth in reversed(range(len(nodes) - 1)):
-        if isinstance(nodes[depth], dict):
-            del nodes[depth][path[depth]]
-            return True
-    return False
+        node = node[key]
+    if inner is None:
+        return False
+    del inner[0][inner[1]]
+    return True
 
 
 def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -177,11 +177,7 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
         names = _fields_at(model, data, path[:-1])
         return Problem("unknown key", path, allowed=listed(names, 20), hint=nearest(path[-1], names))
     if kind in ("unknown_part", "part_without_name"):
-        rule = (
-            f"unknown {context['slot']}"
-            if kind == "unknown_part"
-            else f"needs the name of a {context['slot']}"
-        )
+        rule = f"{'unknown' if kind == 'unknown_part' else 'needs the name of a'} {context['slot']}"
         given = context["name"] if context["name"] is not None else given
         return Problem(rule, path, given, listed(context["names"], 40), nearest(given, context["names"]))
     if kind == "missing":
@@ -193,12 +189,10 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
     if kind == "literal_error":
         allowed = str(context["expected"]).replace("'", "").replace(" or ", ", ")
         return Problem("is not a choice", path, given, allowed, nearest(given, allowed.split(", ")))
-    if kind == "bool_type" or kind == "bool_parsing":
+    if kind in ("bool_type", "bool_parsing"):
         return Problem(_RULES["bool_type"], path, given, "on, off, true, false")
-    if (
-        kind in ("too_short", "too_long")
-        and (length := context.get("max_length", context.get("min_length", 1))) != 1
-    ):
+    length = context.get("max_length", context.get("min_length", 1))
+    if kind in ("too_short", "too_long") and length != 1:
         return Problem(f"must have {length} entries", path, given)
     rule = _RULES.get(kind) or details["msg"].replace("Input should", "must").replace("should", "must")
     return Problem(rule, path, given if path else NOT_GIVEN)

@@ -171,7 +171,7 @@ def check_match(
     resolve: Resolve,
     document: Document,
 ) -> Matcher | None:
-    """What matches the variants; problems are reported to the document, and then there is none."""
+    """Checks a `match:` and returns its matcher; None where there are problems, which are reported to the document."""
     before = len(document.problems)
     if match.quantity == "seconds":
         _check_timed(match, study, workload, document)

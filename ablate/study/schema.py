@@ -80,9 +80,9 @@ class StudyBase(Section):
     name: StudyName
     "Also the name of its folder under results/ and of its MLflow experiment."
     question: str = ""
-    "What the study asks; opens the report."
+    "The question of the study; opens the report."
     workload: str = "sequence"
-    "What is trained."
+    "The kind of trial."
     plugins: list[str] = []
     "Python files, relative to the study, that register parts, tasks or workloads."
     metric: Annotated[MetricSection, BeforeValidator(_short_metric)] = MetricSection()
@@ -98,17 +98,17 @@ class StudyBase(Section):
     seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 5
     "Number of paired seeds: 0, 1, …"
     search: SearchSection | None = None
-    "What `ablate sweep` looks for, starting from the baseline."
+    "The search of `ablate sweep`, which starts from the baseline."
     tune: TuneSection | None = None
-    "What is tuned for every variant, with the same budget, before it is judged."
+    "A search for every variant, with the same budget, before it is judged."
     match: MatchSection | None = None
-    "What every variant has as much of as the baseline."
+    "The quantity that is made equal for all variants."
     time_limit: PositiveFloat | None = None
     "Seconds after which a trial is ended as failed."
     checkpoint: Checkpoint = "none"
     "Weights of each trial that are kept for `ablate eval`: final, of the last step; best, of the best evaluation."
     save_every: PositiveInt | None = None
-    "Steps after which a trial saves where it stands, so that after a kill it goes on from there."
+    "Steps after which a trial saves its state, so that it resumes there after a kill."
     claims: list[str] = []
     "Statements to be judged."
     notes: str = ""
@@ -129,7 +129,7 @@ class StudyBase(Section):
 
 
 def study_model(workload: Workload) -> type[StudyBase]:
-    """The schema of studies of a workload: `task` is optional in itself, since `tasks` can stand for it."""
+    """The schema of studies of a workload: `task` is optional in itself, since `tasks` can replace it."""
     fields: dict[str, Any] = dict(workload.schema())
     if "task" in fields:
         kind, _ = fields["task"]

@@ -79,7 +79,7 @@ class SearchReader:
 
     @property
     def section(self) -> SearchSection | TuneSection:
-        """What the study asks for."""
+        """The section that is read."""
         found: SearchSection | TuneSection = getattr(self.study, self.kind)
         return found
 
@@ -208,8 +208,3 @@ class SearchReader:
             hint = "Leave it out, use coarser steps, or another sampler"
             self.document.refuse((self.kind, "trials"), rule, given, f"{points}", hint)
         return points
-
-
-def described_point(space: Space, point: Mapping[str, object]) -> str:
-    """A setting in words: `training.lr=0.0031, model.mixer=lstm`."""
-    return ", ".join(f"{path}={label}" for path, label in space.labels(point).items())

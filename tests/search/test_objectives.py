@@ -1,4 +1,4 @@
-"""What a setting is worth."""
+"""The values of a setting."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record
 from ablate.core.search_table import Objective
-from ablate.search.objectives import intermediate, measured, reported, worst, worth
+from ablate.search.objectives import intermediate, measured, reported, summarised, worst
 
 SCORE = Objective("score", "max", "validation", floor=0.1)
 LOSS = Objective("loss", "min", "validation")
@@ -51,7 +51,7 @@ def test_what_a_trial_reports_on_its_way() -> None:
 
 
 def test_a_metric_is_its_mean_over_the_seeds() -> None:
-    found = worth([record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last")
+    found = summarised([record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last")
     assert found.values == pytest.approx((0.7, 7.0))
     assert found.by_seed == (0.5, 0.7, 0.9)
     assert found.spread == pytest.approx(np.std([0.5, 0.7, 0.9], ddof=1))
@@ -60,27 +60,32 @@ def test_a_metric_is_its_mean_over_the_seeds() -> None:
 
 def test_a_seed_that_diverged_counts_as_guessing_where_that_is_known() -> None:
     records = [record(validation_score=0.5, validation_loss=1.0), record("diverged")]
-    found = worth(records, [SCORE, DIVERGED], KNOWN, "last")
+    found = summarised(records, [SCORE, DIVERGED], KNOWN, "last")
     assert found.values == pytest.approx((0.3, 0.5))
     assert found.by_seed == (0.5, 0.1)
     assert found.diverged == 1
-    assert worth(records, [LOSS], KNOWN, "last").values == (math.inf,)
-    assert worth(records, [Objective("score", "max", "validation")], KNOWN, "last").values == (-math.inf,)
+    assert summarised(records, [LOSS], KNOWN, "last").values == (math.inf,)
+    assert summarised(records, [Objective("score", "max", "validation")], KNOWN, "last").values == (
+        -math.inf,
+    )
 
 
 def test_what_has_no_value_is_the_worst_there_is() -> None:
     assert (worst(SCORE), worst(LOSS)) == (-math.inf, math.inf)
-    assert worth([record(other=1.0)], [SCORE], KNOWN, "last").values == (-math.inf,)
-    assert worth([record(validation_score=1.0)], [SCORE, FLOPS], KNOWN, "last").values == (1.0, math.inf)
+    assert summarised([record(other=1.0)], [SCORE], KNOWN, "last").values == (-math.inf,)
+    assert summarised([record(validation_score=1.0)], [SCORE, FLOPS], KNOWN, "last").values == (1.0, math.inf)
     # One seed has no spread.
-    assert worth([record(validation_score=1.0)], [SCORE, SPREAD], KNOWN, "last").values == (1.0, math.inf)
+    assert summarised([record(validation_score=1.0)], [SCORE, SPREAD], KNOWN, "last").values == (
+        1.0,
+        math.inf,
+    )
 
 
 def test_the_spread_is_that_of_the_first_metric_wherever_it_stands() -> None:
     records = [record(validation_score=v) for v in (0.5, 0.7)]
-    found = worth(records, [COST, SPREAD, SCORE], KNOWN, "last")
+    found = summarised(records, [COST, SPREAD, SCORE], KNOWN, "last")
     assert found.values == pytest.approx((7.0, np.std([0.5, 0.7], ddof=1), 0.6))
 
 
 def test_what_is_not_measured_on_validation_data_is_said() -> None:
-    assert worth([record(score=0.5)], [SCORE], KNOWN, "last").own
+    assert summarised([record(score=0.5)], [SCORE], KNOWN, "last").own

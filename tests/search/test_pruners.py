@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.commands.list import describe
-from ablate.search.pruning import Judge
+from ablate.search.pruning import BatchPruner
 from ablate.search.quiet import quiet
 
 CATALOGUE.load_package("search")
@@ -41,7 +41,7 @@ def could_prune(built: Any, reports: tuple[int, ...], earlier: int, study_name: 
     """
     told: list[optuna.trial.FrozenTrial] = []
     for number in range(earlier + 1):
-        judge = Judge(built.build(reports[-1]), "max", told, study_name)
+        judge = BatchPruner(built.build(reports[-1]), "max", told, study_name)
         seen, attrs = {}, {}
         for place, step in enumerate(reports):
             seen[step] = -1.0 - place / 100 if number == earlier else 0.0

@@ -1,4 +1,4 @@
-"""The judge decides as Optuna does, asked about one setting after the other, and never by timing."""
+"""A batch pruner decides as Optuna does, asked about one setting after the other, and never by timing."""
 
 import logging
 import math
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Direction
-from ablate.search.pruning import Judge
+from ablate.search.pruning import BatchPruner
 from ablate.search.quiet import quiet
 
 TRIALS = 30
@@ -108,7 +108,7 @@ def by_judge(
     kept: list[dict[str, Any]] = []
     told: list[optuna.trial.FrozenTrial] = []
     for number, curve in enumerate(curves):
-        judge = Judge(built.build(STEPS[-1]), direction, told, "s")
+        judge = BatchPruner(built.build(STEPS[-1]), direction, told, "s")
         seen, attrs, decided = {}, {}, []
         for step, value in curve.items():
             seen[step] = value
@@ -183,8 +183,8 @@ def test_settings_of_one_batch_know_nothing_of_each_other(order: list[int], name
         for number in range(8)
     ]
 
-    def judge() -> Judge:
-        return Judge(built.build(STEPS[-1]), "max", told, "s")
+    def judge() -> BatchPruner:
+        return BatchPruner(built.build(STEPS[-1]), "max", told, "s")
 
     alone: dict[int, list[bool]] = {}
     for number in range(8, 12):
@@ -212,7 +212,7 @@ def test_numbers_that_were_never_told_leave_gaps() -> None:
         told_trial(n, curves[n], {"completed_rung_0": curves[n][3]}, False, worth(curves[n]))
         for n in (1, 4, 9)
     ]
-    judge = Judge(built.build(STEPS[-1]), "max", told, "s")
+    judge = BatchPruner(built.build(STEPS[-1]), "max", told, "s")
     decisions = []
     for number in range(10, 30):
         first = {3: curves[number][3]}
@@ -230,6 +230,6 @@ def test_numbers_that_were_never_told_leave_gaps() -> None:
 
 
 def test_a_trial_of_an_earlier_batch_is_not_judged_again() -> None:
-    judge = Judge(optuna.pruners.NopPruner(), "max", [told_trial(0, {1: 0.5}, {}, False, 0.5)], "s")
+    judge = BatchPruner(optuna.pruners.NopPruner(), "max", [told_trial(0, {1: 0.5}, {}, False, 0.5)], "s")
     with pytest.raises(ValueError, match="earlier batch"):
         judge.should_prune(0, {1: 0.5}, {})

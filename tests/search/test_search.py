@@ -115,7 +115,7 @@ def killed_and_resumed(experiment: Experiment, moment: int) -> tuple[Search, int
     except Killed:
         storage.last = 10**9
     search = search_in_memory(experiment, storage=storage)
-    search.tickets.again()
+    search.queue.requeue()
     # Records are in the store; what the pruner had heard is not.
     search.find = records.get
     drive(search, experiment, {})

@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from ablate.base.passwords import masked
 from ablate.search.quiet import quiet
-from ablate.search.storage import StorageError, answering, open_storage, url_of
+from ablate.search.storage import StorageError, open_storage, storage_errors, url_of
 
 
 @pytest.mark.parametrize(
@@ -70,5 +70,5 @@ def test_processes_that_make_the_same_tables_at_once(tmp_path: Path) -> None:
 
 def test_a_storage_that_is_gone_is_an_error_of_the_user(tmp_path: Path) -> None:
     expected = r"storage a:…@b: does not answer any more: .*; finished trials are kept"
-    with pytest.raises(StorageError, match=expected), answering("a:…@b"):
+    with pytest.raises(StorageError, match=expected), storage_errors("a:…@b"):
         raise OperationalError("select", {}, Exception("gone"))

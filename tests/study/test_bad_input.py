@@ -173,7 +173,7 @@ def test_a_plugin_that_fails_is_named_with_its_line(write: Callable[..., Path]) 
     write("x = 1\nraise RuntimeError('no')\n", "broken.py")
     found = problems(write("name: x\nplugins: [broken.py]\ntask: recall\n"))
     assert found == [
-        "line 2: plugins[0]: fails when it is loaded: line 2: RuntimeError: no; given 'broken.py'. Mend the plugin"
+        "line 2: plugins[0]: fails when it is loaded: line 2: RuntimeError: no; given 'broken.py'. Fix the plugin"
     ]
 
 

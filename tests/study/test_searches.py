@@ -7,7 +7,7 @@ import pytest
 from searching import GRID, PEAK_STUDY, SWEEP, prepared
 
 from ablate.study.schema import MAX_SEEDS, TUNING_SEEDS_FROM
-from ablate.study.searches import DEFAULT_TRIALS, SearchSpec, described_point
+from ablate.study.searches import DEFAULT_TRIALS, SearchSpec
 
 OVER = "over: {model.x: {float: [0, 1]}}"
 
@@ -78,7 +78,7 @@ def test_the_facts_of_a_space_say_what_it_was(write: Callable[..., Path]) -> Non
 def test_a_setting_in_words(write: Callable[..., Path]) -> None:
     space = spec(write(GRID)).space
     point = {"model.kind": "wide", "model.x": 0.2, "model.heads": 3}
-    assert described_point(space, point) == "model.kind=wide, model.x=0.2, model.heads=3"
+    assert space.labels(point) == {"model.kind": "wide", "model.x": "0.2", "model.heads": "3"}
 
 
 def test_values_that_cannot_be_built_alone_are_remarked(write: Callable[..., Path]) -> None:

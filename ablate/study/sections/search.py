@@ -1,4 +1,4 @@
-"""`search:`, `tune:` and `match:`: what a sweep looks for, what every variant is given, what is held equal."""
+"""The sections `search:` (of a sweep), `tune:` (of every variant) and `match:` (the quantity that is made equal)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refusal(rule: str, allowed: str) -> PydanticCustomError:
 
 
 class _Range(Section):
-    """What a range of numbers of either kind has."""
+    """Base of ranges of numbers."""
 
     log: OnOff = False
     "Sampled on a log scale."
@@ -84,7 +84,7 @@ class Choice(Section):
     """One of several values: parts, numbers or words."""
 
     choice: Annotated[list[Any], Field(min_length=1)]
-    "What the path may be; a part by its name, or {name: …, parameters}."
+    "Values of the path; a part by its name, or {name: …, parameters}."
     when: Conditions = []
     "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
 
@@ -128,7 +128,7 @@ Space = Annotated[dict[str, Annotated[Any, _OneKind()]], Field(min_length=1)]
 
 
 class _Budget(Section):
-    """What every search has."""
+    """Base of searches."""
 
     over: Space
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
@@ -144,7 +144,7 @@ class _Budget(Section):
 
 
 class SearchSection(_Budget):
-    """What `ablate sweep` looks for."""
+    """The search of `ablate sweep`."""
 
     objectives: list[str] = []
     """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
@@ -160,7 +160,7 @@ class SearchSection(_Budget):
 
 
 class TuneSection(_Budget):
-    """What every variant is given before it is judged: the same budget, on seeds that judge nothing."""
+    """The search for every variant before it is judged: the same budget, on seeds that judge nothing."""
 
     sampler: Annotated[Any, Slot("sampler")] = "random"
     "How the next setting is chosen; random tries the same settings for every variant."
@@ -213,6 +213,6 @@ class MatchSection(Section):
         return found
 
     def facts(self) -> MatchFacts:
-        """What tables and figures say of it."""
+        """The facts that tables and figures show."""
         target = self.target if self.target == "baseline" else f"{self.target:.12g}"
         return MatchFacts(self.quantity, self.by, target, self.within)

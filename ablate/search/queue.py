@@ -1,17 +1,16 @@
-"""The budget of a search as tickets in Optuna's storage.
+"""The queue of a search: its budget as waiting trials in Optuna's storage, from which several drivers draw.
 
-A search of N trials puts N waiting trials, its tickets, into the storage, and whoever takes part draws one after the
-other. Drawing is atomic in every storage of Optuna's, so that several drivers finish exactly N together. A ticket
-that a driver drew and did not finish is its own again when it comes back; one whose driver gives no sign of life is
-drawn again by others, as is one whose training failed, in a later run: by a new ticket that names the old one.
+A search of N trials puts N waiting trials, its items, into the storage, and every driver draws one after the other.
+Drawing is atomic in every storage of Optuna's, so that several drivers finish exactly N together. An item that a
+driver drew and did not finish is its own again when it comes back. One whose driver gives no sign of life is drawn
+again by others, as is one whose training failed, in a later run: as a new item that names the one it replaces.
 
-A ticket's rank is its place among the tickets that replace no other. Ranks from N on, which two drivers that begin at
-the same moment may make, are never drawn unless N is raised.
+The rank of an item is its place among the items that replace no other. Ranks from N on, which two drivers that begin
+at the same moment may make, are never drawn unless N is raised.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -34,13 +33,15 @@ POINT = "point"
 IDS = "ids"
 ALIVE = "alive"
 RESULT = "result"
-"""Attributes of a trial in the storage: who drew it, who was about to, the number of the ticket that it replaces, its
-point and the ids of the trials that it is made of, the last sign of life of its driver, and all that a table says."""
-_CREATOR_MAY_TAKE = 5.0
+"""Attributes of a trial in the storage: the driver that drew it, drivers about to, the number of the item that it
+replaces, its point, the ids of the trials that it is made of, the last sign of life of its driver, and its row of the
+table."""
+CREATION_SECONDS = 5.0
+"""The time that the creator of a queue may take to fill it."""
 
 
 @dataclass(frozen=True)
-class Ticket:
+class Item:
     """One trial of the search that this driver has drawn."""
 
     number: int
@@ -48,30 +49,30 @@ class Ticket:
     "Of the storage."
     rank: int
     point: Mapping[str, Any] | None
-    "What it must try, if it replaces another or was drawn before."
+    "Its point, if it replaces another or was drawn before."
 
 
-class Tickets:
-    """The tickets of one search, of which this driver draws."""
+class Queue:
+    """The items of one search, as this driver sees them."""
 
     def __init__(
         self,
         storage: BaseStorage,
         name: str,
         directions: Sequence[str],
-        asked: int,
+        budget: int,
         driver: str,
         objectives: Sequence[str] = (),
     ) -> None:
-        """`directions` are max or min; `objectives` are their names, for who looks on with Optuna's tools."""
+        """`directions` are max or min; `objectives` are their names, for Optuna's own tools."""
         self.storage = storage
         self.name = name
-        self.asked = asked
+        self.budget = budget
         self.driver = driver
-        self.mine: set[int] = set()
-        "Numbers of the trials that this process has drawn and not finished."
-        self._seen: dict[int, tuple[Any, float]] = {}
-        "Number of a trial that another driver is at → its last sign of life, and when it was first seen."
+        self._held: set[int] = set()
+        "Ids of the trials that this process has drawn and not finished."
+        self._signs: dict[int, tuple[Any, float]] = {}
+        "Number of a trial that another driver holds → its last sign of life, and when it was first seen."
         self._left: int | None = None
         self._closed = threading.Event()
         self._heart: threading.Thread | None = None
@@ -94,23 +95,18 @@ class Tickets:
             study = optuna.load_study(study_name=self.name, storage=self.storage, pruner=pruner)
             # Its creator may be about to fill it.
             waited = 0.0
-            while not study.get_trials(deepcopy=False) and waited < _CREATOR_MAY_TAKE:
+            while not study.get_trials(deepcopy=False) and waited < CREATION_SECONDS:
                 self._closed.wait(0.1)
                 waited += 0.1
-        self._fill(study)
+        while (present := len(_originals(study.get_trials(deepcopy=False)))) < self.budget:
+            for _ in range(self.budget - present):
+                _add_waiting(study)
         return study
 
-    def _fill(self, study: Study) -> None:
-        import optuna
-
-        while (there := len(_originals(study.get_trials(deepcopy=False)))) < self.asked:
-            for _ in range(self.asked - there):
-                study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.WAITING))
-
     def trials(self) -> list[FrozenTrial]:
-        """The trials that count, one for each ticket, in order of rank: the last of those that replace one another."""
+        """The trials that count, one for each item, in order of rank: the last of those that replace one another."""
         everything = self.study.get_trials(deepcopy=False)
-        latest = {trial.number: trial for trial in _originals(everything)[: self.asked]}
+        latest = {trial.number: trial for trial in _originals(everything)[: self.budget]}
         origin = {number: number for number in latest}
         for trial in sorted(everything, key=lambda trial: trial.number):
             replaced = trial.user_attrs.get(REPLACES)
@@ -122,90 +118,86 @@ class Tickets:
 
     @property
     def left(self) -> int:
-        """How many had not ended when this process last looked, but for those that it has drawn."""
+        """How many items had not ended when this process last looked, without those that it holds."""
         if self._left is None:
             self._left = self._count_left(self.trials())
         return self._left
 
     def _count_left(self, trials: Sequence[FrozenTrial]) -> int:
-        return sum(not trial.state.is_finished() and trial._trial_id not in self.mine for trial in trials)
+        return sum(not trial.state.is_finished() and trial._trial_id not in self._held for trial in trials)
 
     @property
-    def over(self) -> bool:
+    def finished(self) -> bool:
         """Whether every trial has ended."""
         return all(trial.state.is_finished() for trial in self.trials())
 
-    def again(self) -> None:
-        """Gives out again what failed, and what drivers that are gone have left; for the beginning of a run."""
-        from optuna.trial import TrialState
-
+    def requeue(self) -> None:
+        """Puts back trials that failed, and those of drivers that are gone; for the beginning of a run."""
         with quiet():
-            self._give_up_stale()
+            self._fail_abandoned()
             for trial in self.trials():
-                if trial.state == TrialState.FAIL:
+                if trial.state.name == "FAIL":
                     self._replace(trial)
 
     def _replace(self, trial: FrozenTrial) -> None:
-        import optuna
-
         self._left = None
-        attributes = {REPLACES: trial.number, POINT: trial.user_attrs.get(POINT)}
-        self.study.add_trial(
-            optuna.create_trial(state=optuna.trial.TrialState.WAITING, user_attrs=attributes)
-        )
+        _add_waiting(self.study, {REPLACES: trial.number, POINT: trial.user_attrs.get(POINT)})
 
-    def _give_up_stale(self) -> list[int]:
+    def _fail_abandoned(self) -> list[int]:
         """Marks as failed the trials of drivers that are gone; their numbers.
 
         A driver is gone when its sign of life has been the same for too long by the clock of this process, so that
         clocks need not agree.
         """
-        from optuna.exceptions import UpdateFinishedTrialError
-        from optuna.trial import TrialState
-
         gone = []
         now = time.monotonic()
         for trial in self.trials():
-            if trial.state != TrialState.RUNNING or self._is_mine(trial):
+            if trial.state.name != "RUNNING" or self._is_own(trial):
                 continue
             sign = trial.user_attrs.get(ALIVE)
-            known, since = self._seen.get(trial.number, (None, -math.inf))
-            if since == -math.inf or known != sign:
-                self._seen[trial.number] = (sign, now)
-            elif now - since > 2 * HEARTBEAT:
-                with suppress(UpdateFinishedTrialError):
-                    self.storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
-                    gone.append(trial.number)
+            known, since = self._signs.setdefault(trial.number, (sign, now))
+            if known != sign:
+                self._signs[trial.number] = (sign, now)
+            elif now - since > 2 * HEARTBEAT and self._set_state(trial._trial_id, "FAIL"):
+                gone.append(trial.number)
         return gone
 
-    def draw(self, batch: int) -> list[Ticket]:
-        """The tickets of the next batch: those that this driver drew before, and what is left beside them."""
+    def _set_state(self, trial_id: int, state: str, values: Sequence[float] | None = None) -> bool:
+        """Moves a trial to a state; False where another driver has moved it before."""
+        from optuna.exceptions import UpdateFinishedTrialError
         from optuna.trial import TrialState
 
+        try:
+            return self.storage.set_trial_state_values(trial_id, TrialState[state], values)
+        except UpdateFinishedTrialError:
+            return False
+
+    def draw(self, batch: int) -> list[Item]:
+        """The items of the next batch: those that this driver drew before, and what is left of the batch."""
         with quiet():
             trials = self.trials()
             ranks = {trial.number: rank for rank, trial in enumerate(trials)}
-            own = [t for t in trials if t.state == TrialState.RUNNING and self._is_mine(t)]
-            free = [t for t in trials if t.state == TrialState.WAITING]
+            own = [t for t in trials if t.state.name == "RUNNING" and self._is_own(t)]
+            pool = [*own, *(t for t in trials if t.state.name == "WAITING")]
             # Trials that replace others come first, by themselves: a batch is a block of ranks, whoever drew it.
-            again = [t for t in [*own, *free] if REPLACES in t.user_attrs]
-            pool = again or [*own, *free]
+            replacing = [t for t in pool if REPLACES in t.user_attrs]
+            pool = replacing or pool
             if not pool:
                 return []
             block = min(ranks[t.number] for t in pool) // batch
-            drawn: list[Ticket] = []
+            drawn: list[Item] = []
             for trial in sorted(pool, key=lambda t: ranks[t.number]):
-                inside = len(drawn) < batch if again else ranks[trial.number] // batch == block
+                inside = len(drawn) < batch if replacing else ranks[trial.number] // batch == block
                 if inside and (trial in own or self._take(trial)):
                     point = trial.user_attrs.get(POINT)
                     self.storage.set_trial_user_attr(trial._trial_id, DRIVER, self.driver)
-                    drawn.append(Ticket(trial.number, trial._trial_id, ranks[trial.number], point))
-                    self.mine.add(trial._trial_id)
+                    drawn.append(Item(trial.number, trial._trial_id, ranks[trial.number], point))
+                    self._held.add(trial._trial_id)
             self._left = self._count_left(trials)
-        self._live()
+        self._start_heart()
         return drawn if drawn else self.draw(batch)
 
-    def _is_mine(self, trial: FrozenTrial) -> bool:
+    def _is_own(self, trial: FrozenTrial) -> bool:
         """Whether this driver has drawn a running trial: also when it was killed before it could say so."""
         if DRIVER in trial.user_attrs:
             return bool(trial.user_attrs[DRIVER] == self.driver)
@@ -213,19 +205,15 @@ class Tickets:
 
     def _take(self, trial: FrozenTrial) -> bool:
         from optuna.exceptions import UpdateFinishedTrialError
-        from optuna.trial import TrialState
 
-        try:
+        with suppress(UpdateFinishedTrialError):
             self.storage.set_trial_user_attr(trial._trial_id, WANTED + self.driver, True)
-            if not self.storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING):
-                return False
-        except UpdateFinishedTrialError:
-            return False
-        return True
+            return self._set_state(trial._trial_id, "RUNNING")
+        return False
 
     def tell(
         self,
-        ticket: Ticket,
+        item: Item,
         state: str,
         values: Sequence[float] | None,
         result: Mapping[str, Any],
@@ -234,51 +222,45 @@ class Tickets:
     ) -> bool:
         """Finishes a trial as `COMPLETE`, `PRUNED` or `FAIL`; False when another driver has taken it over."""
         from optuna.exceptions import UpdateFinishedTrialError
-        from optuna.trial import TrialState
 
-        self.mine.discard(ticket.trial_id)
-        try:
-            with quiet():
-                self.storage.set_trial_user_attr(ticket.trial_id, RESULT, dict(result))
-                for name in ("status", "reason"):
-                    if result.get(name):
-                        self.storage.set_trial_user_attr(ticket.trial_id, name, result[name])
-                for step, value in steps.items():
-                    self.storage.set_trial_intermediate_value(ticket.trial_id, step, value)
-                for key, value in attributes.items():
-                    self.storage.set_trial_system_attr(ticket.trial_id, key, value)
-                self.storage.set_trial_state_values(
-                    ticket.trial_id, TrialState[state], list(values) if values is not None else None
-                )
-        except UpdateFinishedTrialError:
-            return False
-        return True
+        self._held.discard(item.trial_id)
+        shown = {name: result[name] for name in ("status", "reason") if result.get(name)}
+        with quiet(), suppress(UpdateFinishedTrialError):
+            for name, value in {RESULT: dict(result), **shown}.items():
+                self.storage.set_trial_user_attr(item.trial_id, name, value)
+            for step, number in steps.items():
+                self.storage.set_trial_intermediate_value(item.trial_id, step, number)
+            for key, value in attributes.items():
+                self.storage.set_trial_system_attr(item.trial_id, key, value)
+            return self._set_state(item.trial_id, state, list(values) if values is not None else None)
+        return False
 
-    def fix(self, ticket: Ticket, point: Mapping[str, Any]) -> None:
+    def fix(self, item: Item, point: Mapping[str, Any]) -> None:
         """Makes Optuna choose this point, as for a trial that is enqueued."""
-        self.storage.set_trial_system_attr(ticket.trial_id, "fixed_params", dict(point))
+        self.storage.set_trial_system_attr(item.trial_id, "fixed_params", dict(point))
 
-    def note(self, ticket: Ticket, point: Mapping[str, Any]) -> None:
-        """Keeps the point of a trial where this driver, or a ticket that replaces it, will find it again."""
-        self.storage.set_trial_user_attr(ticket.trial_id, POINT, dict(point))
+    def save_point(self, item: Item, point: Mapping[str, Any]) -> None:
+        """Keeps the point of a trial, for this driver when it comes back and for an item that replaces it."""
+        self.storage.set_trial_user_attr(item.trial_id, POINT, dict(point))
 
-    def note_ids(self, ticket: Ticket, ids: Sequence[str]) -> None:
-        """Keeps which trials of the store a trial of the search is made of."""
-        self.storage.set_trial_user_attr(ticket.trial_id, IDS, list(ids))
+    def save_ids(self, item: Item, ids: Sequence[str]) -> None:
+        """Keeps the ids of the trials in the store that a trial of the search is made of."""
+        self.storage.set_trial_user_attr(item.trial_id, IDS, list(ids))
 
-    def elsewhere(self) -> int:
-        """How many trials have not ended, when none is left to draw: those that other drivers are at, and what one that
-        is gone has left, which is then given out again.
+    def count_unfinished(self) -> int:
+        """How many trials have not ended, when none is left to draw: those that other drivers hold.
+
+        Trials of drivers that are gone are put back.
         """
         with quiet():
-            gone = self._give_up_stale()
+            gone = self._fail_abandoned()
             for trial in self.trials():
                 if trial.number in gone:
                     self._replace(trial)
             return sum(not trial.state.is_finished() for trial in self.trials())
 
-    def _live(self) -> None:
-        """A thread gives signs of life of what this driver is at."""
+    def _start_heart(self) -> None:
+        """Starts a thread that gives signs of life of what this driver holds."""
         self._beat()
         if self._heart is None:
             self._heart = threading.Thread(target=self._beats, daemon=True, name="heartbeat")
@@ -290,13 +272,19 @@ class Tickets:
 
     def _beat(self) -> None:
         # A storage that is away for a moment is no reason to stop training, nor is a trial that has just ended.
-        for trial_id in list(self.mine):
+        for trial_id in list(self._held):
             with suppress(Exception):
                 self.storage.set_trial_user_attr(trial_id, ALIVE, f"{time.time():.3f}")
 
     def close(self) -> None:
-        """No more signs of life."""
+        """Ends the signs of life."""
         self._closed.set()
+
+
+def _add_waiting(study: Study, attributes: dict[str, Any] | None = None) -> None:
+    import optuna
+
+    study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.WAITING, user_attrs=attributes))
 
 
 def _originals(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
@@ -305,7 +293,7 @@ def _originals(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     return sorted(found, key=lambda trial: trial.number)
 
 
-def asked_for(storage: BaseStorage, study: str) -> list[str]:
+def requested_ids(storage: BaseStorage, study: str) -> list[str]:
     """The trials of the store that all searches of a study have asked for, whether they have ended or not."""
     return [
         trial_id
