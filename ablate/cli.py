@@ -239,12 +239,12 @@ def list_parts(slot: str | None, name: str | None, plugins: tuple[Path, ...]) ->
 
     All slots; or the parts of SLOT; or the part NAME of SLOT, with its parameters and where it is defined.
     """
-    from ablate.base.given_plugins import load_given
+    from ablate.base.plugins import load_plugins
     from ablate.base.registry import CATALOGUE
     from ablate.commands.list import describe
 
     CATALOGUE.load_builtin()
-    load_given(plugins)
+    load_plugins(plugins)
     click.echo(describe(slot, name))
     return 0
 
@@ -278,11 +278,11 @@ def schema(workload: str, plugins: tuple[Path, ...]) -> int:
     """
     import json
 
-    from ablate.base.given_plugins import load_given
+    from ablate.base.plugins import load_plugins
     from ablate.execution.trial import WorkloadRef
     from ablate.study.json_schema import study_schema
 
-    load_given(plugins)
+    load_plugins(plugins)
     click.echo(json.dumps(study_schema(WorkloadRef(workload).load()), indent=1, ensure_ascii=False))
     return 0
 

@@ -217,9 +217,10 @@ class _Ids:
         key = json.dumps(config, sort_keys=True)
         if key not in self.known:
             parsed = self.model.model_validate(config)
-            roots = (*self.workload.sources(parsed), *(type(part).part for part in parts_of(parsed)))
+            parts = [type(part).part for part in parts_of(parsed)]
+            roots = (*self.workload.sources(parsed), *parts)
             if roots not in self.digests:
-                self.digests[roots] = source_digest(roots)
+                self.digests[roots] = source_digest(roots, [type(self.workload), *parts])
             self.known[key] = (self.workload.identity(config), self.digests[roots])
         identity, sources = self.known[key]
         return trial_id(

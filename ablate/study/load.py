@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
-from ablate.base.plugins import load_plugin
+from ablate.base.plugins import FAILS, plugin_fault
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
@@ -95,20 +94,10 @@ def _load_plugins(document: Document, folder: Path) -> None:
         elif stems.setdefault(path.stem, name) != name:
             rule = f"has the name of another plugin, {stems[path.stem]}"
             document.report(Problem(rule, at, name, hint="Rename one of the files"))
-        else:
-            _load_plugin(document, path, at, name)
-
-
-def _load_plugin(document: Document, path: Path, at: PathKey, name: str) -> None:
-    try:
-        load_plugin(path)
-    except (Exception, SystemExit) as error:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
-        where = f"line {frames[-1].lineno}: " if frames else ""
-        if isinstance(error, SyntaxError):
-            where = f"line {error.lineno}: "
-        rule = f"fails when it is loaded: {where}{type(error).__name__}: {error}"
-        document.report(Problem(rule, at, name, hint="Mend the plugin"))
+        elif fault := plugin_fault(path):
+            error, line = fault
+            where = f"line {line}: " if line else ""
+            document.report(Problem(f"{FAILS}: {where}{error}", at, name, hint="Correct the plugin"))
 
 
 def _workload(document: Document) -> Workload:

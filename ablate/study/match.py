@@ -8,7 +8,7 @@ from typing import Any
 
 from ablate.base.errors import Invalid
 from ablate.core.facts import Matched
-from ablate.core.workload import CountsParameters, Workload
+from ablate.core.workload import Workload
 from ablate.study.designs import Config, Resolve
 from ablate.study.nearest import Number, has_effect, nearest
 from ablate.study.patch import apply_patches, value_at
@@ -172,7 +172,7 @@ class Matcher:
         if quantity == "seconds":
             rate = self.rate(config) if self.rate else None
             return None if rate is None else rate * self.number(config)
-        if quantity == "parameters" and isinstance(workload, CountsParameters):
+        if quantity == "parameters":
             return workload.parameters(config)
         found: float | None = getattr(workload.describe(config), quantity)
         return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ablate.base.errors import Invalid, Problem
 from ablate.core.facts import BASELINE, Matched, MatchFacts
-from ablate.core.workload import Timed, Workload
+from ablate.core.workload import Workload
 from ablate.records.rates import Rates
 from ablate.study.designs import Config, Design, Resolve, Variant, report_at
 from ablate.study.document import Document
@@ -65,9 +65,9 @@ class Matching:
         `key` identifies a config up to the value of the path that it is given.
         """
         match, workload = self.study.match, self.workload
-        if match is None or match.quantity != "seconds" or rates is None or not isinstance(workload, Timed):
-            return
         path = workload.steps_path
+        if match is None or match.quantity != "seconds" or rates is None or path is None:
+            return
         groups = {
             task: {variant.name: variant.configs[index] for variant in self.design.variants}
             for index, task in enumerate(tasks)
@@ -87,7 +87,7 @@ class Matching:
 
     def _check_timed(self, match: MatchSection) -> None:
         at = ("match", "seconds")
-        if not isinstance(self.workload, Timed):
+        if self.workload.steps_path is None:
             rule = f"needs a workload that says what its steps are, which {self.study.workload} does not"
             self.document.report(Problem(rule, at, hint="Match another quantity"))
         elif match.by != self.workload.steps_path:

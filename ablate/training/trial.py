@@ -30,29 +30,16 @@ class TrialConfig(Section):
     training: TrainingSection
 
 
-def run_trial(trial: Trial, emit: Emit) -> Record:
-    """Trains on one thread; torch's global generators and number of threads are restored at the end."""
+def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
+    """Trains on `threads` threads; torch's global generators and number of threads are restored at the end."""
     config = parse(trial.config)
     task: Task = config.task.build()
     device = resolve_device(config.training.device)
-    with isolated(device, stream_seed(trial.seed, "global", trial.stream)):
+    with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
         model = build_model(config.model, task.signature, seed=trial.seed, stream=trial.stream, device=device)
         keeping = Keeping(trial.checkpoint, trial.save_every, trial.state)
         outcome = train(model, task, config.training, trial.seed, emit, keeping)
-    return Record(
-        id=trial.id,
-        config=trial.config,
-        seed=trial.seed,
-        stream=trial.stream,
-        status=outcome.status,
-        reason=outcome.reason,
-        metrics=outcome.metrics,
-        curves=outcome.curves,
-        arrays=outcome.arrays,
-        data=dict(task.digests(trial.seed)),
-        kept=outcome.kept,
-        weights=outcome.weights,
-    )
+    return Record.of(trial, data=dict(task.digests(trial.seed)), **vars(outcome))
 
 
 def resolve_device(name: str) -> str:
@@ -68,17 +55,17 @@ def parse(config: Mapping[str, Any]) -> TrialConfig:
 
 
 @contextmanager
-def isolated(device: str, seed: int) -> Iterator[None]:
-    """One thread and, on CUDA, repeatable kernels; global generators start from `seed` and are restored.
+def isolated(device: str, seed: int, threads: int = 1) -> Iterator[None]:
+    """`threads` threads and, on CUDA, repeatable kernels; global generators start from `seed` and are restored.
 
     The harness draws nothing from the global generators; seeded, a plugin's modules repeat too.
     """
-    threads = torch.get_num_threads()
+    threads_before = torch.get_num_threads()
     deterministic = torch.are_deterministic_algorithms_enabled()
     devices = [torch.cuda.current_device()] if device == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         try:
-            torch.set_num_threads(1)
+            torch.set_num_threads(threads)
             if device == "cuda":
                 # What cuBLAS needs to repeat itself; read when its first handle is made.
                 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -88,4 +75,4 @@ def isolated(device: str, seed: int) -> Iterator[None]:
         finally:
             if device == "cuda":
                 torch.use_deterministic_algorithms(deterministic)
-            torch.set_num_threads(threads)
+            torch.set_num_threads(threads_before)

@@ -17,7 +17,7 @@ from ablate.core.metric import Description
 from ablate.core.record import Record
 from ablate.core.signature import Signature
 from ablate.core.trial import Emit, Trial
-from ablate.core.workload import Evaluation
+from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
 from ablate.models.section import ModelSection
@@ -25,13 +25,14 @@ from ablate.tasks.task import Task
 from ablate.training.fingerprint import fingerprint
 from ablate.training.kept import check_evaluation, evaluate_kept
 from ablate.training.section import TrainingSection
-from ablate.training.trial import TaskConfig, isolated, parse, resolve_device, run_trial
+from ablate.training.trial import TaskConfig, isolated, parse, resolve_device, train_trial
 
 
 @register("workload", "sequence")
-class SequenceWorkload:
-    """`task:`, `model:` and `training:`; see `ablate.core.workload.Workload` for what each method promises."""
+class SequenceWorkload(Workload):
+    """`task:`, `model:` and `training:`, trained by `train_trial`."""
 
+    keeps_weights = True
     resumes = True
     steps_path = "training.steps"
 
@@ -109,21 +110,22 @@ class SequenceWorkload:
         return digest
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """Torch version, type of the device, dtype."""
+        """Torch version, type of the device, dtype; number of threads, where it is not 1."""
         device = resolve_device(parse(config).training.device)
-        return {"torch": str(torch.__version__), "device": device, "dtype": "float32"}
+        own = {"torch": str(torch.__version__), "device": device, "dtype": "float32"}
+        return {**super().identity(config), **own}
 
     def irrelevant(self) -> tuple[str, ...]:
         """The device as asked for: the one that is used is in `identity`."""
         return ("training.device",)
 
     def sources(self, config: BaseModel) -> list[Any]:
-        """What every trial runs through."""
-        return [run_trial]
+        """The path of every trial, without the checks and descriptions of this class."""
+        return [train_trial]
 
     def train(self, trial: Trial, emit: Emit) -> Record:
-        """See `run_trial`."""
-        return run_trial(trial, emit)
+        """See `train_trial`."""
+        return train_trial(trial, emit, self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
         """See `ablate.training.kept.check_evaluation`."""

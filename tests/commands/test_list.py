@@ -17,8 +17,9 @@ from ablate.study.json_schema import settings
 PLUGIN = '''
 from typing import Annotated, Any, Literal
 
+from ablate import PartConfig, register
+from ablate.base.registry import OnOff, Slot
 from ablate.components.scores import Dot
-from ablate.base.registry import OnOff, PartConfig, Slot, register
 from pydantic import Field
 
 
@@ -168,7 +169,10 @@ def test_a_workload_may_have_no_parameters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("import torch\nraise ValueError('no')\n", "own.py:2: fails when it is loaded: ValueError: no. Mend"),
+        (
+            "import torch\nraise ValueError('no')\n",
+            "own.py:2: fails when it is loaded: ValueError: no. Correct",
+        ),
         ("def (:\n", "own.py:1: fails when it is loaded: SyntaxError"),
     ],
 )

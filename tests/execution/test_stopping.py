@@ -20,7 +20,7 @@ from ablate.execution.driver import drive
 from ablate.execution.pool import Engine, InProcess, LocalPool
 from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store
-from ablate.training.trial import run_trial
+from ablate.training.trial import train_trial
 from ablate.training.workload import SequenceWorkload
 
 JOBS = (0, 1, 2)
@@ -241,9 +241,9 @@ def test_a_pruned_model_that_is_trained_to_its_end_goes_on_from_its_state(tmp_pa
         reports.append(step)
         return False
 
-    resumed = run_trial(replace(plain, state=store.load_state("x")), emit)
+    resumed = train_trial(replace(plain, state=store.load_state("x")), emit)
     assert min(reports) > 12
-    whole = run_trial(plain, lambda step, metrics, state=None: False)
+    whole = train_trial(plain, lambda step, metrics, state=None: False)
     assert content(resumed) == content(whole)
     assert resumed.weights == whole.weights
     records.clear()
@@ -262,7 +262,7 @@ def test_a_prunable_model_never_goes_on_from_a_state_that_was_left_behind(tmp_pa
         states.extend([state] if state is not None else [])
         return False
 
-    run_trial(plain, emit)
+    train_trial(plain, emit)
     store.save_state("x", states[-1])
     drive(FixedPlan([SEQUENCE]), records, lambda: sequence(0, store.save_state), store, {}, decide=at(8))
     assert content(records["x"]) == content(run([SEQUENCE], at(8), sequence(0))[0])
