@@ -16,7 +16,7 @@ from ablate.core.trial import Emit, Trial
 from ablate.models.build import build_model
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
-from ablate.training.loop import Keeping, train
+from ablate.training.loop import train
 from ablate.training.section import TrainingSection
 
 TaskConfig = Annotated[Any, Slot("task")]
@@ -37,9 +37,7 @@ def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
         model = build_model(config.model, task.signature, seed=trial.seed, stream=trial.stream, device=device)
-        keeping = Keeping(trial.checkpoint, trial.save_every, trial.state)
-        outcome = train(model, task, config.training, trial.seed, emit, keeping)
-    return Record.of(trial, data=dict(task.digests(trial.seed)), **vars(outcome))
+        return train(model, task, config.training, trial, emit)
 
 
 def resolve_device(name: str) -> str:
@@ -67,7 +65,7 @@ def isolated(device: str, seed: int, threads: int = 1) -> Iterator[None]:
         try:
             torch.set_num_threads(threads)
             if device == "cuda":
-                # What cuBLAS needs to repeat itself; read when its first handle is made.
+                # cuBLAS needs it to repeat itself, and reads it when its first handle is made.
                 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
                 torch.use_deterministic_algorithms(True)
             torch.manual_seed(seed)

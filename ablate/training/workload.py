@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from pydantic import BaseModel
 
-from ablate.base.errors import Gather, Invalid
+from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE, register
 from ablate.base.streams import stream_seed
 from ablate.core.metric import Description
@@ -59,8 +59,9 @@ class SequenceWorkload(Workload):
             with at("task"):
                 task: Task = trial.task.build()
                 signature = task.signature
-                with at("model", "topology"):
-                    _check_topology(trial.model.topology.name, task, trial.task.name)
+                topology, able = trial.model.topology.name, task.topologies
+                rule = f"must be one that task {trial.task.name} supports"
+                at.refuse(topology not in able, "model.topology", rule, topology, ", ".join(able))
             with at("model"):
                 model = build_model(trial.model, signature, device="meta")
                 with at("training", "optimizer"):
@@ -133,7 +134,7 @@ class SequenceWorkload(Workload):
 
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
         """See `ablate.training.kept.evaluate_kept`."""
-        return evaluate_kept(trial, weights, task)
+        return evaluate_kept(trial, weights, task, self.threads)
 
 
 _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
@@ -141,22 +142,10 @@ _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
 
 
 def _check_training(training: TrainingSection) -> None:
+    warmup, steps = training.warmup_steps, training.steps
+    no_gpu = training.device == "cuda" and not torch.cuda.is_available()
     with Gather() as at:
-        with at():
-            if training.warmup_steps > training.steps:
-                raise Invalid(
-                    "warmup_steps",
-                    f"must not be more than steps = {training.steps}",
-                    training.warmup_steps,
-                    f"0 to {training.steps}",
-                )
-        with at():
-            if training.device == "cuda" and not torch.cuda.is_available():
-                raise Invalid(
-                    "device", "needs a GPU that torch can use; there is none here", "cuda", "auto, cpu"
-                )
-
-
-def _check_topology(topology: str, task: Task, task_name: str) -> None:
-    if topology not in task.topologies:
-        raise Invalid("", f"must be one that task {task_name} supports", topology, ", ".join(task.topologies))
+        at.refuse(
+            warmup > steps, "warmup_steps", f"must not be more than steps = {steps}", warmup, f"0 to {steps}"
+        )
+        at.refuse(no_gpu, "device", "needs a GPU that torch can use; there is none here", "cuda", "auto, cpu")
