@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -110,6 +111,10 @@ def _workload(document: Document) -> Workload:
         document.report(Problem("unknown workload", ("workload",), name, listed(error.names), error.hint))
         document.data.pop("workload")
         part = CATALOGUE.get("workload", DEFAULT_WORKLOAD)
+    if not issubclass(part, Workload) or inspect.isabstract(part):
+        rule = "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`"
+        document.report(Problem(rule, ("workload",), name, hint="Correct the plugin"))
+        refuse_if_faulty(document)
     workload: Workload = part()
     workload.load_parts()
     return workload

@@ -137,7 +137,7 @@ def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
         "switch  on or off; default on",
         f"inner   norm: {norms}; default layer",
         "Has to be given.",
-        "defined in own.py:9",
+        "defined in own.py:10",
     ):
         assert line in done.stdout
 

@@ -258,6 +258,16 @@ def test_a_plugin_whose_config_is_no_config(write: Callable[..., Path]) -> None:
     assert "norm 'bare': its Config must be a class of its own, from PartConfig" in found[0]
 
 
+@pytest.mark.parametrize("base", ["", "(Workload)"])
+def test_a_workload_that_is_not_one(base: str, write: Callable[..., Path]) -> None:
+    imports = "from ablate import register\nfrom ablate.core.workload import Workload\n"
+    write(f"{imports}\n@register('workload', 'bare')\nclass W{base}:\n    pass\n", "bare.py")
+    assert problems(write("name: x\nworkload: bare\nplugins: [bare.py]\n")) == [
+        "line 2: workload: must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`; "
+        "given 'bare'. Correct the plugin"
+    ]
+
+
 def test_a_file_that_contains_itself(write: Callable[..., Path]) -> None:
     assert any(
         "must not contain itself" in p
