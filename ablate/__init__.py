@@ -19,9 +19,34 @@ The rooms of the house, from the door to the cellar; imports point down this lis
     components  swappable parts, one family a file
     core        the nouns, and the contracts: Plan, Engine, Workload
     base        without a subject: errors, registry, plugins, streams, files, words for numbers
+
+A plugin takes `register`, `PartConfig` and `Invalid` from here, and the base class of a slot from the slot's module.
 """
 
-from ablate.commands.results import Results, load, run
-from ablate.stages.options import Options
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Options", "Results", "load", "run"]
+if TYPE_CHECKING:
+    from ablate.base.errors import Invalid
+    from ablate.base.registry import PartConfig, register
+    from ablate.commands.results import Results, load, run
+    from ablate.stages.options import Options
+
+__all__ = ["Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
+
+_WHERE = {
+    "Invalid": "base.errors",
+    "Options": "stages.options",
+    "PartConfig": "base.registry",
+    "Results": "commands.results",
+    "load": "commands.results",
+    "register": "base.registry",
+    "run": "commands.results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Each name from its module when it is first used: the command line needs none of them."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)

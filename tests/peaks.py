@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ablate.base.errors import Invalid
-from ablate.base.registry import Section, register
+from ablate import Invalid, register
+from ablate.base.registry import Section
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Description, Metric
-from ablate.core.record import Curve, Record
+from ablate.core.record import Curve, Record, Status
+from ablate.core.workload import Workload
 
 STEPS = 4
 
@@ -50,10 +51,7 @@ def height(config: Any) -> float:
 
 
 @register("workload", "peaks")
-class Peaks:
-    def load_parts(self) -> None:
-        pass
-
+class Peaks(Workload):
     def schema(self) -> dict[str, tuple[Any, Any]]:
         return {"task": (Task, ...), "model": (Model, Model()), "training": (Training, Training())}
 
@@ -71,9 +69,6 @@ class Peaks:
     def fingerprint(self, config: Any) -> str:
         return str(config["model"])
 
-    def identity(self, config: Any) -> dict[str, str]:
-        return {"device": "cpu"}
-
     def irrelevant(self) -> tuple[str, ...]:
         return ("training.seconds", "training.until")
 
@@ -87,7 +82,8 @@ class Peaks:
         strikes = model["x"] >= training["above"] and training["fault_seed"] in (-1, trial.seed)
         if strikes and training["fault"] == "raise" and not os.path.exists(training["until"]):
             raise RuntimeError("the peak gave way")
-        status, reason, values = "completed", "", []
+        status: Status = "completed"
+        reason, values = "", []
         for step in range(1, training["reports"] + 1):
             time.sleep(training["seconds"] / training["reports"])
             values.append(top - 1.0 + step / training["reports"] + training["noise"] * noise[0])
@@ -103,7 +99,4 @@ class Peaks:
         if status != "completed":
             metrics = dict.fromkeys(metrics)
         curve = Curve(np.arange(1, len(values) + 1), np.array(values))
-        return Record(
-            trial.id, trial.config, trial.seed, status, trial.stream, metrics,
-            {"validation_score": curve}, reason=reason,
-        )  # fmt: skip
+        return Record.of(trial, status, metrics=metrics, curves={"validation_score": curve}, reason=reason)

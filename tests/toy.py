@@ -1,4 +1,4 @@
-"""A workload without torch: the harness is driven by it wherever training itself is not the subject.
+"""A workload without torch, for tests of the harness whose subject is not training itself.
 
 Each trial draws its result from its seed; settings make it slow, loud, diverging or faulty.
 """
@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from ablate.base.errors import Invalid
-from ablate.base.registry import Section, register
+from ablate import Invalid, register
+from ablate.base.registry import Section
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Description, Metric
-from ablate.core.record import Curve, Record
+from ablate.core.record import Curve, Record, Status
+from ablate.core.workload import Workload
 
 
 class Model(Section):
@@ -38,9 +39,8 @@ class Task(Section):
 
 
 @register("workload", "toy")
-class Toy:
-    def load_parts(self) -> None:
-        pass
+class Toy(Workload):
+    metrics = {"accuracy": Metric("max", resolution=0.001, floor=0.0, solved=0.5), "loss": Metric("min")}
 
     def schema(self) -> dict[str, tuple[Any, Any]]:
         return {"task": (Task, ...), "model": (Model, Model()), "training": (Training, Training())}
@@ -50,29 +50,21 @@ class Toy:
             raise Invalid("model.width", "must not be unlucky", 13, "any other width")
 
     def describe(self, config: Any) -> Description:
-        accuracy = Metric("max", resolution=0.001, floor=0.0, ceiling=None, solved=0.5)
-        return Description(
-            {"accuracy": accuracy, "loss": Metric("min")}, {"all": config["model"]["width"]}, 100
-        )
+        return Description(self.metrics, {"all": config["model"]["width"]}, flops=100)
 
     def fingerprint(self, config: Any) -> str:
         return str({key: value for key, value in config["model"].items() if key != "inert"})
 
-    def identity(self, config: Any) -> dict[str, str]:
-        return {"device": "cpu"}
-
     def irrelevant(self) -> tuple[str, ...]:
         return ("training.note",)
-
-    def sources(self, config: Any) -> list[Any]:
-        return [Toy.train]
 
     def train(self, trial: Any, emit: Any) -> Record:
         model, training = trial.config["model"], trial.config["training"]
         draws = numpy_stream(trial.seed, "toy", trial.stream).normal(size=training["steps"])
         print(f"training under seed {trial.seed}")
         faulty = training["fault"] if trial.seed == training["fault_seed"] else "none"
-        status, reason = "completed", ""
+        status: Status = "completed"
+        reason = ""
         for step in range(training["steps"]):
             time.sleep(training["seconds"] / training["steps"])
             if faulty == "raise":
@@ -102,6 +94,4 @@ class Toy:
             "train_loss": Curve(steps, draws[: len(steps)]),
         }
         sys.stderr.write("done\n")
-        return Record(
-            trial.id, trial.config, trial.seed, status, trial.stream, metrics, curves, reason=reason
-        )
+        return Record.of(trial, status, metrics=metrics, curves=curves, reason=reason)

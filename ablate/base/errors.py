@@ -97,6 +97,7 @@ class Gather:
     """Runs several steps that may each be `Invalid` and raises all their problems as one.
 
     >>> with Gather() as at:
+    ...     at.refuse(d_model % num_heads, "num_heads", f"must divide d_model = {d_model}", num_heads)
     ...     with at("norm"):
     ...         norm = config.norm.build(sizes)
     """
@@ -113,6 +114,13 @@ class Gather:
             yield
         except Invalid as error:
             self.problems += error.under(*path).problems
+
+    def refuse(
+        self, fault: object, field: str, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""
+    ) -> None:
+        """Collects the problem that the other arguments describe, as `Invalid` takes them, where `fault` is true."""
+        if fault:
+            self.problems += Invalid(field, rule, given, allowed, hint).problems
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self.problems and kind is None:

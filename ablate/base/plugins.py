@@ -1,7 +1,7 @@
-"""Users' own files of parts, tasks and workloads, with the modules that stand beside them.
+"""Users' own files of parts, tasks and workloads, with the modules beside them.
 
-A file that has changed is loaded again, and its former parts are forgotten: what is registered is always what
-the file says, also in a notebook that runs a study twice.
+A file that has changed is loaded again, and its former parts are forgotten: the registry always agrees with the
+file, also in a notebook that runs a study twice.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import ast
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, Problem
 from ablate.base.registry import CATALOGUE
 
 PREFIX = "ablate_plugin_"
+FAILS = "fails when it is loaded"
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ _loaded: dict[str, tuple[Plugin, set[str]]] = {}
 
 
 def load_plugin(path: Path, expected: str | None = None) -> Plugin:
-    """Runs the file, unless it has run as it stands.
+    """Runs the file, unless it has run already and not changed since.
 
     Raises `AblateError` when its digest is not `expected`, and whatever the file raises.
     """
@@ -66,8 +68,29 @@ def load_plugin(path: Path, expected: str | None = None) -> Plugin:
     return plugin
 
 
+def plugin_fault(path: Path) -> tuple[str, int | None] | None:
+    """Loads a plugin; None, or the error that it raises and the line of the file at which it does."""
+    file = path.resolve()
+    try:
+        load_plugin(file)
+    except (Exception, SystemExit) as error:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file]
+        line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
+        return f"{type(error).__name__}: {error}", line
+    return None
+
+
+def load_plugins(paths: Iterable[Path]) -> None:
+    """Registers the parts of plugins; raises `AblateError` with the line at which the first faulty one fails."""
+    for path in paths:
+        if fault := plugin_fault(path):
+            error, line = fault
+            problem = Problem(f"{FAILS}: {error}", hint="Correct the plugin", line=line, source=str(path))
+            raise AblateError(str(problem))
+
+
 def is_of_plugin(module: str) -> bool:
-    """Whether a module is a plugin, or stands beside one."""
+    """Whether a module is a plugin, or is beside one and imported by it."""
     return module.startswith(PREFIX) or any(module in beside for _, beside in _loaded.values())
 
 

@@ -118,7 +118,7 @@ class Catalogue:
         return sorted(self._parts.get(slot, {}))
 
     def able(self, slot: str, ability: str, *, silent: bool = False) -> list[str]:
-        """Names of the parts of `slot` whose class says `ability`; `silent` stands for what a class does not say."""
+        """Names of the parts of `slot` whose class has `ability`; `silent` is the answer where it does not say."""
         return [name for name in self.names(slot) if getattr(self._parts[slot][name], ability, silent)]
 
     def get(self, slot: str, name: object) -> type:
@@ -155,7 +155,7 @@ class Catalogue:
 
 
 SLOT_MARK = "x-ablate-slot"
-"""Stands in a JSON Schema where the parts of a slot go."""
+"""Marks the place of a slot's parts in a JSON Schema."""
 
 CATALOGUE = Catalogue()
 register = CATALOGUE.register

@@ -48,11 +48,11 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...]) -> No
     Without arguments, every slot with its parts; with SLOT, the parts of one slot; with SLOT and NAME, one part:
     its formula, parameters, shapes, cost, and where it is defined.
     """
-    from ablate.base.given_plugins import load_given
+    from ablate.base.plugins import load_plugins
     from ablate.base.registry import CATALOGUE
 
     CATALOGUE.load_builtin()
-    load_given(plugins)
+    load_plugins(plugins)
     click.echo(describe(slot, name))
 
 

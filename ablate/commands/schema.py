@@ -21,9 +21,9 @@ def command(workload: str, plugins: tuple[Path, ...]) -> None:
     Editors complete and check studies with it. Save it beside your studies (ablate schema > ablate.schema.json),
     and begin each study with the line `# yaml-language-server: $schema=ablate.schema.json`.
     """
-    from ablate.base.given_plugins import load_given
+    from ablate.base.plugins import load_plugins
     from ablate.execution.trial import WorkloadRef
     from ablate.study.json_schema import study_schema
 
-    load_given(plugins)
+    load_plugins(plugins)
     click.echo(json.dumps(study_schema(WorkloadRef(workload).load()), indent=1, ensure_ascii=False))

@@ -6,72 +6,63 @@ map, and a narrower hidden layer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.base.registry import PartConfig, register
-from ablate.components.sizes import Sizes
+from ablate.base.registry import register
+from ablate.components.part import Part
 
 
-class Activation(nn.Module):
+class Activation(Part):
     """Base of all activations."""
 
     gated: ClassVar[bool] = False
     "Whether it takes a value and a gate."
-
-    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
+    function: Callable[[Tensor], Tensor]
+    "The activation itself, where it has no parameters; a subclass that has some overrides `forward`."
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape, kept."""
-        raise NotImplementedError
+        """`function(x)`: any shape, kept."""
+        return self.function(x)
 
 
 @register("activation", "relu")
 class ReLU(Activation):
     """max(0, x) (Nair and Hinton 2010)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape, kept."""
-        return F.relu(x)
+    function = staticmethod(F.relu)
 
 
 @register("activation", "gelu")
 class GELU(Activation):
     """x Φ(x) with the exact normal distribution function Φ (Hendrycks and Gimpel 2016)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape, kept."""
-        return F.gelu(x)
+    function = staticmethod(F.gelu)
 
 
 @register("activation", "silu")
 class SiLU(Activation):
     """x σ(x) (Elfwing et al. 2018)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape, kept."""
-        return F.silu(x)
+    function = staticmethod(F.silu)
 
 
 @register("activation", "tanh")
 class Tanh(Activation):
     """tanh(x)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape, kept."""
-        return x.tanh()
+    function = staticmethod(torch.tanh)
 
 
 @register("activation", "sigmoid")
 class Sigmoid(Activation):
     """σ(x) = 1 / (1 + e^{−x})."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape, kept."""
-        return x.sigmoid()
+    function = staticmethod(torch.sigmoid)
 
 
 @register("activation", "identity")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.base.registry import OnOff, PartConfig, register
-from ablate.components.initial import Draw, fan_in_uniform
+from ablate.components.initial import Draw, as_linear
 from ablate.components.masks import zero_padding
 from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
@@ -21,7 +21,7 @@ class Convolution(Mixer):
 
     c = ⌊(kernel_size − 1) / 2⌋: centred, one more to the right than to the left where kernel_size is even;
     c = kernel_size − 1 in a causal topology, which ends at t (van den Oord et al. 2016). Positions outside of
-    the sequence are zeros, and so is padding, wherever it stands. Encoder and decoder; any length.
+    the sequence are zeros, and so is padding, wherever it is. Encoder and decoder; any length.
     """
 
     class Config(PartConfig):
@@ -41,9 +41,7 @@ class Convolution(Mixer):
 
     def initialise(self, draw: Draw) -> None:
         """As a linear map of all that one output reads; no bias at first."""
-        fan_in_uniform(self.weight, self.weight[0].numel(), draw("weight"))
-        if self.bias is not None:
-            self.bias.zero_()
+        as_linear(self.weight, self.bias, self.weight[0].numel(), draw)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""

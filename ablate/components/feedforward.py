@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ablate.base.errors import Gather
 from ablate.base.registry import OnOff, PartConfig, Slot, register
+from ablate.components.part import Part
 from ablate.components.sizes import Sizes
 
 
@@ -17,11 +18,8 @@ def _whole(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-class FeedForward(nn.Module):
+class FeedForward(Part):
     """Base of all feed-forwards."""
-
-    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D) → (B, T, D)."""

@@ -23,3 +23,14 @@ def fan_in_uniform(parameter: Tensor, fan_in: int, generator: Generator) -> None
     """U(−1/√fan_in, 1/√fan_in) in place, as the weight of `torch.nn.Linear` begins."""
     bound = max(fan_in, 1) ** -0.5
     parameter.uniform_(-bound, bound, generator=generator)
+
+
+def as_linear(weight: Tensor, bias: Tensor | None, fan_in: int, draw: Draw) -> None:
+    """Fills a linear map in place: its weight as torch does, its bias, if there is one, with zeros.
+
+    Torch's range for a bias depends on the width of the input, which a bias of the same name and shape in another
+    variant need not share.
+    """
+    fan_in_uniform(weight, fan_in, draw("weight"))
+    if bias is not None:
+        bias.zero_()

@@ -19,7 +19,7 @@ def real_positions(mask: Tensor | None, length: int) -> Tensor | None:
 
 
 def with_future_masked(mask: Tensor | None, t_q: int, t_k: int, device: torch.device) -> Tensor:
-    """`mask` and the causal one, (…, T_q, T_k); the last query stands at the last key."""
+    """`mask` and the causal one, (…, T_q, T_k); the last query is at the last key's position."""
     causal = torch.ones(t_q, t_k, dtype=torch.bool, device=device).tril(t_k - t_q)
     return causal if mask is None else mask & causal
 

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.masks import real_positions
+from ablate.components.part import Part
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 
 Ability = Literal["causal", "padding", "any_length", "attends"]
 
 
-class Mixer(nn.Module):
+class Mixer(Part):
     """Base of all mixers; says what a mixer supports, and refuses what it does not.
 
     A subclass overrides `forward`, and sets to False what it cannot do. One that does not attend takes its
@@ -38,7 +39,7 @@ class Mixer(nn.Module):
     "Why it lacks an ability, as a clause that messages end with."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
+        super().__init__(config, sizes)
         if sizes.causal and not self.causal:
             raise self._unsupported("cannot hide later positions, as a causal topology needs", "causal")
         if sizes.padded and not self.padding:
@@ -81,7 +82,7 @@ class Mixer(nn.Module):
         """(B, T, D) → (B, T, D).
 
         `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a causal mixer
-        hides the future beside it. What is returned at padding is of no meaning.
+        hides the future beside it. Outputs at padding have no meaning.
         """
         raise NotImplementedError
 

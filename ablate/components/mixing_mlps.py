@@ -1,8 +1,8 @@
-"""Perceptrons over positions, as mixers: a weight belongs to a place in the sequence, not to what stands there.
+"""Perceptrons over positions, as mixers: a weight belongs to a place in the sequence, not to its content.
 
 Their length is fixed: a sequence shorter than max_len is read as one with zeros in the places that are missing, by
 the weights of the places that are there; a longer one is an error. Padding is zeros as well, where positions are
-mixed, so that it does not matter what stands there or how much of it follows.
+mixed, so that neither its content nor its length matters.
 
 Shapes: B batch, T positions, D = d_model, h hidden width.
 """
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.base.registry import PartConfig, register
-from ablate.components.initial import Draw, fan_in_uniform
+from ablate.components.initial import Draw, as_linear
 from ablate.components.masks import zero_padding
 from ablate.components.mixer import Mixer
 from ablate.components.norms import LayerNorm
@@ -154,8 +154,7 @@ class TokenLinear(nn.Module):
 
     def initialise(self, draw: Draw) -> None:
         """As a linear map; no bias at first."""
-        fan_in_uniform(self.weight, self.weight.shape[1], draw("weight"))
-        self.bias.zero_()
+        as_linear(self.weight, self.bias, self.weight.shape[1], draw)
 
     def forward(self, x_btn: Tensor) -> Tensor:
         """(B, T, N) → (B, T, N)."""

@@ -12,14 +12,12 @@ from torch.nn import functional as F
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
 from ablate.components.masks import zero_padding
+from ablate.components.part import Part
 from ablate.components.sizes import Sizes
 
 
-class Norm(nn.Module):
+class Norm(Part):
     """Base of all norms. Their parameters are exempt from weight decay."""
-
-    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `real_bt` is False at padding, None where there is none."""

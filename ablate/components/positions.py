@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
+from ablate.components.part import Part
 from ablate.components.sizes import Sizes
 
 
-class Position(nn.Module):
+class Position(Part):
     """Base of all positions, one to a sequence; each hook does nothing until a subclass overrides it."""
 
     any_length: ClassVar[bool] = True
@@ -24,24 +25,21 @@ class Position(nn.Module):
     scales_embedding: ClassVar[bool] = False
     "Whether embeddings are multiplied by √D before it is added, unless the study says otherwise."
 
-    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
-
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
-        """The embedded input (B, T, D), which stands at `start` … `start` + T − 1, with its positions."""
+        """The embedded input (B, T, D) of the positions `start` … `start` + T − 1, with these positions added."""
         return x_btd
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """Queries (B, H, T_q, d_q) and keys (B, H_kv, T_k, d_k) with their positions, in every layer.
 
-        The last query stands where the last key does.
+        The last query is at the last key's position.
         """
         return q, k
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor | None:
-        """What is added to the logits of every layer, (H or 1, T_q, T_k); None: nothing.
+        """The term added to the logits of every layer, (H or 1, T_q, T_k); None: nothing is added.
 
-        The last query stands where the last key does.
+        The last query is at the last key's position.
         """
         return None
 

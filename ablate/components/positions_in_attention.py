@@ -57,7 +57,7 @@ class Rotary(Position):
         self.table.copy_(rotations(length, 2 * half, self.base))
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, H, T_q, d_k), (B, H_kv, T_k, d_k) → the same shapes; the last query stands where the last key does."""
+        """(B, H, T_q, d_k), (B, H_kv, T_k, d_k) → the same shapes; the last query is at the last key's position."""
         t_q, t_k, table = q.shape[2], k.shape[2], self.table
         if t_k > table.shape[1]:
             table = rotations(t_k, q.shape[3], self.base).to(table)
@@ -78,7 +78,7 @@ def turned(x: Tensor, table: Tensor) -> Tensor:
 
 
 def distances(t_q: int, t_k: int, device: torch.device) -> Tensor:
-    """Distances i − j of query i and key j, (T_q, T_k); the last query stands where the last key does."""
+    """Distances i − j of query i and key j, (T_q, T_k); the last query is at the last key's position."""
     return torch.arange(t_k - t_q, t_k, device=device).unsqueeze(1) - torch.arange(t_k, device=device)
 
 

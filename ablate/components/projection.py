@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ablate.components.initial import Draw, fan_in_uniform
+from ablate.components.initial import Draw, as_linear
 from ablate.components.sizes import Sizes
 
 
@@ -19,9 +19,7 @@ class SplitLinear(nn.Module):
 
     def initialise(self, draw: Draw) -> None:
         """As linear maps of the share's width; no bias at first."""
-        fan_in_uniform(self.weight, self.weight.shape[1], draw("weight"))
-        if self.bias is not None:
-            self.bias.zero_()
+        as_linear(self.weight, self.bias, self.weight.shape[1], draw)
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D) → (B, T, N)."""

@@ -5,6 +5,7 @@ Shapes: B batch, T positions, D = d_model, h width of one direction's state, G g
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -19,10 +20,10 @@ from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, check_even
 
 State = tuple[Tensor, ...]
-"""What a cell carries on, each (B, h): its output, and after it what it keeps to itself."""
+"""State of a cell, each tensor (B, h): its output first, then the part that it does not show."""
 
 
-class Cell(nn.Module):
+class RecurrentCell(nn.Module):
     """One direction; weights and biases are those of `torch.nn.LSTM` and its kin, in their order.
 
     Sequences go through torch's fused kernels, except under `torch.func` (`vmap`, `grad`, …), which these
@@ -33,6 +34,8 @@ class Cell(nn.Module):
     "G, maps of x and of the output that a step computes."
     num_states: ClassVar[int] = 1
     "Length of `State`."
+    kernel: ClassVar[Callable[..., tuple[Tensor, ...]]]
+    "Torch's kernel for it: outputs, then each state after the last position, (1, B, h)."
 
     def __init__(self, d_in: int, hidden: int) -> None:
         super().__init__()
@@ -68,40 +71,31 @@ class Cell(nn.Module):
 
     def fused(self, x_btd: Tensor, state: State) -> tuple[Tensor, State]:
         """`forward` by torch's kernel."""
-        weights: list[Tensor] = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
+        weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
         first = [part_bh.unsqueeze(0) for part_bh in state]
-        out_bth, *last = self.kernel(x_btd, first, weights)
+        # Biases, one layer, no dropout, whether gradients may follow, one direction, batch first.
+        options = (True, 1, 0.0, torch.is_grad_enabled(), False, True)
+        out_bth, *last = self.kernel(x_btd, first if len(first) > 1 else first[0], weights, *options)
         return out_bth, tuple(part_1bh.squeeze(0) for part_1bh in last)
 
-    def kernel(self, x_btd: Tensor, first: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
-        """Outputs and last states of torch's kernel; states are (1, B, h)."""
-        raise NotImplementedError
 
-
-def _options() -> tuple[bool, int, float, bool, bool, bool]:
-    """Of a kernel: biases, one layer, no dropout, whether gradients may follow, one direction, batch first."""
-    return True, 1, 0.0, torch.is_grad_enabled(), False, True
-
-
-class TanhCell(Cell):
+class TanhCell(RecurrentCell):
     """h_t = tanh(W x_t + U h_{t−1} + b)."""
 
     gates = 1
+    kernel = staticmethod(torch.rnn_tanh)
 
     def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `Cell.next`."""
+        """See `RecurrentCell.next`."""
         return ((x_bg + h_bg).tanh(),)
 
-    def kernel(self, x_btd: Tensor, first: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
-        """See `Cell.kernel`."""
-        return torch.rnn_tanh(x_btd, first[0], weights, *_options())
 
-
-class LSTMCell(Cell):
+class LSTMCell(RecurrentCell):
     """c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t); gates in the order i, f, g, o."""
 
     gates = 4
     num_states = 2
+    kernel = staticmethod(torch.lstm)
 
     def initialise(self, draw: Draw) -> None:
         """As other cells, and 1 for the bias of the forget gate (Jozefowicz et al. 2015)."""
@@ -109,32 +103,25 @@ class LSTMCell(Cell):
         self.bias_ih.unflatten(0, (4, -1))[1] = 1
 
     def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `Cell.next`."""
+        """See `RecurrentCell.next`."""
         i, f, g, o = (x_bg + h_bg).chunk(4, -1)
         c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
         return o.sigmoid() * c.tanh(), c
 
-    def kernel(self, x_btd: Tensor, first: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
-        """See `Cell.kernel`."""
-        return torch.lstm(x_btd, first, weights, *_options())
 
-
-class GRUCell(Cell):
+class GRUCell(RecurrentCell):
     """h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}; gates in the order r, z, n."""
 
     gates = 3
+    kernel = staticmethod(torch.gru)
 
     def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `Cell.next`."""
+        """See `RecurrentCell.next`."""
         x_r, x_z, x_n = x_bg.chunk(3, -1)
         h_r, h_z, h_n = h_bg.chunk(3, -1)
         z = (x_z + h_z).sigmoid()
         n = (x_n + (x_r + h_r).sigmoid() * h_n).tanh()
         return ((1 - z) * n + z * state[0],)
-
-    def kernel(self, x_btd: Tensor, first: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
-        """See `Cell.kernel`."""
-        return torch.gru(x_btd, first[0], weights, *_options())
 
 
 class Recurrent(Mixer):
@@ -144,10 +131,10 @@ class Recurrent(Mixer):
     state, their outputs side by side (Schuster and Paliwal 1997). A linear map follows where the state is not
     as wide as the stream.
 
-    Padding is skipped wherever it stands: a cell reads the real positions one after the other. Any length.
+    Padding is skipped wherever it is: a cell reads the real positions one after the other. Any length.
     """
 
-    cell: ClassVar[type[Cell]]
+    cell: ClassVar[type[RecurrentCell]]
 
     class Config(PartConfig):
         """Parameters of a recurrent mixer."""
@@ -162,7 +149,7 @@ class Recurrent(Mixer):
             check_even(
                 "hidden", hidden, "must be even, half for each direction, unless the topology is causal"
             )
-        self.backwards: Cell | None = None
+        self.backwards: RecurrentCell | None = None
         if sizes.causal:
             self.forwards = self.cell(sizes.d_model, hidden)
         else:
@@ -187,10 +174,10 @@ class Recurrent(Mixer):
         return y_b1h if self.output is None else self.output(y_b1h), state
 
 
-def _read(cell: Cell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
+def _read(cell: RecurrentCell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
     """Outputs (B, T, h) of the cell over the real positions; those at padding have no meaning.
 
-    Real positions are moved to the front, in order, where nothing stands between them and nothing that
+    Real positions are moved to the front, in order, where nothing is between them and nothing that
     follows can change them; then the outputs are moved back.
     """
     if real_bt is None:

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from ablate.base.registry import OnOff, PartConfig, register
 from ablate.components.initial import Draw, fan_in_uniform
+from ablate.components.part import Part
 from ablate.components.sizes import Sizes
 
 HIDDEN_NUMBERS = 2**20
@@ -24,14 +25,11 @@ SMALLEST_TEMPERATURE = 0.01
 SMALLEST_SIGMA = 0.001
 
 
-class Score(nn.Module):
+class Score(Part):
     """Base of all scores; a subclass overrides `inner` where it is an inner product, else `logits`."""
 
     joins_widths: ClassVar[bool] = False
     "Whether queries and keys may differ in width."
-
-    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float] | None:
         """q′, k′ and scale with logits = scale · q′ᵀk′, for a softmax in a fused kernel; None: no such form.

@@ -13,18 +13,16 @@ from torch import Tensor, nn
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
+from ablate.components.part import Part
 from ablate.components.projection import projection
 from ablate.components.sizes import Sizes
 
 
-class Value(nn.Module):
+class Value(Part):
     """Base of all values."""
 
     reads_keys: ClassVar[bool] = False
     "Whether it is given the keys (B, T, H·d_k), before their norm and positions, in place of x."
-
-    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
 
 
 @register("value", "full")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ablate.base.registry import PartConfig, register
-from ablate.components.sizes import Sizes
+from ablate.base.registry import register
+from ablate.components.part import Part
 
 
-class Weighting(nn.Module):
+class Weighting(Part):
     """Base of all weightings."""
 
     fused: ClassVar[bool] = False
@@ -20,9 +20,6 @@ class Weighting(nn.Module):
     "Whether scores matter; if not, attention has no queries."
     surrogate_gradient: ClassVar[str | None] = None
     "The weighting whose gradient it has, where its own is of no use."
-
-    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
 
     def forward(self, logits: Tensor) -> Tensor:
         """Weights that sum to 1 over the keys; logits are −∞ where masked, never in a whole row."""

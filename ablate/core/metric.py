@@ -1,4 +1,4 @@
-"""What is known of a config before it is trained: its metrics, sizes and costs."""
+"""Metrics, sizes and costs of a config, known before it is trained."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Direction = Literal["max", "min"]
 
 @dataclass(frozen=True)
 class Metric:
-    """What is known in advance of a number that trials are judged by."""
+    """Direction, range and resolution of a number by which trials are judged."""
 
     direction: Direction
     "`max`: more is better."
@@ -27,7 +27,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Description:
-    """What a config is, known without training it."""
+    """Metrics, sizes and costs of a config, known without training it."""
 
     metrics: Mapping[str, Metric]
     parameters_by_part: Mapping[str, int] = field(default_factory=dict)

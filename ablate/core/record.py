@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ablate.core.trial import Trial
 
 Status = Literal["completed", "diverged", "pruned", "failed"]
 
@@ -50,8 +53,13 @@ class Record:
     finished_at: str = ""
     attempts: int = 1
     kept: list[str] = field(default_factory=list)
-    "What the kept weights are: `final`, `best`, or both where the last evaluation was the best."
+    "Which weights are kept: `final`, `best`, or both where the last evaluation was the best."
     weights_digest: str = ""
     "Of the file that holds them; nothing where none are kept."
     weights: bytes | None = field(default=None, repr=False)
     "The kept weights on their way to the store, in the safetensors format; a record that is read has none."
+
+    @classmethod
+    def of(cls, trial: Trial, status: Status = "completed", **fields: Any) -> Record:
+        """The record of `trial`, with `fields` as its outcome."""
+        return cls(trial.id, trial.config, trial.seed, status, trial.stream, **fields)

@@ -1,4 +1,4 @@
-"""One training run to be made, and how it reports."""
+"""One training run, and how it reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Checkpoint = Literal["none", "final", "best"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One training run to be made: everything that its result depends on."""
+    """One training run: everything that its result depends on."""
 
     id: str
     config: Mapping[str, Any]
@@ -23,13 +23,13 @@ class Trial:
     time_limit: float | None = None
     "Seconds after which the driver ends it as failed."
     checkpoint: Checkpoint = "none"
-    "The weights that its record shall hold."
+    "The weights that its record holds."
     prunable: bool = False
-    "It waits at each report for the word of the driver, which may end it."
+    "It waits at each report for the driver's answer, which may end it."
     save_every: int | None = None
     "Steps between two states that it hands out; None: it hands out none."
     state: bytes | None = field(default=None, repr=False)
-    "The last that it handed out before it was cut short: where it shall go on."
+    "The last state that it handed out before it was cut short, from which it continues."
 
 
 class Emit(Protocol):

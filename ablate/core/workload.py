@@ -1,4 +1,4 @@
-"""The protocol between the harness and what it trains.
+"""The contract between the harness and the code that trains.
 
 The driver, the store and the verdicts know nothing of sequence models: they know trials, events and records.
 `ablate.training` is the built-in workload; a user's own training function is another.
@@ -6,22 +6,24 @@ The driver, the store and the verdicts know nothing of sequence models: they kno
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from ablate.core.metric import Description
+from ablate.core.metric import Description, Metric
 from ablate.core.record import Record
 from ablate.core.trial import Emit, Trial
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What kept weights have been found to do."""
+    """Results of kept weights on one test split."""
 
     metrics: Mapping[str, float]
     maps: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
@@ -30,69 +32,82 @@ class Evaluation:
     "Equal for two configs exactly when their attention is made of the same parts."
 
 
-class Workload(Protocol):
-    """Something that can be trained: registered with `@register("workload", NAME)`."""
+class Workload(ABC):
+    """Base of everything that can be trained, registered with `@register("workload", NAME)`.
 
-    def load_parts(self) -> None:
+    A workload that only trains gives `schema`, `train` and `metrics`; the rest has a default. Class attributes say
+    what else it can do; each names the methods that go with it.
+    """
+
+    metrics: ClassVar[Mapping[str, Metric]] = {}
+    "Metrics of every config, the primary one first. Where they depend on the config, override `describe`."
+    threads: ClassVar[int] = 1
+    "Threads on which a trial trains."
+    source_packages: ClassVar[tuple[str, ...]] = ()
+    """Names of modules or packages, beside the workload's own, that its results depend on: an edit of a definition
+    that a trial uses changes the trial's id. A part may declare the same attribute."""
+    keeps_weights: ClassVar[bool] = False
+    "Whether it honours `Trial.checkpoint`; it then has `evaluate` and, where needed, `check_evaluation`."
+    resumes: ClassVar[bool] = False
+    "Whether it honours `Trial.save_every` and `Trial.state`."
+    steps_path: ClassVar[str | None] = None
+    """Path of the number of training steps in its config, where all steps take equally long; it is then timed by
+    `timed`. None: it cannot be timed."""
+
+    @abstractmethod
+    def schema(self) -> Mapping[str, tuple[Any, Any]]:
+        """Its sections of a study: name → (type, default); `task` is the one that `tasks` repeats."""
+
+    @abstractmethod
+    def train(self, trial: Trial, emit: Emit) -> Record:
+        """Trains; fills in the record's status, metrics, curves, arrays and data digests, the harness the rest."""
+
+    def load_parts(self) -> None:  # noqa: B027
         """Registers the parts that its schema may name."""
 
-    def schema(self) -> Mapping[str, tuple[Any, Any]]:
-        """The sections of a study that are its own: name → (type, default); `task` is the one `tasks` repeats."""
-
-    def check(self, config: Mapping[str, Any]) -> None:
+    def check(self, config: Mapping[str, Any]) -> None:  # noqa: B027
         """Raises `Invalid`, with paths from the root of the config, when `config` cannot be built."""
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        """Parameters, FLOPs and metrics of a config."""
+        """Parameters, FLOPs and metrics of a config; here, `metrics` alone."""
+        if not self.metrics:
+            raise TypeError(f"{type(self).__name__} must define `metrics` or override `describe`")
+        return Description(self.metrics)
+
+    def parameters(self, config: Mapping[str, Any]) -> int:
+        """`describe(config).parameters`; matching asks for it often, so override it where counting is cheaper."""
+        return self.describe(config).parameters
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Equal for two configs exactly when they compute the same function from the same initial values."""
+        return json.dumps(config, sort_keys=True)
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """What else the result depends on: versions, device type, dtype; and on nothing else."""
+        """Everything else that the result depends on: versions, device type, dtype, more threads than one."""
+        return {"device": "cpu"} | ({} if self.threads == 1 else {"threads": str(self.threads)})
 
     def irrelevant(self) -> tuple[str, ...]:
         """Paths of the config that cannot change the result (a device given as `auto`)."""
+        return ()
 
     def sources(self, config: BaseModel) -> list[Any]:
         """The functions and classes that train `config`, beside the parts that it names."""
+        return [type(self)]
 
-    def train(self, trial: Trial, emit: Emit) -> Record:
-        """Trains; the record needs its status, metrics, curves, arrays and data digests, the rest is added."""
+    def timed(self, config: Mapping[str, Any], steps: int) -> Mapping[str, Any]:
+        """`config` with `steps` steps, for timing: with as little work as possible beside the steps."""
+        if self.steps_path is None:
+            raise TypeError(f"{type(self).__name__} has no `steps_path` and cannot be timed")
+        return _with(config, self.steps_path.split("."), steps)
 
-
-@runtime_checkable
-class KeepsWeights(Protocol):
-    """A workload that can do more: it honours `Trial.checkpoint`, and evaluates what was kept."""
-
-    def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+    def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:  # noqa: B027
         """Raises `Invalid`, with paths from the root of the config, when its weights cannot do another `task`."""
 
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
-        """What the kept weights of `trial` do on the test split of `task`: the study's own, or another."""
+        """Evaluates the kept weights of `trial` on the test split of `task`: the study's own, or another."""
+        raise TypeError(f"{type(self).__name__} keeps no weights and cannot evaluate them")
 
 
-@runtime_checkable
-class Resumes(Protocol):
-    """A workload that honours `Trial.save_every` and `Trial.state`."""
-
-    resumes: bool
-
-
-@runtime_checkable
-class CountsParameters(Protocol):
-    """A workload that counts parameters at less cost than it describes all: matching asks for them often."""
-
-    def parameters(self, config: Mapping[str, Any]) -> int:
-        """`describe(config).parameters`."""
-
-
-@runtime_checkable
-class Timed(Protocol):
-    """A workload whose training is a number of steps that take equally long."""
-
-    steps_path: str
-    "Where its config says how many."
-
-    def timed(self, config: Mapping[str, Any], steps: int) -> Mapping[str, Any]:
-        """`config` for a training of `steps` steps that is timed: with as little as can be beside the steps."""
+def _with(config: Mapping[str, Any], path: list[str], value: Any) -> dict[str, Any]:
+    key, *rest = path
+    return {**config, key: _with(config[key], rest, value) if rest else value}

@@ -9,8 +9,8 @@ from typing import Any
 
 from ablate.core.engine import Engine
 from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress, Saved, Started
+from ablate.core.record import Record
 from ablate.core.trial import Trial
-from ablate.execution.trial import failed
 
 ATTEMPTS = 2
 """How often a trial is begun before the loss of its process makes it `failed`."""
@@ -79,10 +79,11 @@ class Supervised:
             one.again = True
             return False
         reason = event.fate if one.overdue else f"{event.fate}, {one.lost} times"
-        record = failed(
+        record = Record.of(
             one.trial,
-            reason,
-            event.output or reason,
+            "failed",
+            reason=reason,
+            error=event.output or reason,
             output=event.output,
             attempts=one.lost,
             environment=dict(self.environment()),

@@ -13,7 +13,7 @@ from ablate.base.clock import stopwatch
 from ablate.base.plugins import Plugin, load_plugin
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
-from ablate.core.record import Record, Status
+from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.records.environment import environment
@@ -86,7 +86,7 @@ def run_trial(
     try:
         record = _checked(workload.train(trial, emit))
     except (Exception, SystemExit) as error:
-        record = failed(trial, _reason(error), traceback.format_exc())
+        record = Record.of(trial, "failed", reason=_reason(error), error=traceback.format_exc())
     where = {**environment(), **record.environment}
     return dataclasses.replace(
         record, output=output(), started_at=started, finished_at=clock(), environment=where
@@ -99,14 +99,6 @@ def _checked(record: Record) -> Record:
         raise TypeError(f"`train` must return a Record, not {type(record).__name__}")
     metrics = {name: None if value is None else float(value) for name, value in record.metrics.items()}
     return dataclasses.replace(record, metrics=metrics)
-
-
-def failed(trial: Trial, reason: str, error: str = "", **more: Any) -> Record:
-    """The record of a trial that did not come to an outcome."""
-    status: Status = "failed"
-    return Record(
-        trial.id, trial.config, trial.seed, status, trial.stream, reason=reason, error=error, **more
-    )
 
 
 def _reason(error: BaseException) -> str:

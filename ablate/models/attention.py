@@ -14,7 +14,7 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.base.errors import Gather, Invalid
+from ablate.base.errors import Gather
 from ablate.base.registry import OnOff, PartConfig, Slot, register
 from ablate.components.masks import open_empty_rows, with_future_masked
 from ablate.components.mixer import Mixer
@@ -247,47 +247,49 @@ def _kernel(
 
 def _check_heads(config: Attention.Config, d_model: int) -> None:
     heads, kv_heads = config.num_heads, config.num_kv_heads or config.num_heads
+    before = config.split == "before"
+    divides = d_model % heads == 0 or not (before or config.d_k is None or config.d_v is None)
+    unless = "" if before else " unless d_k and d_v are both given"
     with Gather() as at:
-        divides = d_model % heads == 0
-        with at():
-            if not divides and (config.split == "before" or config.d_k is None or config.d_v is None):
-                unless = "" if config.split == "before" else " unless d_k and d_v are both given"
-                raise Invalid(
-                    "num_heads", f"must divide d_model = {d_model}{unless}", heads, divisors(d_model)
-                )
-        with at():
-            if heads % kv_heads:
-                raise Invalid("num_kv_heads", f"must divide num_heads = {heads}", kv_heads, divisors(heads))
+        at.refuse(
+            not divides, "num_heads", f"must divide d_model = {d_model}{unless}", heads, divisors(d_model)
+        )
+        at.refuse(
+            heads % kv_heads, "num_kv_heads", f"must divide num_heads = {heads}", kv_heads, divisors(heads)
+        )
 
 
 def _check_switches(config: Attention.Config, sizes: Sizes) -> None:
     """Refuses what has no effect, and what does not fit."""
     weighting, value = config.weighting.part, config.value.part
     kv_heads = config.num_kv_heads or config.num_heads
+    score, d_q, d_k = config.score, sizes.d_q, sizes.d_k
     with Gather() as at:
-        with at():
-            if config.tied and (sizes.d_q != sizes.d_k or kv_heads != config.num_heads):
-                raise Invalid("tied", "needs queries and keys of one width and number of heads", "on", "off")
-        with at():
-            if sizes.d_q != sizes.d_k and not config.score.part.joins_widths:
-                raise Invalid(
-                    "d_q",
-                    f"must be d_k = {sizes.d_k} with score {config.score.name}, which needs one width",
-                    sizes.d_q,
-                    f"{sizes.d_k}, or a score that joins two widths",
-                )
-        with at():
-            if value.reads_keys and sizes.d_k != sizes.d_v:
-                raise Invalid(
-                    "d_v", f"must be d_k = {sizes.d_k} where values are the keys", sizes.d_v, str(sizes.d_k)
-                )
+        at.refuse(
+            config.tied and (d_q != d_k or kv_heads != config.num_heads),
+            "tied",
+            "needs queries and keys of one width and number of heads",
+            "on",
+            "off",
+        )
+        at.refuse(
+            d_q != d_k and not score.part.joins_widths,
+            "d_q",
+            f"must be d_k = {d_k} with score {score.name}, which needs one width",
+            d_q,
+            f"{d_k}, or a score that joins two widths",
+        )
+        at.refuse(
+            value.reads_keys and d_k != sizes.d_v,
+            "d_v",
+            f"must be d_k = {d_k} where values are the keys",
+            sizes.d_v,
+            str(d_k),
+        )
         if weighting.reads_scores:
             return
         unread = f"has no effect with weighting {weighting.name}, which reads no scores"
         for name in ("tied", "qk_norm"):
-            with at():
-                if getattr(config, name):
-                    raise Invalid(name, unread, "on", "off")
-        with at():
-            if config.score.name != Attention.Config.model_fields["score"].default:
-                raise Invalid("score", unread, config.score.name, "leave it out")
+            at.refuse(getattr(config, name), name, unread, "on", "off")
+        chosen = score.name != Attention.Config.model_fields["score"].default
+        at.refuse(chosen, "score", unread, score.name, "leave it out")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ablate.base.errors import Gather, Invalid
+from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE
 from ablate.components.mixer import Mixer
 from ablate.models.memory import Memory
@@ -88,39 +88,52 @@ def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
     """Refuses models that do not predict the next token, and lengths that a part does not reach."""
     signature = model.signature
     with Gather() as at:
-        with at("model", "topology"):
-            if not model.stack.causal:
-                able = CATALOGUE.able("topology", "causal")
-                raise Invalid("", "must be causal to be decoded", model.stack.name, ", ".join(able))
-        with at("model", "embedding"):
-            if model.segment_embedding is not None:
-                raise Invalid("segment", "has no segments for tokens that are yet to come", "on", "off")
-        with at("signature", "readout"):
-            if signature.readout != "all":
-                rule = "must give logits at every position for the next token"
-                raise Invalid("", rule, signature.readout, "a task with readout `all`")
-        with at("signature", "num_outputs"):
-            if signature.vocab_size is None or signature.num_outputs > signature.vocab_size:
-                vocabulary = signature.vocab_size or "no"
-                rule = f"must be among the {vocabulary} input tokens, since outputs become inputs"
-                raise Invalid("", rule, signature.num_outputs, f"at most {signature.vocab_size or 0}")
-        with at("prompt_bt"):
-            if prompt_bt.ndim != 2 or not prompt_bt.shape[1]:
-                raise Invalid("", "must begin every sequence", tuple(prompt_bt.shape), "(B, T) with T ≥ 1")
-        with at("length"):
-            if length < 1:
-                raise Invalid("", "must be positive", length, "at least 1")
-            # The last token that is decoded is never read.
-            room = signature.seq_len - prompt_bt.shape[1] + 1
-            for slot, name in _ending(model) if length > room else []:
-                able = CATALOGUE.able(slot, "any_length", silent=True)
-                raise Invalid(
-                    "",
-                    f"goes beyond max_len = {signature.seq_len}, where {slot} {name} ends",
-                    length,
-                    f"at most {max(room, 0)} after a prompt of {prompt_bt.shape[1]}",
-                    f"For any length choose {slot} {', '.join(able)}",
-                )
+        causal = ", ".join(CATALOGUE.able("topology", "causal"))
+        at.refuse(
+            not model.stack.causal, "model.topology", "must be causal to be decoded", model.stack.name, causal
+        )
+        at.refuse(
+            model.segment_embedding is not None,
+            "model.embedding.segment",
+            "has no segments for tokens that are yet to come",
+            "on",
+            "off",
+        )
+        at.refuse(
+            signature.readout != "all",
+            "signature.readout",
+            "must give logits at every position for the next token",
+            signature.readout,
+            "a task with readout `all`",
+        )
+        vocab_size = signature.vocab_size or 0
+        at.refuse(
+            signature.num_outputs > vocab_size,
+            "signature.num_outputs",
+            f"must be among the {vocab_size or 'no'} input tokens, since outputs become inputs",
+            signature.num_outputs,
+            f"at most {vocab_size}",
+        )
+        at.refuse(
+            prompt_bt.ndim != 2 or not prompt_bt.shape[1],
+            "prompt_bt",
+            "must begin every sequence",
+            tuple(prompt_bt.shape),
+            "(B, T) with T ≥ 1",
+        )
+        at.refuse(length < 1, "length", "must be positive", length, "at least 1")
+        # The last token that is decoded is never read.
+        room = signature.seq_len - prompt_bt.shape[-1] + 1
+        for slot, name in _ending(model)[:1]:
+            able = CATALOGUE.able(slot, "any_length", silent=True)
+            at.refuse(
+                length > room,
+                "length",
+                f"goes beyond max_len = {signature.seq_len}, where {slot} {name} ends",
+                length,
+                f"at most {max(room, 0)} after a prompt of {prompt_bt.shape[-1]}",
+                f"For any length choose {slot} {', '.join(able)}",
+            )
 
 
 def _ending(model: Model) -> list[tuple[str, str]]:

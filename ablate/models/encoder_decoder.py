@@ -12,10 +12,9 @@ from ablate.base.registry import PartConfig, Slot, register
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.models.decoder import Decoder
-from ablate.models.encoder import Encoder
 from ablate.models.memory import Memory
 from ablate.models.section import ModelSection
+from ablate.models.stack import Decoder, Encoder
 
 
 @register("topology", "encoder_decoder")
@@ -45,7 +44,7 @@ class EncoderDecoder(nn.Module):
                 self.decoder = Decoder(PartConfig(), sizes, section, config.cross)
 
     def encode(self, x_bsd: Tensor, position: Position, mask: Tensor | None = None) -> Memory:
-        """What the decoder reads, from the embedded source (B, S, D)."""
+        """The encoded source for the decoder, from the embedded one (B, S, D)."""
         if self.encoder is None:
             raise ValueError("a model without a reader of the source has no encoder")
         return Memory(self.encoder(x_bsd, position, mask), real_positions(mask, x_bsd.shape[1]))

@@ -1,4 +1,4 @@
-"""What a pass through a model costs, known without running it."""
+"""The cost of a pass through a model, counted without running it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from ablate.core.signature import Signature
-from ablate.models.build import build_model
-from ablate.models.section import ModelSection
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Flops:
 
 
 def flops_of(model: nn.Module, signature: Signature) -> Flops:
-    """What a model on the meta device costs."""
+    """The cost of a model on the meta device."""
     model.eval()
     inputs: dict[str, torch.Tensor | None] = {"inputs": _example(signature)}
     if signature.source is not None:
@@ -39,11 +37,6 @@ def flops_of(model: nn.Module, signature: Signature) -> Flops:
         forward = counter.get_total_flops()
         logits.sum().backward()
     return Flops(forward, counter.get_total_flops())
-
-
-def forward_flops(section: ModelSection, signature: Signature) -> int:
-    """Floating-point operations of a forward pass; see `Flops`."""
-    return flops_of(build_model(section, signature, device="meta"), signature).forward
 
 
 def _example(signature: Signature) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """Fills a model that was built without memory: one random stream per parameter path.
 
-What a module does to take part is said in `ablate.components.initial`.
+`ablate.components.initial` says how a module takes part.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.streams import stream_seed, torch_stream
-from ablate.components.initial import Draw, fan_in_uniform
+from ablate.components.initial import as_linear
 
 
 @torch.no_grad()
@@ -31,7 +31,7 @@ def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
         if hasattr(module, "initialise"):
             module.initialise(draw)
         elif isinstance(module, nn.Linear):
-            _initialise_linear(module, draw)
+            as_linear(module.weight, module.bias, module.in_features, draw)
         elif reset := getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None):
             # Torch's own modules draw from the global generator, which is lent to them for the moment.
             with torch.random.fork_rng(devices=[]):
@@ -44,14 +44,6 @@ def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
             name for name, tensor in _tensors(module, recurse=False).items() if tensor.isnan().any()
         ]:
             raise _without_values(path, module, unset)
-
-
-def _initialise_linear(linear: nn.Linear, draw: Draw) -> None:
-    fan_in_uniform(linear.weight, linear.in_features, draw("weight"))
-    if linear.bias is not None:
-        # Torch's range depends on the width of the input, which a bias of the same name and shape in another
-        # variant need not share.
-        linear.bias.zero_()
 
 
 def _tensors(module: nn.Module, recurse: bool) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What attention looks at: the weights of any layer, head and example, and numbers that sum them up.
+"""Attention weights of any layer, head and example, and numbers that summarise them.
 
 Shapes: B batch, H heads, T_q queries, T_k keys. A weight is what a module's `weights` method gives for the
 arguments of its forward pass, before dropout; masked weights are exactly zero.
@@ -46,7 +46,7 @@ def attention_maps(model: nn.Module, batch: Inputs, *, padding: float | None = N
     """Path of a module → its attention weights (B, H, T_q, T_k), in the order in which the model uses them.
 
     One forward pass in evaluation mode, without gradients; the model's mode is restored. Self-attention and
-    cross-attention alike; empty for a model without attention. `padding` is what stands in the rows and columns
+    cross-attention alike; empty for a model without attention. `padding` is the value in the rows and columns
     of padding; None leaves there what the model computes.
     """
     found = _look(model, batch)

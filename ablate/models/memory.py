@@ -1,4 +1,4 @@
-"""What a decoder reads: the encoded source, and how (the slot `cross`)."""
+"""The encoded source, and the ways in which a decoder reads it (the slot `cross`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ablate.base.registry import PartConfig, register
 from ablate.components.masks import zero_padding
+from ablate.components.part import Part
 from ablate.components.positions import NoPosition
 from ablate.components.sizes import Sizes
 from ablate.models.attention import Attention, State
@@ -24,7 +25,7 @@ class Memory:
     "(B, S), False at padding; None: no padding."
 
 
-class CrossReader(nn.Module):
+class CrossReader(Part):
     """Base of the slot `cross`: what each position of the decoder takes from the source."""
 
     reads_target: bool = True
@@ -47,7 +48,7 @@ class CrossAttention(CrossReader):
         """Parameters of cross-attention: those of attention."""
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__()
+        super().__init__(config, sizes)
         self.attention = Attention(config, sizes)
         self.reads_target = self.attention.query is not None
         self.no_position = NoPosition(PartConfig(), sizes)
@@ -77,7 +78,7 @@ class MeanPooled(CrossReader):
     reads_target = False
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
+        super().__init__(config, sizes)
         self.projection = nn.Linear(sizes.d_model, sizes.d_model, bias=sizes.bias)
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
@@ -89,9 +90,6 @@ class MeanPooled(CrossReader):
 @register("cross", "none")
 class NoSource(CrossReader):
     """Nothing: the decoder does not see the source. Blocks leave this sublayer out."""
-
-    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
-        super().__init__()
 
 
 def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:

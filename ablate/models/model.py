@@ -65,10 +65,13 @@ class Model(nn.Module):
                 self.position = section.position.build(replace(sizes, causal=causal))
                 if reads_source and sizes.source is not None:
                     self.source_position = section.position.build(sizes.source)
-            with at("topology"):
-                if for_source and source is None:
-                    rule = "reads a source, which the task does not give"
-                    raise Invalid("", rule, section.topology.name, "encoder, decoder")
+            at.refuse(
+                for_source and source is None,
+                "topology",
+                "reads a source, which the task does not give",
+                section.topology.name,
+                "encoder, decoder",
+            )
             with at():
                 self.stack = section.topology.build(sizes, section)
             self.embedding_dropout = sizes.dropout_at("embedding")
@@ -92,19 +95,26 @@ class Model(nn.Module):
 
     def _embed_as(self, section: ModelSection, signature: Signature) -> None:
         """Ties the output layer, and makes the embedding of segments."""
+        tied, segment = section.embedding.tied, section.embedding.segment
+        has = f"{signature.num_outputs} outputs and {signature.vocab_size or 'no'} input tokens"
         with Gather() as at:
-            with at():
-                if section.embedding.tied and signature.num_outputs != signature.vocab_size:
-                    has = f"{signature.num_outputs} outputs and {signature.vocab_size or 'no'} input tokens"
-                    raise Invalid(
-                        "tied", f"needs outputs that are the input's tokens; the task has {has}", "on", "off"
-                    )
-            with at():
-                if section.embedding.segment and signature.num_segments is None:
-                    raise Invalid("segment", "needs a task that tells segments apart", "on", "off")
-        if section.embedding.tied:
+            at.refuse(
+                tied and signature.num_outputs != signature.vocab_size,
+                "tied",
+                f"needs outputs that are the input's tokens; the task has {has}",
+                "on",
+                "off",
+            )
+            at.refuse(
+                segment and signature.num_segments is None,
+                "segment",
+                "needs a task that tells segments apart",
+                "on",
+                "off",
+            )
+        if tied:
             self.output.weight = self.embedding.get_parameter("weight")
-        if section.embedding.segment:
+        if segment:
             self.segment_embedding = TokenEmbedding(signature.num_segments or 1, section.d_model)
 
     def forward(
@@ -184,7 +194,7 @@ def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
 
 
 def _sizes(section: ModelSection, signature: Signature) -> Sizes:
-    """What the parts are built with; heads and widths are those that a position meets inside attention."""
+    """The sizes that parts are built with; heads and widths are those of a position inside attention."""
     heads = getattr(section.mixer, "num_heads", 1)
     d_k = getattr(section.mixer, "d_k", None) or section.d_model // heads
     return Sizes(
@@ -218,9 +228,7 @@ def _check_dropout(section: ModelSection, model: nn.Module) -> None:
     sites = {module.placement for module in model.modules() if isinstance(module, Dropout)}
     with Gather() as at:
         for placement, rate in section.dropout.model_dump().items():
-            with at():
-                if rate and placement not in sites:
-                    raise Invalid(placement, "has no place in this model", rate, "0")
+            at.refuse(rate and placement not in sites, placement, "has no place in this model", rate, "0")
 
 
 def _embedding(signature: Signature, d_model: int) -> nn.Module:

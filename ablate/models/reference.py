@@ -1,4 +1,4 @@
-"""A small model around each part: where the part stands in it, and what it costs there."""
+"""A small model around each part: its place in the model, and its cost there."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
 from ablate.models.section import ModelSection
+from ablate.study.patch import merged
 
 SECTION: Mapping[str, Any] = {"d_model": 64, "num_layers": 1}
-"The reference size; what it does not say is the default of `model:`."
+"The reference size; the other settings are the defaults of `model:`."
 SIGNATURE = Signature(seq_len=128, num_outputs=16, vocab_size=16)
 CANDIDATES = (8, 1, 0.5, True)
-"What is tried for a parameter that has no default."
+"Values to try for a parameter that has no default."
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the parts of a slot stand in a model."""
+    """The place of a slot's parts in a model."""
 
     path: tuple[str, ...]
     "From the model section."
     hosts: tuple[str | None, ...]
     "The parts that the path leads through, one before each further step; None for a plain section."
     default: str | None
-    "The part that stands there unless a study says otherwise."
+    "The part that a model has there unless the study names another."
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a part costs in the model of the reference size."""
+    """The cost of a part in the model of the reference size."""
 
     settings: Mapping[str, Any]
     "Values of the parameters that have no default."
@@ -53,7 +54,7 @@ class Cost:
 
 
 def places() -> dict[str, Place]:
-    """Each slot that a model has, where it stands nearest to the section, below default parts where it can."""
+    """Each slot of a model with its place nearest to the section, below default parts where possible."""
     found: dict[str, Place] = {}
     queue: deque[tuple[type[Section], tuple[str, ...], tuple[str | None, ...]]] = deque(
         [(ModelSection, (), ())]
@@ -100,7 +101,7 @@ def section_with(slot: str, name: str, **model: Any) -> ModelSection:
         value = {step: value}
         if host is not None:
             value["name"] = host
-    return ModelSection.model_validate({**SECTION, **_merged(model, value)})
+    return ModelSection.model_validate({**SECTION, **merged(model, value)})
 
 
 def signature_for(section: ModelSection, signature: Signature = SIGNATURE) -> Signature:
@@ -109,7 +110,7 @@ def signature_for(section: ModelSection, signature: Signature = SIGNATURE) -> Si
 
 
 def cost_of(slot: str, name: str) -> Cost:
-    """What a part costs; raises what the part raises when it cannot be built at the reference size."""
+    """The cost of a part; raises the part's own error when it cannot be built at the reference size."""
     section = section_with(slot, name)
     signature = signature_for(section)
     model = build_model(section, signature, device="meta")
@@ -127,11 +128,3 @@ def cost_of(slot: str, name: str) -> Cost:
 
 def _is(module: nn.Module, slot: str, name: str) -> bool:
     return (getattr(module, "slot", None), getattr(module, "name", None)) == (slot, name)
-
-
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in over.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged

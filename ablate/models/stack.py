@@ -1,4 +1,4 @@
-"""A stack of blocks: what encoder and decoder have in common."""
+"""Stacks of blocks: the encoder and the decoder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from ablate.base.errors import Gather
-from ablate.base.registry import PartConfig
+from ablate.base.registry import PartConfig, register
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
@@ -62,3 +62,17 @@ class Stack(nn.Module):
             x_b1d, new = block.step(x_b1d, position, state and state[index], memory)
             states.append(new)
         return x_b1d if self.norm is None else self.norm(x_b1d), states
+
+
+@register("topology", "encoder")
+class Encoder(Stack):
+    """Blocks in which every position sees all positions (Devlin et al. 2019)."""
+
+    causal = False
+
+
+@register("topology", "decoder")
+class Decoder(Stack):
+    """Blocks in which a position sees itself and earlier ones: causal (Radford et al. 2018)."""
+
+    causal = True

@@ -11,7 +11,7 @@ from typing import Any
 from ablate.base.errors import AblateError
 from ablate.base.streams import numpy_stream
 from ablate.core.trial import Trial
-from ablate.core.workload import Timed, Workload
+from ablate.core.workload import Workload
 from ablate.records.environment import machine
 
 BLOCKS = 5
@@ -63,8 +63,6 @@ def time_steps(workload: Workload, configs: Mapping[str, Config]) -> Timing:
 
 def _seconds(workload: Workload, config: Config, steps: int, name: str) -> float:
     """Wall clock of a training of `steps` steps, in this process."""
-    if not isinstance(workload, Timed):
-        raise TypeError("a workload that can be timed")
     reached = 0
 
     def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:

@@ -21,7 +21,7 @@ from ablate.base.locks import exclusive, interruptible
 from ablate.base.wording import counted
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Checkpoint
-from ablate.core.workload import KeepsWeights
+from ablate.core.workload import Workload
 from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -125,10 +125,10 @@ def _existing(path: Path, results: Path) -> Path:
 
 def _planned(
     experiment: Experiment, path: Path, sets: Sequence[str], only: Sequence[str]
-) -> tuple[KeepsWeights, list[Cell], list[Slice]]:
+) -> tuple[Workload, list[Cell], list[Slice]]:
     """What shall be evaluated, on what; raises `StudyError`."""
     workload = experiment.workload
-    if not isinstance(workload, KeepsWeights):
+    if not workload.keeps_weights:
         rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
         raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(path))])
     cells = [cell for cell in select(experiment.cells(), only) if not only or cell.variant in only]
@@ -162,7 +162,7 @@ def _slice_name(changes: Mapping[str, Any]) -> str:
     return ", ".join(f"{path}={value}" for path, value in changes.items()) or TEST
 
 
-def _check(each: Slice, experiment: Experiment, workload: KeepsWeights, names: set[str]) -> None:
+def _check(each: Slice, experiment: Experiment, workload: Workload, names: set[str]) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
     found: list[tuple[Problem, list[str]]] = []
     model = config_model(experiment.workload)
@@ -267,7 +267,7 @@ def _evaluated(
     kind: Checkpoint,
     slices: Sequence[Slice],
     store: Store,
-    workload: KeepsWeights,
+    workload: Workload,
 ) -> Evaluated:
     rows: list[dict[str, Any]] = []
     maps: list[AttentionMap] = []

@@ -22,10 +22,10 @@ from ablate.execution.driver import drive
 from ablate.records.folder import Kind, StudyFolder
 from ablate.records.store import Store
 from ablate.search.plans import SearchPlan
-from ablate.search.search import Prepared, Search
-from ablate.search.storage import storage_errors, open_storage, url_of
-from ablate.search.table import table
 from ablate.search.queue import Queue
+from ablate.search.search import Prepared, Search
+from ablate.search.storage import open_storage, storage_errors, url_of
+from ablate.search.table import table
 from ablate.stages.choose import spec_of
 from ablate.stages.options import Options
 from ablate.study.designs import Config, Variant

@@ -13,7 +13,7 @@ from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, 
 from ablate.base.registry import CATALOGUE, Section
 from ablate.core.claim import Claim
 from ablate.core.metric import Metric
-from ablate.core.workload import KeepsWeights, Resumes, Workload
+from ablate.core.workload import Workload
 from ablate.study.claims import parse_claim
 from ablate.study.designs import CHANGES_NOTHING, Config, Design, Variant, report_at
 from ablate.study.document import Document, PathKey
@@ -27,10 +27,10 @@ MAX_CHECKED = 500
 
 def check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
     """Refuses to keep weights or states that the workload does not give."""
-    if study.checkpoint != "none" and not isinstance(workload, KeepsWeights):
+    if study.checkpoint != "none" and not workload.keeps_weights:
         rule = f"needs a workload that keeps weights, which {study.workload} does not"
         document.refuse(("checkpoint",), rule, study.checkpoint, "none")
-    if study.save_every is not None and not isinstance(workload, Resumes):
+    if study.save_every is not None and not workload.resumes:
         rule = f"needs a workload that can resume inside a trial, which {study.workload} cannot"
         document.refuse(("save_every",), rule, study.save_every, hint="Leave it out")
 

@@ -15,7 +15,7 @@ from ablate.core.claim import Claim
 from ablate.core.facts import Facts, Matched, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric
 from ablate.core.trial import Trial
-from ablate.core.workload import Timed, Workload
+from ablate.core.workload import Workload
 from ablate.study.checks import (
     Resolver,
     attempt,
@@ -30,12 +30,12 @@ from ablate.study.checks import (
 )
 from ablate.study.designs import Config, Design, Resolve, Variant, expand, task_labels
 from ablate.study.document import Document
+from ablate.study.ids import TrialIds
 from ablate.study.load import load, refuse_if_faulty
 from ablate.study.match import Matcher, check_match, match_variants
 from ablate.study.patch import apply_patches
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchReader, SearchSpec
-from ablate.study.trial_ids import TrialIds
 
 T = TypeVar("T")
 
@@ -134,7 +134,7 @@ class Experiment:
 
     @cached_property
     def _rate_keys(self) -> TrialIds:
-        return TrialIds(self.workload, [self.workload.steps_path] if isinstance(self.workload, Timed) else [])
+        return TrialIds(self.workload, [self.workload.steps_path or ""])
 
     def with_rates(self, seconds_per_step: Mapping[str, float]) -> Experiment:
         """The same study with its variants matched in seconds, by rates that have the keys of `rate_key`.

@@ -8,6 +8,44 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ablate.core.workload import Workload
+from ablate.study.designs import Config
+from ablate.study.load import parts_of
+from ablate.study.patch import key_of
+from ablate.study.schema import config_model
+from ablate.study.sources import source_digest
+
+
+class TrialIds:
+    """The id of each trial; `ignored` are paths of the config that are left out of it, beside those of the workload."""
+
+    def __init__(self, workload: Workload, ignored: Sequence[str] = ()) -> None:
+        self.workload = workload
+        self.irrelevant = (*workload.irrelevant(), *ignored)
+        self.model = config_model(workload)
+        self.known: dict[str, tuple[Mapping[str, str], str]] = {}
+        self.digests: dict[tuple[Any, ...], str] = {}
+
+    def __call__(self, config: Config, seed: int, stream: str) -> str:
+        """The id of the trial that trains a resolved config under a seed."""
+        key = key_of(config)
+        if key not in self.known:
+            parsed = self.model.model_validate(config)
+            parts = [type(part).part for part in parts_of(parsed)]
+            roots = (*self.workload.sources(parsed), *parts)
+            if roots not in self.digests:
+                self.digests[roots] = source_digest(roots, [type(self.workload), *parts])
+            self.known[key] = (self.workload.identity(config), self.digests[roots])
+        identity, sources = self.known[key]
+        return trial_id(
+            config,
+            seed=seed,
+            stream=stream,
+            irrelevant=self.irrelevant,
+            identity=identity,
+            sources=sources,
+        )
+
 
 def trial_id(
     config: Mapping[str, Any],

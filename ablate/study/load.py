@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
-from ablate.base.plugins import load_plugin
+from ablate.base.plugins import FAILS, plugin_fault
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
@@ -95,20 +95,10 @@ def _load_plugins(document: Document, folder: Path) -> None:
         elif stems.setdefault(path.stem, name) != name:
             rule = f"has the name of another plugin, {stems[path.stem]}"
             document.refuse(at, rule, name, hint="Rename one of the files")
-        else:
-            try:
-                load_plugin(path)
-            except (Exception, SystemExit) as error:
-                rule = f"fails when it is loaded: {_line(error, path)}{type(error).__name__}: {error}"
-                document.refuse(at, rule, name, hint="Fix the plugin")
-
-
-def _line(error: BaseException, path: Path) -> str:
-    """The line of a plugin at which it has failed, where that is known."""
-    if isinstance(error, SyntaxError):
-        return f"line {error.lineno}: "
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
-    return f"line {frames[-1].lineno}: " if frames else ""
+        elif fault := plugin_fault(path):
+            error, line = fault
+            where = f"line {line}: " if line else ""
+            document.refuse(at, f"{FAILS}: {where}{error}", name, hint="Correct the plugin")
 
 
 def _workload(document: Document) -> Workload:
@@ -121,6 +111,10 @@ def _workload(document: Document) -> Workload:
         document.refuse(("workload",), "unknown workload", name, listed(error.names), error.hint)
         del document.data["workload"]
         part = CATALOGUE.get("workload", DEFAULT_WORKLOAD)
+    if not issubclass(part, Workload) or inspect.isabstract(part):
+        rule = "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`"
+        document.refuse(("workload",), rule, name, hint="Correct the plugin")
+        refuse_if_faulty(document)
     workload: Workload = part()
     workload.load_parts()
     return workload

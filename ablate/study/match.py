@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ablate.base.errors import Invalid, Problem
 from ablate.core.facts import BASELINE, Matched
-from ablate.core.workload import CountsParameters, Timed, Workload
+from ablate.core.workload import Workload
 from ablate.study.checks import attempt
 from ablate.study.designs import Config, Design, Resolve, Variant, refuse_twins, report_at
 from ablate.study.document import Document
@@ -157,7 +157,7 @@ class Matcher:
         if quantity == "seconds":
             rate = self.rate(config) if self.rate else None
             return None if rate is None else rate * self.number(config)
-        if quantity == "parameters" and isinstance(workload, CountsParameters):
+        if quantity == "parameters":
             return workload.parameters(config)
         found: float | None = getattr(workload.describe(config), quantity)
         return found
@@ -196,7 +196,7 @@ def check_match(
 
 def _check_timed(match: MatchSection, study: StudyBase, workload: Workload, document: Document) -> None:
     at = ("match", "seconds")
-    if not isinstance(workload, Timed):
+    if workload.steps_path is None:
         rule = f"needs a workload that says what its steps are, which {study.workload} does not"
         document.refuse(at, rule, hint="Match another quantity")
     elif match.by != workload.steps_path:

@@ -1,8 +1,10 @@
 """The source that a trial's result depends on, found statically.
 
-Starting from some functions and classes, the definitions that they name are followed through the modules of
-`ablate` and the plugins, and hashed as syntax trees without docstrings: a comment or a new part beside an old
-one changes nothing, an edit of something that a trial uses changes its id.
+Starting from some functions and classes, the definitions that they name are followed and hashed as syntax trees
+without docstrings: a comment or a new part beside an old one changes nothing, an edit of something that a trial
+uses changes its id. They are followed through the modules of `ablate`, the plugins, the packages in which parts and
+workloads are registered, and those that they declare as `source_packages`; other installed packages are known by
+their version alone.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ import functools
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from ablate.base.errors import AblateError
 from ablate.base.plugins import is_of_plugin
 
 Symbol = tuple[str, str]
@@ -25,18 +29,50 @@ Symbol = tuple[str, str]
 _NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 
 
-def source_digest(roots: Iterable[Any]) -> str:
-    """A hash of everything that the functions and classes `roots` are made of."""
+def source_digest(roots: Iterable[Any], owners: Iterable[type] = ()) -> str:
+    """A hash of `definitions(roots, owners)`."""
+    found = ((name, _module(module).text(name)) for module, name in definitions(roots, owners))
+    # By name and text alone: neither moving a definition nor importing it by way of another module changes it.
+    texts = sorted(f"{name}:{text}\n" for name, text in found if text)
+    return hashlib.blake2b("".join(texts).encode(), digest_size=16).hexdigest()
+
+
+def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol]:
+    """Every definition that the functions and classes `roots` use, themselves included.
+
+    `owners` are the registered classes whose packages are followed beside `ablate` and the plugins. Raises
+    `AblateError` when one declares a package that does not exist.
+    """
+    packages = {"ablate"}
+    for owner in owners:
+        packages |= {owner.__module__.split(".")[0], *_declared(owner)}
     todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
     seen: set[Symbol] = set()
     while todo:
         symbol = todo.pop()
         if symbol not in seen:
             seen.add(symbol)
-            todo += _module(symbol[0]).references(symbol[1])
-    # By name and text alone: where a definition stands changes nothing of what it does.
-    texts = sorted(f"{name}:{_module(module).text(name)}\n" for module, name in seen)
-    return hashlib.blake2b("".join(texts).encode(), digest_size=16).hexdigest()
+            references = _module(symbol[0]).references(symbol[1])
+            todo += [_resolved(*found) for found in references if _is_followed(found[0], packages)]
+    return seen
+
+
+def _declared(owner: type) -> Sequence[str]:
+    names: Sequence[str] = getattr(owner, "source_packages", ())
+    for name in names:
+        if name not in sys.modules and not _spec(name):
+            where = f"{owner.__module__}.{owner.__qualname__}.source_packages"
+            raise AblateError(f"{where}: there is no module {name!r}; name one that can be imported")
+    return names
+
+
+def _is_followed(module: str, packages: set[str]) -> bool:
+    return is_of_plugin(module) or any(module == p or module.startswith(f"{p}.") for p in packages)
+
+
+def _resolved(module: str, name: str) -> Symbol:
+    """`from package import module` names a whole module."""
+    return (f"{module}.{name}", "") if name and _file(f"{module}.{name}") else (module, name)
 
 
 def _module(name: str) -> _Module:
@@ -57,16 +93,22 @@ class _Module:
         self.name = name
         self.definitions: dict[str, list[ast.stmt]] = {}
         self.imports: dict[str, list[Symbol]] = {}
+        self.lazy: list[tuple[str, Symbol]] = []
         self.effects: list[ast.stmt] = []
-        tree = ast.parse(file.read_bytes()) if file else ast.Module([], [])
+        self.package = name if file and file.stem == "__init__" else name.rpartition(".")[0]
+        tree = ast.parse(file.read_bytes()) if file and file.suffix == ".py" else ast.Module([], [])
         for statement in _Stripped().visit(tree).body:
             self._file(statement)
+        if "__getattr__" in self.definitions:
+            # A module that resolves names lazily lists them for type checkers.
+            for exported, symbol in self.lazy:
+                self.imports.setdefault(exported, []).append(symbol)
         for group in list(self.definitions.values()):
             self.effects += [s for s in group if self._is_collected(s)]
 
     def _file(self, statement: ast.stmt) -> None:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            for name, symbol in _imported(statement, self.name):
+            for name, symbol in _imported(statement, self.package):
                 self.imports.setdefault(name, []).append(symbol)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             self.definitions.setdefault(statement.name, []).append(statement)
@@ -76,6 +118,8 @@ class _Module:
         elif isinstance(statement, ast.If) and ast.unparse(statement.test) in _NEVER_RUN:
             for other in statement.orelse:
                 self._file(other)
+            for other in (s for s in statement.body if isinstance(s, ast.ImportFrom)):
+                self.lazy += _imported(other, self.package)
         else:
             # A statement with an effect belongs to everything in the module.
             self.effects.append(statement)
@@ -97,28 +141,23 @@ class _Module:
         return "\n".join(map(_dumped, self.statements(name)))
 
     def references(self, name: str) -> Iterator[Symbol]:
-        """The definitions of this project that `name` uses."""
+        """The definitions and modules that `name` uses, wherever they come from."""
         if name in self.imports and name not in self.definitions:
-            yield from self._named(name)
+            yield from self.imports[name]
             return
-        yield from self._named("*")
+        yield from self.imports.get("*", [])
         if not name:
-            for imported in self.imports:
-                yield from self._named(imported)
+            for imported in self.imports.values():
+                yield from imported
         for statement in self.statements(name):
             for node in ast.walk(statement):
                 if isinstance(node, (ast.Import, ast.ImportFrom)):
-                    for _, symbol in _imported(node, self.name):
-                        yield from _followed(symbol)
+                    yield from (symbol for _, symbol in _imported(node, self.package))
                 elif isinstance(node, ast.Name) and node.id != name:
                     if node.id in self.definitions:
                         yield self.name, node.id
                     else:
-                        yield from self._named(node.id)
-
-    def _named(self, name: str) -> Iterator[Symbol]:
-        for symbol in self.imports.get(name, []):
-            yield from _followed(symbol)
+                        yield from self.imports.get(node.id, [])
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -128,7 +167,7 @@ def _dumped(statement: ast.stmt) -> str:
 
 
 class _Stripped(ast.NodeTransformer):
-    """Takes docstrings out, those under fields included."""
+    """Removes docstrings, those under fields included."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
@@ -136,7 +175,7 @@ class _Stripped(ast.NodeTransformer):
 
 
 class _WithoutImports(ast.NodeTransformer):
-    """Takes imports out: what they lead to is followed, and where it stands does not matter."""
+    """Removes imports: the definitions that they lead to are followed, wherever they are."""
 
     def visit_Import(self, node: ast.Import) -> ast.Pass:
         return ast.Pass()
@@ -145,42 +184,30 @@ class _WithoutImports(ast.NodeTransformer):
         return ast.Pass()
 
 
-def _followed(symbol: Symbol) -> Iterator[Symbol]:
-    module, name = symbol
-    if not _is_ours(module):
-        return
-    if name and _file(f"{module}.{name}") is not None:
-        yield f"{module}.{name}", ""
-    else:
-        yield module, name
-
-
-def _is_ours(module: str) -> bool:
-    return module.split(".")[0] == "ablate" or is_of_plugin(module)
-
-
 def _file(module: str) -> Path | None:
     loaded = sys.modules.get(module)
     if loaded is not None:
         path = getattr(loaded, "__file__", None)
         return Path(path) if path else None
-    if not _is_ours(module):
-        return None
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
-        return None
+    spec = _spec(module)
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def _imported(node: ast.Import | ast.ImportFrom, module: str) -> Iterator[tuple[str, Symbol]]:
+def _spec(module: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+
+
+def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[tuple[str, Symbol]]:
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield (alias.asname or alias.name.split(".")[0]), (alias.name, "")
         return
     base = node.module or ""
     if node.level:
-        base = importlib.util.resolve_name("." * node.level + base, module.rpartition(".")[0])
+        base = importlib.util.resolve_name("." * node.level + base, package)
     for alias in node.names:
         yield (alias.asname or alias.name), (base, "" if alias.name == "*" else alias.name)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import PositiveInt
 from torch import Tensor
 
-from ablate.base.errors import AblateError, Gather, Invalid
+from ablate.base.errors import AblateError, Gather
 from ablate.base.registry import PartConfig, register
 from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
@@ -60,19 +60,31 @@ class Digits(Classification):
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        representation, patch_size = config.representation, config.patch_size
+        room = NUM_EXAMPLES - config.validation_size - config.test_size
         with Gather() as at:
-            with at():
-                self._check_patch_size()
-            with at():
-                total = config.train_size + config.validation_size + config.test_size
-                if total > NUM_EXAMPLES:
-                    raise Invalid(
-                        "train_size",
-                        f"must leave validation_size = {config.validation_size} and test_size = "
-                        f"{config.test_size} of {NUM_EXAMPLES} examples",
-                        config.train_size,
-                        f"at most {max(NUM_EXAMPLES - total + config.train_size, 0)}",
-                    )
+            at.refuse(
+                representation == "patches" and patch_size is None,
+                "patch_size",
+                "must be given with representation = patches",
+                allowed="2, 4",
+            )
+            at.refuse(
+                representation != "patches" and patch_size is not None,
+                "patch_size",
+                f"has no meaning with representation = {representation}",
+                patch_size,
+                "nothing",
+                "Leave it out, or choose representation: patches",
+            )
+            at.refuse(
+                config.train_size > room,
+                "train_size",
+                f"must leave validation_size = {config.validation_size} and test_size = "
+                f"{config.test_size} of {NUM_EXAMPLES} examples",
+                config.train_size,
+                f"at most {max(room, 0)}",
+            )
         height, width = self._cell()
         self.signature = Signature(
             seq_len=SIDE * SIDE // (height * width),
@@ -116,19 +128,6 @@ class Digits(Classification):
             order = np.concatenate([generator.permutation(size) for _ in range(epochs)])
             index = torch.from_numpy(order).to(inputs.device)
             yield Batch(inputs[index], targets[index])
-
-    def _check_patch_size(self) -> None:
-        representation, patch_size = self.config.representation, self.config.patch_size
-        if representation == "patches" and patch_size is None:
-            raise Invalid("patch_size", "must be given with representation = patches", allowed="2, 4")
-        if representation != "patches" and patch_size is not None:
-            raise Invalid(
-                "patch_size",
-                f"has no meaning with representation = {representation}",
-                patch_size,
-                "nothing",
-                "Leave it out, or choose representation: patches",
-            )
 
     def _cell(self) -> tuple[int, int]:
         """Height and width, in pixels, of what one position holds."""

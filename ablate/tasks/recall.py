@@ -1,6 +1,6 @@
-"""Associative recall: which value stood beside this key?
+"""Associative recall: which value was beside this key?
 
-The task of Ba et al. 2016 ("Using Fast Weights to Attend to the Recent Past"), in which pairs may stand
+The task of Ba et al. 2016 ("Using Fast Weights to Attend to the Recent Past"), in which pairs may be
 apart. An example with two pairs and two fillers:
 
     k3 v1  ·  k1 v7  ·  k3   →  v1
@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
-from ablate.base.errors import Gather, Invalid
+from ablate.base.errors import Gather
 from ablate.base.registry import PartConfig, register
 from ablate.core.signature import Signature
 from ablate.tasks.classification import Classification
@@ -51,23 +51,22 @@ class Recall(Generated, Classification):
         self.config = config
         self.num_keys = (config.vocab_size - 1) // 2
         self.num_values = config.vocab_size - 1 - self.num_keys
+        pairs, needed = f"num_pairs = {config.num_pairs} pairs", 2 * config.num_pairs + 1
         with Gather() as at:
-            with at():
-                if config.seq_len < 2 * config.num_pairs + 1:
-                    raise Invalid(
-                        "seq_len",
-                        f"must hold num_pairs = {config.num_pairs} pairs and the query",
-                        config.seq_len,
-                        f"at least {2 * config.num_pairs + 1}",
-                    )
-            with at():
-                if self.num_keys < config.num_pairs:
-                    raise Invalid(
-                        "vocab_size",
-                        f"must have a distinct key for each of num_pairs = {config.num_pairs} pairs",
-                        config.vocab_size,
-                        f"at least {2 * config.num_pairs + 1}",
-                    )
+            at.refuse(
+                config.seq_len < needed,
+                "seq_len",
+                f"must hold {pairs} and the query",
+                config.seq_len,
+                f"at least {needed}",
+            )
+            at.refuse(
+                self.num_keys < config.num_pairs,
+                "vocab_size",
+                f"must have a distinct key for each of {pairs}",
+                config.vocab_size,
+                f"at least {needed}",
+            )
         self.signature = Signature(
             config.seq_len, num_outputs=config.vocab_size, vocab_size=config.vocab_size, readout="last"
         )

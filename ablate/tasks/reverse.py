@@ -27,7 +27,7 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig, register
 from ablate.core.metric import Metric
 from ablate.core.signature import Signature
-from ablate.tasks.generated import Generated
+from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch
 
 PADDING, START, END = 0, 1, 2
@@ -88,8 +88,8 @@ class Reverse(Generated):
         """See `Generated.examples`."""
         longest = self.config.max_len
         draws = generator.random((count, 1 + longest))
-        lengths = self.config.min_len + (draws[:, :1] * len(self.lengths)).astype(np.int64)
-        symbols = FIRST_SYMBOL + (draws[:, 1:] * self.num_symbols).astype(np.int64)
+        lengths = self.config.min_len + below(draws[:, :1], len(self.lengths))
+        symbols = FIRST_SYMBOL + below(draws[:, 1:], self.num_symbols)
         place = np.arange(longest + 1)
         source = np.where(place[:-1] < lengths, symbols, PADDING)
         # Source position L − 1 − t answers target position t; from the end on, any does.

@@ -3,10 +3,10 @@
 The input of Devlin et al. 2019 (section 3), a pair of sequences of which only the segments tell where one ends,
 without their separator. An example, with the segments under its tokens:
 
-    2  7  5  2  9  4  7      →  1, for 7 stands in the first segment
+    2  7  5  2  9  4  7      →  1, for 7 is in the first segment
     0  0  0  1  1  1  1
 
-    2  7  5  2  9  4  9      →  0, for 9 stands in the second segment alone
+    2  7  5  2  9  4  9      →  0, for 9 is in the second segment alone
     0  0  0  1  1  1  1
 
 The vocabulary of V tokens is 0 … V − 1.
@@ -29,7 +29,7 @@ from ablate.tasks.task import Batch
 
 @register("task", "segments")
 class Segments(Generated, Classification):
-    """The last token stood once before: in the first segment (target 1), or earlier in the second (target 0).
+    """The last token was there once before: in the first segment (target 1), or earlier in the second (target 0).
 
     Both answers are equally likely whatever the tokens are: without the segments, no model is right more often
     than half of the time. From the segments alone about two thirds can be guessed, since a long first one makes 1

@@ -1,4 +1,4 @@
-"""The protocol of a task: what data it gives, what it asks of a model, how the answer is measured.
+"""The contract of a task: its data, the shapes that it asks of a model, the measure of an answer.
 
 A task is a part of the slot `task`, built from its config alone; data are drawn from the seed that each call
 names, never from global state:
@@ -83,7 +83,7 @@ class Task(ABC):
     topologies: tuple[Topology, ...]
     "The topologies that can answer the task."
     metrics: Mapping[str, Metric]
-    "What `measure` measures; the first chooses the best evaluation on validation data."
+    "Metrics that `measure` returns; the first chooses the best evaluation on validation data."
     chance_loss: float
     "The loss of guessing without looking at the input."
     data_fixed: bool = False

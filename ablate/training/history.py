@@ -1,4 +1,4 @@
-"""What is measured while a model trains: numbers of every step, curves, the best evaluation, divergence."""
+"""Measurements of a training run: numbers of every step, curves, the best evaluation, divergence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ablate.core.metric import Direction
 from ablate.core.record import Curve
 
 RISE = 1.1
-"""A final training loss above this multiple of max(initial, chance) is divergence (METHODS §6)."""
+"""A final training loss above this multiple of max(initial, chance) is divergence: the run ends clearly worse
+than it began, and than guessing."""
 
 
 class History:
@@ -51,7 +52,7 @@ class History:
         return point
 
     def state(self) -> dict[str, Any]:
-        """What `load` needs to go on from here."""
+        """The values from which `load` continues."""
         return {
             "losses": torch.from_numpy(self._losses[: self.done]),
             "norms": torch.from_numpy(self._norms[: self.done]),
@@ -127,7 +128,7 @@ class Best:
             self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
     def state(self) -> dict[str, Any]:
-        """What `load` needs to go on from here."""
+        """The values from which `load` continues."""
         return {"step": self.step, "value": self._value, "weights": self.weights}
 
     def load(self, state: Mapping[str, Any]) -> None:

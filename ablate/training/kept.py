@@ -1,4 +1,4 @@
-"""What kept weights do, without training: on the test split of the study's task, or of one that differs a little."""
+"""Evaluation of kept weights on the test split of the study's task, or of one that differs a little."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None
                         _check_length(slot, part, old.seq_len, new.seq_len)
 
 
-def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
-    """The task's metrics and those of attention, on one thread; the data are those of the trial's seed."""
+def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads: int = 1) -> Evaluation:
+    """The task's metrics and those of attention; the data are those of the trial's seed."""
     config = parse(trial.config)
     trained: Task = config.task.build()
     asked: Task = parse({**trial.config, "task": task}).task.build()
     device = resolve_device(config.training.device)
-    with isolated(device, stream_seed(trial.seed, "global", trial.stream)):
+    with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
         # Of the sizes that it was trained with, whatever it is evaluated on.
         model = build_model(
             config.model, trained.signature, seed=trial.seed, stream=trial.stream, device=device
@@ -85,7 +85,7 @@ def _few(maps: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]
 
 
 def _attention(config: TrialConfig) -> str:
-    """What decides who attends to whom, beside the weights: the mixer, positions, cross-attention."""
+    """The parts that decide, beside the weights, which position attends to which: mixer, positions, cross-attention."""
     model = config.model
     return json.dumps([part.model_dump() for part in (model.mixer, model.position, model.topology)])
 

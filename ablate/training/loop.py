@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import torch
-from numpy.typing import NDArray
 
-from ablate.core.record import Curve, Status
-from ablate.core.trial import Checkpoint, Emit
+from ablate.core.record import Record, Status
+from ablate.core.trial import Emit, Trial
 from ablate.models.model import Model
 from ablate.models.parameters import decay_groups
 from ablate.tasks.task import Batch, Task
@@ -31,37 +28,8 @@ STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
 """Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device."""
 
 
-@dataclass
-class Outcome:
-    """How a training run ended and what it measured; the fields of a `Record`."""
-
-    status: Status
-    reason: str = ""
-    metrics: dict[str, float | None] = field(default_factory=dict)
-    curves: dict[str, Curve] = field(default_factory=dict)
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-    kept: list[str] = field(default_factory=list)
-    weights: bytes | None = None
-
-
-@dataclass(frozen=True)
-class Keeping:
-    """What is kept of a run beside its numbers, none of which it changes; the fields of a `Trial`."""
-
-    checkpoint: Checkpoint = "none"
-    save_every: int | None = None
-    state: bytes | None = None
-
-
-def train(
-    model: Model,
-    task: Task,
-    training: TrainingSection,
-    seed: int,
-    emit: Emit,
-    keeping: Keeping = Keeping(),
-) -> Outcome:
-    """Trains `model` in place on its device, with the data of `seed`.
+def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> Record:
+    """Trains `model` in place on its device, with the data of the trial's seed.
 
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
 
@@ -88,21 +56,31 @@ def train(
     history = History(training.steps)
     run = Run(model, optimizer, history, best, started, dict.fromkeys(_metric_names(task)))
     metrics, unread = run.metrics, run.unread
-    validation_split = task.split(seed, "validation", device)
-    batches = task.train_batches(seed, training.batch_size, device)
+    validation_split = task.split(trial.seed, "validation", device)
+    batches = task.train_batches(trial.seed, training.batch_size, device)
 
-    def outcome(status: Status, reason: str = "", weights: bytes | None = None) -> Outcome:
+    def outcome(status: Status, reason: str = "", weights: bytes | None = None) -> Record:
         metrics.update(history.summary())
         metrics["best_validation_step"] = best.step
         metrics["train_seconds"] = run.seconds
         kept: list[str] = []
         if weights is not None:
-            kept = ["final", "best"] if best.step == training.steps else [keeping.checkpoint]
-        return Outcome(status, reason, _finite(metrics), history.curves, history.arrays, kept, weights)
+            kept = ["final", "best"] if best.step == training.steps else [trial.checkpoint]
+        return Record.of(
+            trial,
+            status,
+            reason=reason,
+            metrics=_finite(metrics),
+            curves=history.curves,
+            arrays=history.arrays,
+            data=dict(task.digests(trial.seed)),
+            kept=kept,
+            weights=weights,
+        )
 
     model.train()
-    if keeping.state is not None:
-        run.load(keeping.state, lambda steps: _skip(batches, steps))
+    if trial.state is not None:
+        run.load(trial.state, lambda steps: _skip(batches, steps))
     for step, lr in islice(enumerate(learning_rates(training)), run.done, None):
         batch = next(batches)
         model.start_step(step)
@@ -133,21 +111,21 @@ def train(
                 return outcome("diverged", reason)
             if emit(done, point) and not last:
                 return outcome("pruned", f"stopped after step {done} of {training.steps}")
-        if keeping.save_every and done % keeping.save_every == 0 and not last:
+        if trial.save_every and done % trial.save_every == 0 and not last:
             emit(done, {}, run.save())
 
     if reason := history.risen(task.chance_loss):
         return outcome("diverged", reason)
-    test_split = task.split(seed, "test", device)
+    test_split = task.split(trial.seed, "test", device)
     test = evaluate(model, task, test_split)
     if reason := _not_finite(test, "test", training.steps):
         return outcome("diverged", reason)
-    weights = packed(model) if keeping.checkpoint == "final" else None
+    weights = packed(model) if trial.checkpoint == "final" else None
     at_best = test
     if best.step != training.steps:
         model.load_state_dict(best.weights)
         at_best = evaluate(model, task, test_split)
-    if keeping.checkpoint == "best":
+    if trial.checkpoint == "best":
         weights = packed(model)
     metrics |= test
     metrics |= {f"{name}_at_best_validation": value for name, value in at_best.items()}

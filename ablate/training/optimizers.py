@@ -1,7 +1,8 @@
 """Optimisers: gradients → update of the parameters. Weight decay is not theirs (`ablate.training.decay`).
 
 They call torch's fused kernels, by far the fastest way for small models, without its `Optimizer` class, whose first
-instance in a process takes over a second to import torch's compiler.
+instance in a process takes over a second to import torch's compiler. These kernels are private to torch: where
+one is missing or takes other arguments, the functions of `torch.optim` do the same more slowly.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field, PositiveFloat
 from torch import Tensor
+from torch.optim.adamw import adamw
 from torch.optim.sgd import sgd
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import OnOff, PartConfig, register
+
+NO_KERNEL = (AttributeError, TypeError)
+"""Errors of a call to a kernel that this version of torch does not have, or not with these arguments."""
 
 Momentum = Annotated[float, Field(ge=0, lt=1)]
 
@@ -24,7 +29,7 @@ Momentum = Annotated[float, Field(ge=0, lt=1)]
 class Optimizer(ABC):
     """A part of the slot `optimizer`, built from its `config` and the `parameters` that it updates.
 
-    What changes from step to step is in its other attributes: tensors, numbers, and lists of them.
+    Its other attributes hold the state that changes from step to step: tensors, numbers, and lists of them.
     """
 
     @abstractmethod
@@ -32,7 +37,7 @@ class Optimizer(ABC):
         """One update in place, from the parameters' `.grad`, at learning rate `lr`."""
 
     def state(self) -> dict[str, Any]:
-        """What `load` needs to go on from here; the tensors are those that the next step changes."""
+        """The values from which `load` continues; the tensors are those that the next step changes."""
         return {name: value for name, value in vars(self).items() if name not in ("config", "parameters")}
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -77,21 +82,25 @@ class AdamW(Optimizer):
         else:
             self.updates[chosen] += 1
         updates = self.updates.unbind()
-        torch._fused_adamw_(
-            [self.parameters[i] for i in chosen],
-            gradients,
-            [self.means[i] for i in chosen],
-            [self.squares[i] for i in chosen],
-            [],
-            [updates[i] for i in chosen],
-            lr=lr,
-            beta1=self.config.beta1,
-            beta2=self.config.beta2,
-            weight_decay=0.0,
-            eps=self.config.eps,
-            amsgrad=False,
-            maximize=False,
-        )
+        lists = [[values[i] for i in chosen] for values in (self.parameters, self.means, self.squares)]
+        parameters, means, squares = lists
+        options: dict[str, Any] = {
+            "lr": lr,
+            "beta1": self.config.beta1,
+            "beta2": self.config.beta2,
+            "weight_decay": 0.0,
+            "eps": self.config.eps,
+            "amsgrad": False,
+            "maximize": False,
+        }
+        try:
+            torch._fused_adamw_(
+                parameters, gradients, means, squares, [], [updates[i] for i in chosen], **options
+            )
+        except NO_KERNEL:
+            # It counts the update itself.
+            before = [updates[i] - 1 for i in chosen]
+            adamw(parameters, gradients, means, squares, [], before, foreach=False, fused=False, **options)
 
 
 @register("optimizer", "sgd")
@@ -117,13 +126,20 @@ class SGD(Optimizer):
     @torch.no_grad()
     def step(self, lr: float) -> None:
         """See `Optimizer.step`."""
+        try:
+            self._update(lr, fused=True)
+        except NO_KERNEL:
+            self._update(lr, fused=False)
+
+    def _update(self, lr: float, fused: bool) -> None:
         chosen, gradients = _with_gradient(self.parameters)
         velocities = [self.velocities[i] for i in chosen]
         sgd(
             [self.parameters[i] for i in chosen],
             gradients,
             velocities,
-            fused=True,
+            foreach=False,
+            fused=fused,
             weight_decay=0.0,
             momentum=self.config.momentum,
             lr=lr,

@@ -1,7 +1,7 @@
-"""A training run as it stands between two steps, as bytes: so that it can go on from there with the same result.
+"""A training run between two steps as bytes, from which it continues to the same result.
 
-Data and dropout are functions of the seed and the step, and need no state: batches are drawn again, up to where
-the run stands.
+Data and dropout are functions of the seed and the step, and need no state: batches are drawn again, up to the
+step that the run has reached.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -23,58 +23,50 @@ from ablate.training.section import TrainingSection
 class Schedule(ABC):
     """A part of the slot `schedule`, built from its config alone."""
 
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
     @abstractmethod
     def factor(self, progress: float) -> float:
         """Share of the peak that is left at `progress`, 0 … 1 of the way to the last update."""
-
-
-class Decay(PartConfig):
-    """Parameters of a schedule that falls."""
-
-    final: Annotated[float, Field(ge=0, le=1)] = 0.0
-    "Share of the peak that is left at the last update."
 
 
 @register("schedule", "constant")
 class Constant(Schedule):
     """Stays at the peak."""
 
-    def __init__(self, config: PartConfig) -> None:
-        pass
-
     def factor(self, progress: float) -> float:
         """The peak."""
         return 1.0
 
 
+class Decay(Schedule):
+    """Base of the schedules that fall."""
+
+    class Config(PartConfig):
+        """Parameters of a schedule that falls."""
+
+        final: Annotated[float, Field(ge=0, le=1)] = 0.0
+        "Share of the peak that is left at the last update."
+
+
 @register("schedule", "linear")
-class Linear(Schedule):
+class Linear(Decay):
     """Falls in a straight line: 1 − (1 − final) · p."""
-
-    class Config(Decay):
-        """Parameters of the linear schedule."""
-
-    def __init__(self, config: Config) -> None:
-        self.final = config.final
 
     def factor(self, progress: float) -> float:
         """See the class."""
-        return 1 - (1 - self.final) * progress
+        return 1 - (1 - self.config.final) * progress
 
 
 @register("schedule", "cosine")
-class Cosine(Schedule):
+class Cosine(Decay):
     """Falls along half a cosine: final + (1 − final) · (1 + cos πp) / 2 (Loshchilov and Hutter 2017)."""
-
-    class Config(Decay):
-        """Parameters of the cosine schedule."""
-
-    def __init__(self, config: Config) -> None:
-        self.final = config.final
 
     def factor(self, progress: float) -> float:
         """See the class."""
-        return self.final + (1 - self.final) * (1 + math.cos(math.pi * progress)) / 2
+        final = self.config.final
+        return final + (1 - final) * (1 + math.cos(math.pi * progress)) / 2
 
 
 def learning_rates(training: TrainingSection) -> list[float]:

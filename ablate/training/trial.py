@@ -16,7 +16,7 @@ from ablate.core.trial import Emit, Trial
 from ablate.models.build import build_model
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
-from ablate.training.loop import Keeping, train
+from ablate.training.loop import train
 from ablate.training.section import TrainingSection
 
 TaskConfig = Annotated[Any, Slot("task")]
@@ -30,29 +30,14 @@ class TrialConfig(Section):
     training: TrainingSection
 
 
-def run_trial(trial: Trial, emit: Emit) -> Record:
-    """Trains on one thread; torch's global generators and number of threads are restored at the end."""
+def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
+    """Trains on `threads` threads; torch's global generators and number of threads are restored at the end."""
     config = parse(trial.config)
     task: Task = config.task.build()
     device = resolve_device(config.training.device)
-    with isolated(device, stream_seed(trial.seed, "global", trial.stream)):
+    with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
         model = build_model(config.model, task.signature, seed=trial.seed, stream=trial.stream, device=device)
-        keeping = Keeping(trial.checkpoint, trial.save_every, trial.state)
-        outcome = train(model, task, config.training, trial.seed, emit, keeping)
-    return Record(
-        id=trial.id,
-        config=trial.config,
-        seed=trial.seed,
-        stream=trial.stream,
-        status=outcome.status,
-        reason=outcome.reason,
-        metrics=outcome.metrics,
-        curves=outcome.curves,
-        arrays=outcome.arrays,
-        data=dict(task.digests(trial.seed)),
-        kept=outcome.kept,
-        weights=outcome.weights,
-    )
+        return train(model, task, config.training, trial, emit)
 
 
 def resolve_device(name: str) -> str:
@@ -68,19 +53,19 @@ def parse(config: Mapping[str, Any]) -> TrialConfig:
 
 
 @contextmanager
-def isolated(device: str, seed: int) -> Iterator[None]:
-    """One thread and, on CUDA, repeatable kernels; global generators start from `seed` and are restored.
+def isolated(device: str, seed: int, threads: int = 1) -> Iterator[None]:
+    """`threads` threads and, on CUDA, repeatable kernels; global generators start from `seed` and are restored.
 
     The harness draws nothing from the global generators; seeded, a plugin's modules repeat too.
     """
-    threads = torch.get_num_threads()
+    threads_before = torch.get_num_threads()
     deterministic = torch.are_deterministic_algorithms_enabled()
     devices = [torch.cuda.current_device()] if device == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         try:
-            torch.set_num_threads(1)
+            torch.set_num_threads(threads)
             if device == "cuda":
-                # What cuBLAS needs to repeat itself; read when its first handle is made.
+                # cuBLAS needs it to repeat itself, and reads it when its first handle is made.
                 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
                 torch.use_deterministic_algorithms(True)
             torch.manual_seed(seed)
@@ -88,4 +73,4 @@ def isolated(device: str, seed: int) -> Iterator[None]:
         finally:
             if device == "cuda":
                 torch.use_deterministic_algorithms(deterministic)
-            torch.set_num_threads(threads)
+            torch.set_num_threads(threads_before)

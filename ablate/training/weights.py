@@ -13,7 +13,7 @@ from torch import Tensor, nn
 def packed(model: nn.Module) -> bytes:
     """Parameters and persistent buffers by their path.
 
-    What several paths share stands under the first; the metadata's `shared` says in JSON which one that is for
+    A tensor that several paths share is kept under the first; the metadata's `shared` gives, in JSON, that path for
     each of the others. One entry, since the format writes several in no fixed order.
     """
     tensors: dict[str, Tensor] = {}
@@ -33,7 +33,7 @@ def unpack(content: bytes, model: nn.Module) -> None:
     """Puts kept weights into a model of the same config; raises `ValueError` when they are another's."""
     tensors: Mapping[str, Tensor] = load(content)
     missing, unexpected = model.load_state_dict(tensors, strict=False)
-    # What is shared comes under one of its paths.
+    # A shared tensor is kept under one of its paths.
     places = model.state_dict(keep_vars=True)
     given = {id(places[path]) for path in tensors if path in places}
     missing = [path for path in missing if id(places[path]) not in given]

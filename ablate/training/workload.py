@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from pydantic import BaseModel
 
-from ablate.base.errors import Gather, Invalid
+from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE, register
 from ablate.base.streams import stream_seed
 from ablate.core.metric import Description
 from ablate.core.record import Record
 from ablate.core.signature import Signature
 from ablate.core.trial import Emit, Trial
-from ablate.core.workload import Evaluation
+from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
 from ablate.models.section import ModelSection
@@ -25,13 +25,14 @@ from ablate.tasks.task import Task
 from ablate.training.fingerprint import fingerprint
 from ablate.training.kept import check_evaluation, evaluate_kept
 from ablate.training.section import TrainingSection
-from ablate.training.trial import TaskConfig, isolated, parse, resolve_device, run_trial
+from ablate.training.trial import TaskConfig, isolated, parse, resolve_device, train_trial
 
 
 @register("workload", "sequence")
-class SequenceWorkload:
-    """`task:`, `model:` and `training:`; see `ablate.core.workload.Workload` for what each method promises."""
+class SequenceWorkload(Workload):
+    """`task:`, `model:` and `training:`, trained by `train_trial`."""
 
+    keeps_weights = True
     resumes = True
     steps_path = "training.steps"
 
@@ -58,8 +59,9 @@ class SequenceWorkload:
             with at("task"):
                 task: Task = trial.task.build()
                 signature = task.signature
-                with at("model", "topology"):
-                    _check_topology(trial.model.topology.name, task, trial.task.name)
+                topology, able = trial.model.topology.name, task.topologies
+                rule = f"must be one that task {trial.task.name} supports"
+                at.refuse(topology not in able, "model.topology", rule, topology, ", ".join(able))
             with at("model"):
                 model = build_model(trial.model, signature, device="meta")
                 with at("training", "optimizer"):
@@ -109,21 +111,22 @@ class SequenceWorkload:
         return digest
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """Torch version, type of the device, dtype."""
+        """Torch version, type of the device, dtype; number of threads, where it is not 1."""
         device = resolve_device(parse(config).training.device)
-        return {"torch": str(torch.__version__), "device": device, "dtype": "float32"}
+        own = {"torch": str(torch.__version__), "device": device, "dtype": "float32"}
+        return {**super().identity(config), **own}
 
     def irrelevant(self) -> tuple[str, ...]:
         """The device as asked for: the one that is used is in `identity`."""
         return ("training.device",)
 
     def sources(self, config: BaseModel) -> list[Any]:
-        """What every trial runs through."""
-        return [run_trial]
+        """The path of every trial, without the checks and descriptions of this class."""
+        return [train_trial]
 
     def train(self, trial: Trial, emit: Emit) -> Record:
-        """See `run_trial`."""
-        return run_trial(trial, emit)
+        """See `train_trial`."""
+        return train_trial(trial, emit, self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
         """See `ablate.training.kept.check_evaluation`."""
@@ -131,7 +134,7 @@ class SequenceWorkload:
 
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
         """See `ablate.training.kept.evaluate_kept`."""
-        return evaluate_kept(trial, weights, task)
+        return evaluate_kept(trial, weights, task, self.threads)
 
 
 _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
@@ -139,22 +142,10 @@ _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
 
 
 def _check_training(training: TrainingSection) -> None:
+    warmup, steps = training.warmup_steps, training.steps
+    no_gpu = training.device == "cuda" and not torch.cuda.is_available()
     with Gather() as at:
-        with at():
-            if training.warmup_steps > training.steps:
-                raise Invalid(
-                    "warmup_steps",
-                    f"must not be more than steps = {training.steps}",
-                    training.warmup_steps,
-                    f"0 to {training.steps}",
-                )
-        with at():
-            if training.device == "cuda" and not torch.cuda.is_available():
-                raise Invalid(
-                    "device", "needs a GPU that torch can use; there is none here", "cuda", "auto, cpu"
-                )
-
-
-def _check_topology(topology: str, task: Task, task_name: str) -> None:
-    if topology not in task.topologies:
-        raise Invalid("", f"must be one that task {task_name} supports", topology, ", ".join(task.topologies))
+        at.refuse(
+            warmup > steps, "warmup_steps", f"must not be more than steps = {steps}", warmup, f"0 to {steps}"
+        )
+        at.refuse(no_gpu, "device", "needs a GPU that torch can use; there is none here", "cuda", "auto, cpu")

@@ -16,8 +16,9 @@ from ablate.study.json_schema import settings
 PLUGIN = '''
 from typing import Annotated, Any, Literal
 
+from ablate import PartConfig, register
+from ablate.base.registry import OnOff, Slot
 from ablate.components.scores import Dot
-from ablate.base.registry import OnOff, PartConfig, Slot, register
 from pydantic import Field
 
 
@@ -135,7 +136,7 @@ def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
         "switch  on or off; default on",
         f"inner   norm: {norms}; default layer",
         "Has to be given.",
-        "defined in own.py:9",
+        "defined in own.py:10",
     ):
         assert line in done.stdout
 
@@ -167,7 +168,10 @@ def test_a_workload_may_have_no_parameters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("import json\nraise ValueError('no')\n", "own.py:2: fails when it is loaded: ValueError: no. Mend"),
+        (
+            "import json\nraise ValueError('no')\n",
+            "own.py:2: fails when it is loaded: ValueError: no. Correct",
+        ),
         ("def (:\n", "own.py:1: fails when it is loaded: SyntaxError"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.models.flops import flops_of, forward_flops
+from ablate.models.flops import flops_of
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
@@ -13,7 +13,11 @@ CATALOGUE.load_builtin()
 
 def flops(readout="last", seq_len=9, **settings) -> int:
     section = ModelSection.model_validate({"d_model": 32, "num_layers": 2, **settings})
-    return forward_flops(section, Signature(seq_len, 16, vocab_size=24, readout=readout))
+    return forward(section, Signature(seq_len, 16, vocab_size=24, readout=readout))
+
+
+def forward(section: ModelSection, signature: Signature) -> int:
+    return flops_of(build_model(section, signature, device="meta"), signature).forward
 
 
 def closed_form(t=9, d=32, layers=2, expansion=4, value=2 * 32 * 32, score=2 * 9 * 9 * 32, readouts=1) -> int:
@@ -51,7 +55,7 @@ def test_readout(readout, readouts):
 
 def test_vectors_are_embedded_by_a_product():
     section = ModelSection.model_validate({"d_model": 32, "num_layers": 2})
-    found = forward_flops(section, Signature(9, 16, num_features=7))
+    found = forward(section, Signature(9, 16, num_features=7))
     assert found == closed_form() + 2 * 9 * 7 * 32
 
 
@@ -82,7 +86,7 @@ def test_the_source_counts_too(cross, encoder_layers):
     topology = {"name": "encoder_decoder", "cross": cross, "num_encoder_layers": encoder_layers}
     section = ModelSection.model_validate({"d_model": D, "num_layers": LAYERS, "topology": topology})
     source = Signature(S, 0, vocab_size=24, padded=True)
-    found = forward_flops(section, Signature(T, V, vocab_size=24, readout="all", source=source, padded=True))
+    found = forward(section, Signature(T, V, vocab_size=24, readout="all", source=source, padded=True))
     encoder = (encoder_layers or LAYERS) * (self_attention(S) + S * HIDDEN) if cross != "none" else 0
     decoder = LAYERS * (self_attention(T) + CROSS[cross] + T * HIDDEN)
     assert found == encoder + decoder + T * 2 * D * V

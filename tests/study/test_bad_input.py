@@ -173,13 +173,13 @@ def test_a_plugin_that_fails_is_named_with_its_line(write: Callable[..., Path]) 
     write("x = 1\nraise RuntimeError('no')\n", "broken.py")
     found = problems(write("name: x\nplugins: [broken.py]\ntask: recall\n"))
     assert found == [
-        "line 2: plugins[0]: fails when it is loaded: line 2: RuntimeError: no; given 'broken.py'. Fix the plugin"
+        "line 2: plugins[0]: fails when it is loaded: line 2: RuntimeError: no; given 'broken.py'. Correct the plugin"
     ]
 
 
 BROKEN_PART = """
+    from ablate import register
     from ablate.components.scores import Score
-    from ablate.base.registry import register
 
     @register("score", "broken_{when}")
     class Broken(Score):
@@ -242,7 +242,7 @@ def test_two_plugins_of_one_name_are_refused(write: Callable[..., Path], tmp_pat
 
 def test_a_plugin_that_takes_the_name_of_a_part_or_exits(write: Callable[..., Path]) -> None:
     write(
-        "from ablate.base.registry import register\n\n@register('norm', 'layer')\nclass L:\n    pass\n",
+        "from ablate import register\n\n@register('norm', 'layer')\nclass L:\n    pass\n",
         "dup.py",
     )
     write("import sys\nsys.exit()\n", "leaves.py")
@@ -253,9 +253,19 @@ def test_a_plugin_that_takes_the_name_of_a_part_or_exits(write: Callable[..., Pa
 
 def test_a_plugin_whose_config_is_no_config(write: Callable[..., Path]) -> None:
     part = "@register('norm', 'bare')\nclass N:\n    class Config:\n        scale: float = 1.0\n"
-    write(f"from ablate.base.registry import register\n\n{part}", "bare.py")
+    write(f"from ablate import register\n\n{part}", "bare.py")
     found = problems(write("name: x\nplugins: [bare.py]\ntask: recall\n"))
     assert "norm 'bare': its Config must be a class of its own, from PartConfig" in found[0]
+
+
+@pytest.mark.parametrize("base", ["", "(Workload)"])
+def test_a_workload_that_is_not_one(base: str, write: Callable[..., Path]) -> None:
+    imports = "from ablate import register\nfrom ablate.core.workload import Workload\n"
+    write(f"{imports}\n@register('workload', 'bare')\nclass W{base}:\n    pass\n", "bare.py")
+    assert problems(write("name: x\nworkload: bare\nplugins: [bare.py]\n")) == [
+        "line 2: workload: must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`; "
+        "given 'bare'. Correct the plugin"
+    ]
 
 
 def test_a_file_that_contains_itself(write: Callable[..., Path]) -> None:

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import torch
 
-from ablate.base.registry import PartConfig, register
+from ablate import PartConfig, register
 from ablate.tasks.recall import Recall
 
 

@@ -96,8 +96,8 @@ def test_several_tasks_are_told_apart(write: Callable[..., Path]) -> None:
 
 def test_a_factorial_collapses_where_a_level_removes_a_path(write: Callable[..., Path]) -> None:
     plugin = """
+        from ablate import register
         from ablate.components.mixer import Mixer
-        from ablate.base.registry import register
 
         @register("mixer", "identity_mixer")
         class IdentityMixer(Mixer):

@@ -2,13 +2,15 @@
 
 import ast
 import importlib
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from harness import TOY_STUDY
 
+from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.study import sources
 from ablate.study.experiment import prepare
@@ -18,7 +20,7 @@ PLUGIN = '''
 import torch
 from torch import nn
 
-from ablate.base.registry import PartConfig, register
+from ablate import PartConfig, register
 
 SCALE = 2.0
 
@@ -126,9 +128,8 @@ def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use() -> No
     CATALOGUE.load_builtin()
     loop = importlib.import_module("ablate.training.loop")
     workload = CATALOGUE.get("workload", "sequence")
-    seen: set[tuple[str, str]] = set()
     roots = [*workload().sources(None), CATALOGUE.get("topology", "encoder")]  # type: ignore[attr-defined]
-    seen = reached(roots)
+    seen = sources.definitions(roots)
     names = {name for _, name in seen}
     assert {"train", "build_model", "Block"} <= names, names
     assert loop.train.__name__ in names
@@ -209,21 +210,112 @@ def test_moving_a_module_changes_no_id(tmp_path: Path, reread: Callable[[str], d
     assert reread(sourced.replace("{0}", "beside_moved")) != known[0]
 
 
-def reached(roots: list[Any]) -> set[tuple[str, str]]:
-    """Every definition that the ids of trials depend on."""
-    seen: set[tuple[str, str]] = set()
-    todo = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
-    while todo:
-        symbol = todo.pop()
-        if symbol not in seen:
-            seen.add(symbol)
-            todo += sources._module(symbol[0]).references(symbol[1])
-    return seen
+def test_a_name_that_ablate_resolves_lazily_is_the_definition_itself(
+    reread: Callable[[str], dict[str, str]],
+) -> None:
+    line = "from ablate import PartConfig, register\n"
+    assert line in PLUGIN
+    assert reread(PLUGIN) == reread(PLUGIN.replace(line, line.replace("ablate ", "ablate.base.registry ")))
+
+
+PACKAGE = {
+    "__init__.py": "from .scales import SCALE\nfrom . import unused\n",
+    "scales.py": "from .inner.deep import DEEP\n\nSCALE = 2 * DEEP\n",
+    "unused.py": "OTHER = 1\n",
+    "inner/__init__.py": "",
+    "inner/deep.py": "DEEP = 3\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An importable package outside of the study's folder."""
+    folder = tmp_path / "site" / "ablate_test_package"
+    for name, text in PACKAGE.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.syspath_prepend(str(folder.parent))
+    yield folder
+    for name in [name for name in sys.modules if name.startswith(folder.name)]:
+        del sys.modules[name]
+
+
+def using(package: Path, declared: str) -> str:
+    """The plugin, whose `Mine` uses a constant of the package."""
+    source = PLUGIN.replace("import torch\n", f"import torch\nfrom {package.name} import SCALE as S\n")
+    source = source.replace("return helper(x)", "return x * S")
+    return source.replace("    class Config", f"    source_packages = ({declared})\n\n    class Config", 1)
+
+
+def test_an_edit_of_a_package_that_a_part_declares_changes_its_trials_and_no_others(
+    package: Path, reread: Callable[[str], dict[str, str]]
+) -> None:
+    silent, declared = using(package, ""), using(package, f"{package.name!r},")
+    before = reread(declared)
+    unseen = reread(silent)
+    (package / "unused.py").write_text("OTHER = 2\n")
+    assert reread(declared) == before
+    (package / "inner" / "deep.py").write_text("DEEP = 4\n")
+    after = reread(declared)
+    assert {name for name in before if before[name] != after[name]} == {n for n in before if "mine" in n}
+    # Without the declaration, the package is one that others install: its version stands for its source.
+    assert reread(silent) == unseen
+
+
+def test_a_declared_package_that_does_not_exist_is_an_error(
+    package: Path, reread: Callable[[str], dict[str, str]]
+) -> None:
+    with pytest.raises(AblateError, match=r"Mine.source_packages: there is no module 'ablate_tset_package'"):
+        reread(using(package, "'ablate_tset_package',"))
+
+
+INSTALLED = """
+from ablate import register
+from ablate.base.registry import Section
+from ablate.core.metric import Metric
+from ablate.core.record import Record
+from ablate.core.workload import Workload
+
+from .scales import SCALE
+
+
+class Training(Section):
+    lr: float = 0.1
+
+
+@register("workload", "installed")
+class Installed(Workload):
+    metrics = {"loss": Metric("min")}
+
+    def schema(self):
+        return {"training": (Training, Training())}
+
+    def train(self, trial, emit):
+        return Record.of(trial, metrics={"loss": SCALE})
+"""
+
+
+def test_an_installed_workload_is_followed_through_its_own_package(
+    tmp_path: Path, package: Path, write: Callable[..., Path]
+) -> None:
+    (package / "training.py").write_text(INSTALLED)
+    write(f"from {package.name} import training\n", "thin.py")
+    study = write(
+        "name: x\nworkload: installed\nplugins: [thin.py]\nfactors: {training.lr: [1.0]}\nseeds: 1\n"
+    )
+    try:
+        before = ids(study)
+        assert ids(study) == before
+        (package / "inner" / "deep.py").write_text("DEEP = 5\n")
+        assert not set(ids(study).values()) & set(before.values())
+    finally:
+        CATALOGUE.forget({f"{package.name}.training"})
 
 
 def test_analysis_and_report_are_no_part_of_a_trial() -> None:
     CATALOGUE.load_builtin()
-    modules = {module for module, _ in reached(CATALOGUE.get("workload", "sequence")().sources(None))}  # type: ignore[attr-defined]
+    workload: Any = CATALOGUE.get("workload", "sequence")()
+    modules = {module for module, _ in sources.definitions(workload.sources(None))}
     assert not {
         m
         for m in modules

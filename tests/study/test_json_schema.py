@@ -159,8 +159,9 @@ def test_every_path_of_a_resolved_config_is_a_factor(validator: Draft202012Valid
 PARTS = '''
 from typing import Annotated, Any
 
+from ablate import PartConfig, register
+from ablate.base.registry import Slot
 from ablate.models.attention import Attention
-from ablate.base.registry import PartConfig, Slot, register
 
 
 @register("mixer", "both")

@@ -13,6 +13,7 @@ from scipy import stats
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
+from ablate.core.trial import Trial
 from ablate.models.build import build_model
 from ablate.models.decode import greedy
 from ablate.models.section import ModelSection
@@ -165,7 +166,13 @@ def test_teacher_forced_exactness_is_that_of_greedy_decoding():
         {"topology": "encoder_decoder", "d_model": 16, "num_layers": 1, "feedforward": {"expansion": 2}}
     )
     model = build_model(section, task.signature)
-    train(model, task, TrainingSection(steps=60, lr=1e-2, batch_size=32), 0, lambda step, metrics: False)
+    train(
+        model,
+        task,
+        TrainingSection(steps=60, lr=1e-2, batch_size=32),
+        Trial("", {}, 0),
+        lambda step, metrics: False,
+    )
     batch = task.split(0, "test", "cpu")
     model.eval()
     forced = task.measure(model(**batch.model_inputs()), batch)["accuracy"]

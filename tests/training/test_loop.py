@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from ablate.core.trial import Trial
 from ablate.models.build import build_model
 from ablate.tasks.recall import Recall
 from ablate.training.evaluate import evaluate
@@ -38,7 +39,7 @@ def parts(config, seed=0):
 
 def run(config, seed=0, emit=lambda step, metrics: False):
     model, task, training = parts(config, seed)
-    return train(model, task, training, seed, emit)
+    return train(model, task, training, Trial("", {}, seed), emit)
 
 
 def test_a_run_measures_everything(resolved):
@@ -80,7 +81,7 @@ def test_the_loop_is_gradient_descent(resolved, decay):
     )
     model, task, training = parts(config)
     reference = copy.deepcopy(model)
-    outcome = train(model, task, training, 0, lambda step, metrics: False)
+    outcome = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False)
 
     rates = [0.5 / 3, 1 / 3, 0.5, *(0.5 * (1 - i / 9) for i in range(1, 10))]
     losses, norms = [], []
@@ -108,7 +109,7 @@ def test_the_loop_is_gradient_descent(resolved, decay):
 def test_every_step_has_dropout_of_its_own(resolved):
     config = resolved(model={"dropout": {"residual": 0.3}}, training={"optimizer": "sgd", "lr": 1e-30})
     model, task, training = parts(config)
-    losses = train(model, task, training, 0, lambda step, metrics: False).arrays["train_loss"]
+    losses = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False).arrays["train_loss"]
     for step, batch in enumerate(itertools.islice(task.train_batches(0, 16, "cpu"), 12)):
         model.start_step(step)
         assert task.loss(model.train()(batch.inputs), batch).item() == losses[step]
@@ -132,7 +133,7 @@ def test_test_metrics_are_of_the_last_step_and_of_the_best_validation(resolved):
 def test_the_metrics_of_the_last_step_are_those_of_the_trained_model(resolved):
     config = resolved(training={"eval_every": 100})
     model, task, training = parts(config)
-    outcome = train(model, task, training, 0, lambda step, metrics: False)
+    outcome = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False)
     test = evaluate(model, task, task.split(0, "test", "cpu"))
     assert {name: outcome.metrics[name] for name in test} == test
     assert {name: outcome.metrics[f"{name}_at_best_validation"] for name in test} == test
@@ -221,7 +222,7 @@ def test_two_models_under_one_seed_see_the_same_batches(resolved):
         trial = parse(resolved(model=model))
         task = Watched(trial.task)
         built = build_model(trial.model, task.signature)
-        train(built, task, trial.training, 0, lambda step, metrics: False)
+        train(built, task, trial.training, Trial("", {}, 0), lambda step, metrics: False)
         seen.append(torch.stack([batch.inputs for batch in task.seen]))
     assert torch.equal(*seen)
 

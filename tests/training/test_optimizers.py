@@ -89,6 +89,24 @@ def test_optimisers_and_decays_follow_their_formulas(case, kind):
         torch.testing.assert_close(given, expected, rtol=1e-10, atol=1e-12)
 
 
+def _other_arguments(parameters):
+    raise AssertionError("called with arguments that it does not take")
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kernel", ["missing", "of other arguments"])
+def test_without_torchs_private_kernels_the_updates_are_the_same(case, kernel, monkeypatch):
+    config, _ = CASES[case]
+    expected = trained(config, "decoupled")
+    for name in ("_fused_adamw_", "_fused_sgd_"):
+        if kernel == "missing":
+            monkeypatch.delattr(torch, name)
+        else:
+            monkeypatch.setattr(torch, name, _other_arguments)
+    for given, fused in zip(trained(config, "decoupled"), expected, strict=True):
+        torch.testing.assert_close(given, fused, rtol=1e-12, atol=1e-14)
+
+
 def test_adamw_with_decoupled_decay_is_torchs():
     reference = start()
     optimizer = torch.optim.AdamW(reference, lr=LR, weight_decay=DECAY, foreach=False)

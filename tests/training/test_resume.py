@@ -19,7 +19,7 @@ from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
 from ablate.models.build import build_model
 from ablate.records.store import Store
-from ablate.training.trial import parse, run_trial
+from ablate.training.trial import parse, train_trial
 from ablate.training.weights import packed, unpack
 from ablate.training.workload import SequenceWorkload
 
@@ -53,7 +53,7 @@ def states(trial: Trial) -> tuple[Record, list[tuple[int, bytes]]]:
             found.append((step, state))
         return False
 
-    return run_trial(trial, emit), found
+    return train_trial(trial, emit), found
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_run_goes_on_from_any_of_its_states(
     resolved: Callable[..., dict], model: dict, training: dict
 ) -> None:
     config = resolved(model=model, training=training)
-    whole = run_trial(Trial("x", config, 3, checkpoint="best"), lambda step, metrics: False)
+    whole = train_trial(Trial("x", config, 3, checkpoint="best"), lambda step, metrics: False)
     trial = Trial("x", config, 3, checkpoint="best", save_every=4)
     in_one, found = states(trial)
     same(in_one, whole)
@@ -110,7 +110,7 @@ def test_kept_weights_are_those_of_the_last_step_or_of_the_best(resolved: Callab
     config = resolved(training={"steps": 40, "lr": 0.3, "eval_every": 1})
     trial = Trial("x", config, 0)
     kept = {
-        kind: run_trial(replace(trial, checkpoint=kind), lambda s, m: False) for kind in ("final", "best")
+        kind: train_trial(replace(trial, checkpoint=kind), lambda s, m: False) for kind in ("final", "best")
     }
     assert kept["best"].metrics["best_validation_step"] < 40
     assert kept["final"].kept == ["final"]

@@ -48,6 +48,20 @@ def test_a_repeat_is_bitwise_equal_whatever_ran_before(resolved, case):
     assert comparable(run(config, seed=3)) != first
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_trial_trains_on_the_threads_that_its_workload_asks_for(resolved, threads):
+    seen = []
+
+    class Wider(SequenceWorkload):
+        pass
+
+    Wider.threads = threads
+    before = torch.get_num_threads()
+    Wider().train(Trial("id", resolved(), 0), lambda step, metrics: seen.append(torch.get_num_threads()))
+    assert set(seen) == {threads}
+    assert torch.get_num_threads() == before
+
+
 def test_a_trial_leaves_global_state_alone(resolved):
     threads = torch.get_num_threads()
     torch.set_num_threads(2)

@@ -1,0 +1,234 @@
+"""The promises of every workload, checked over the registry and the workloads of the tests."""
+
+import copy
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import ablate
+
+from ablate import load
+from ablate.base.errors import Invalid
+from ablate.base.plugins import load_plugins
+from ablate.base.registry import CATALOGUE
+from ablate.core.metric import Description, Metric
+from ablate.core.record import Record
+from ablate.core.trial import Trial
+from ablate.core.workload import Workload
+from ablate.study.patch import apply_patches, value_at
+from ablate.study.schema import config_model
+
+TESTS = Path(__file__).parents[1]
+CATALOGUE.load_builtin()
+load_plugins(TESTS / f"{name}.py" for name in ("parabola", "peaks", "toy"))
+
+SMALL: dict[str, dict[str, Any]] = {
+    "sequence": {
+        "task": "recall",
+        "model": {"d_model": 8, "num_layers": 1, "mixer": {"num_heads": 2}},
+        "training": {"steps": 6, "eval_every": 2, "batch_size": 16},
+    },
+    "toy": {"task": {"name": "coin"}},
+    "peaks": {"task": {"name": "peak"}},
+}
+"""Settings of a quick trial, where the defaults are not enough."""
+FAULTY: dict[str, dict[str, Any]] = {
+    "sequence": {"model.mixer.num_heads": 3, "training.warmup_steps": 7},
+    "toy": {"model.width": 13},
+    "peaks": {"model.heads": 7},
+}
+"""Settings that pass the schema and not `check`."""
+
+
+def instance(name: str) -> Workload:
+    workload: Workload = CATALOGUE.get("workload", name)()
+    workload.load_parts()
+    return workload
+
+
+class Emitted:
+    """A driver: keeps the reports and states, and asks to stop at the report of that number."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.stop_at = stop_at
+        self.reports: list[tuple[int, dict[str, float]]] = []
+        self.states: list[bytes] = []
+
+    def __call__(self, step: int, metrics: Any, state: bytes | None = None) -> bool:
+        if state is not None:
+            self.states.append(state)
+        if not metrics:
+            return False
+        self.reports.append((step, dict(metrics)))
+        return len(self.reports) == self.stop_at
+
+
+def repeated(record: Record) -> Any:
+    """Everything of a record that a repeat must give again."""
+    varying = ("_seconds", "_per_second", "_memory")
+    metrics = {name: value for name, value in record.metrics.items() if not name.endswith(varying)}
+    curves = {n: (c.steps.tolist(), c.values.tolist()) for n, c in record.curves.items()}
+    return record.status, metrics, curves, record.data
+
+
+@pytest.fixture(params=CATALOGUE.names("workload"))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def workload(name: str) -> Workload:
+    return instance(name)
+
+
+@pytest.fixture
+def config(name: str, workload: Workload) -> dict[str, Any]:
+    return config_model(workload).model_validate(SMALL.get(name, {})).model_dump()
+
+
+class TestWorkload:
+    def test_its_schema_survives_json(self, workload: Workload, config: dict[str, Any]) -> None:
+        assert isinstance(workload, Workload)
+        assert set(config) == set(workload.schema())
+        again = config_model(workload).model_validate(json.loads(json.dumps(config)))
+        assert again.model_dump() == config
+
+    def test_a_config_that_cannot_be_built_is_refused_with_its_paths(
+        self, name: str, workload: Workload, config: dict[str, Any]
+    ) -> None:
+        workload.check(config)
+        for path, value in FAULTY.get(name, {}).items():
+            with pytest.raises(Invalid) as caught:
+                workload.check(apply_patches(config, {path: value}))
+            for problem in caught.value.problems:
+                assert problem.path == tuple(path.split("."))
+                assert problem.rule
+                assert problem.given == value
+
+    def test_its_description_is_complete(self, workload: Workload, config: dict[str, Any]) -> None:
+        described = workload.describe(config)
+        assert isinstance(described, Description)
+        assert described.metrics
+        for metric in described.metrics.values():
+            assert isinstance(metric, Metric)
+            assert metric.direction in ("max", "min")
+            assert metric.resolution >= 0
+            if metric.floor is not None and metric.ceiling is not None:
+                assert (metric.floor < metric.ceiling) == (metric.direction == "max")
+        assert workload.parameters(config) == described.parameters
+        emitted = Emitted()
+        record = workload.train(Trial("id", config, 0), emitted)
+        assert set(described.metrics) <= set(record.metrics)
+        if described.reports is not None:
+            assert [step for step, _ in emitted.reports] == list(described.reports)
+
+    def test_a_config_always_has_the_same_identity(
+        self, name: str, workload: Workload, config: dict[str, Any]
+    ) -> None:
+        other, turned = instance(name), dict(reversed(copy.deepcopy(config).items()))
+        assert dict(other.identity(turned)) == dict(workload.identity(config))
+        assert all(isinstance(v, str) for pair in workload.identity(config).items() for v in pair)
+        assert other.fingerprint(turned) == workload.fingerprint(config)
+        assert other.irrelevant() == workload.irrelevant()
+        for path in workload.irrelevant():
+            value_at(config, path)
+        assert workload.sources(config_model(workload).model_validate(config))
+
+    def test_more_threads_are_part_of_the_identity(self, name: str, config: dict[str, Any]) -> None:
+        part = CATALOGUE.get("workload", name)
+        wider: Workload = type("Wider", (part,), {"threads": 3})()
+        assert part.threads == 1  # type: ignore[attr-defined]
+        assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
+
+    def test_a_trial_gives_finite_metrics(self, workload: Workload, config: dict[str, Any]) -> None:
+        record = workload.train(Trial("id", config, 7, "placebo"), Emitted())
+        assert (record.id, record.config, record.seed, record.stream) == ("id", config, 7, "placebo")
+        assert record.status == "completed"
+        assert all(math.isfinite(value) for value in record.metrics.values() if value is not None)
+        assert all(record.metrics[name] is not None for name in workload.describe(config).metrics)
+
+    def test_only_seed_and_stream_decide(self, workload: Workload, config: dict[str, Any]) -> None:
+        first, same, seed, stream = (
+            repeated(workload.train(Trial("id", config, *key), Emitted()))
+            for key in [(0, ""), (0, ""), (1, ""), (0, "placebo")]
+        )
+        assert first == same
+        assert first != seed
+        assert first != stream
+        assert seed != stream
+
+    def test_it_reports_in_order_and_stops_when_told(
+        self, workload: Workload, config: dict[str, Any]
+    ) -> None:
+        whole, stopped = Emitted(), Emitted(stop_at=2)
+        workload.train(Trial("id", config, 0), whole)
+        assert all(earlier < later for (earlier, _), (later, _) in pairwise(whole.reports))
+        assert all(math.isfinite(value) for _, metrics in whole.reports for value in metrics.values())
+        record = workload.train(Trial("id", config, 0, prunable=True), stopped)
+        assert record.status == "pruned"
+        assert record.reason
+        assert stopped.reports == whole.reports[:2]
+        assert len(whole.reports) > 2
+
+    def test_it_has_the_abilities_that_it_claims(self, workload: Workload, config: dict[str, Any]) -> None:
+        trial = Trial("id", config, 0, checkpoint="final" if workload.keeps_weights else "none")
+        whole = workload.train(trial, Emitted())
+        if workload.keeps_weights:
+            assert whole.kept[0] == "final"
+            assert whole.weights is not None
+            workload.check_evaluation(config, config["task"])
+            found = workload.evaluate(trial, whole.weights, config["task"]).metrics
+            for name in workload.describe(config).metrics:
+                assert found[name] == pytest.approx(whole.metrics[name])
+        else:
+            assert whole.weights is None
+            with pytest.raises(TypeError, match="keeps no weights"):
+                workload.evaluate(trial, b"", {})
+        if workload.resumes:
+            emitted = Emitted()
+            workload.train(Trial("id", config, 0, save_every=2), emitted)
+            resumed = workload.train(Trial("id", config, 0, state=emitted.states[0]), Emitted())
+            assert repeated(resumed) == repeated(workload.train(Trial("id", config, 0), Emitted()))
+        if workload.steps_path is None:
+            with pytest.raises(TypeError, match="cannot be timed"):
+                workload.timed(config, 3)
+        else:
+            before = copy.deepcopy(config)
+            timed, emitted = workload.timed(config, 3), Emitted()
+            assert value_at(timed, workload.steps_path) == 3
+            workload.train(Trial("id", timed, 0), emitted)
+            assert [step for step, _ in emitted.reports] == [3]
+            assert config == before
+
+
+def test_the_default_of_a_timed_config_changes_the_steps_alone() -> None:
+    timed: Workload = type("Timed", (type(instance("parabola")),), {"steps_path": "training.steps"})()
+    config = {"training": {"steps": 5, "lr": 0.1}}
+    assert timed.timed(config, 3) == {"training": {"steps": 3, "lr": 0.1}}
+    assert config["training"]["steps"] == 5
+
+
+def test_a_workload_without_metrics_says_so() -> None:
+    silent: Workload = type("Silent", (type(instance("parabola")),), {"metrics": {}})()
+    with pytest.raises(TypeError, match="Silent must define `metrics` or override `describe`"):
+        silent.describe({})
+
+
+def test_a_workload_that_only_trains_has_about_twenty_lines_and_runs(tmp_path: Path) -> None:
+    lines = (TESTS / "parabola.py").read_text().partition("class Training")[2].splitlines()
+    assert len([line for line in lines if line.strip()]) <= 20
+    (tmp_path / "s.yaml").write_text(
+        f"name: s\nworkload: parabola\nplugins: [{TESTS / 'parabola.py'}]\nseeds: 2\n"
+        "factors: {training.lr: [0.2]}\nclaims: [training.lr=0.2 beats training.lr=0.1 on loss]\n"
+    )
+    done = ablate("run", "s.yaml", "--jobs", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    results = load(tmp_path / "results" / "s")
+    assert len(results.trials) == 2 * 2
+    assert list(results.comparisons.variant) == ["training.lr=0.2"]
+    kept = ablate("run", "s.yaml", "--set", "checkpoint=final", "--set", "save_every=2", cwd=tmp_path)
+    assert "checkpoint: needs a workload that keeps weights, which parabola does not" in kept.stderr
+    assert "save_every: needs a workload that can go on inside a trial, which parabola cannot" in kept.stderr
