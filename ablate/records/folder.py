@@ -204,6 +204,10 @@ class StudyFolder:
         trials, facts = load_frame(folder / _TRIALS, Facts.from_dict)
         return Evidence(facts, trials, load_frame(folder / _CURVES, dict)[0])
 
+    def facts(self) -> Facts:
+        """The facts of the last report, without its frames. Raises `AblateError`."""
+        return Facts.from_dict(rows_and_facts(self.path / _TRIALS, [])[1])
+
     def save_evidence(self, evidence: Evidence, *, untuned: bool = False) -> None:
         """Writes both frames, each whole or not at all."""
         folder = self.path / _UNTUNED if untuned else self.path

@@ -41,13 +41,18 @@ def load_frame(path: Path, facts: Callable[[dict[str, Any]], KnownFacts]) -> tup
         raise AblateError(f"{path}: cannot be read ({error}); run the study again") from error
 
 
-def rows_and_facts(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The rows of a parquet file and its facts as plain data, without pandas. Raises `AblateError`."""
+def rows_and_facts(
+    path: Path, columns: list[str] | None = None
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The rows of a parquet file (of some columns) and its facts as plain data, without pandas.
+
+    Raises `AblateError`.
+    """
     import pyarrow
     import pyarrow.parquet
 
     try:
-        table = pyarrow.parquet.read_table(path)
+        table = pyarrow.parquet.read_table(path, columns=columns)
         attributes = json.loads((table.schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
         return table.to_pylist(), attributes.get(_FACTS, {})
     except (OSError, ValueError, pyarrow.ArrowException) as error:

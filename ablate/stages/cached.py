@@ -7,7 +7,6 @@ import importlib.metadata
 from pathlib import Path
 from typing import Any
 
-import ablate
 from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_files
 from ablate.records.folder import StudyFolder
@@ -61,7 +60,7 @@ def _digest(path: Path, options: Options, folder: StudyFolder, trials: list[str]
 def _package() -> str:
     """Changes with any file of the package, and with the versions of the libraries that make the numbers."""
     digest = hashlib.blake2b(digest_size=16)
-    root = Path(ablate.__file__).resolve().parent
+    root = Path(__file__).resolve().parents[1]
     for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2")):
         digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     for package in _PACKAGES:

@@ -65,11 +65,12 @@ def _checkpoint(folder: StudyFolder) -> str:
 
 
 def describe(folder: StudyFolder) -> str:
-    """The verdicts in markdown, for MLflow."""
+    """The question and the verdicts in markdown, for MLflow."""
     from ablate.report.markdown import verdict_markdown
 
     judged = [row for row in folder.claims() if row["verdict"]]
-    return verdict_markdown(folder.comparisons(), judged)
+    question = folder.facts().question or f"Verdicts of {folder.name}"
+    return f"{question}\n\n{verdict_markdown(folder.comparisons(), judged)}"
 
 
 def print_results(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
