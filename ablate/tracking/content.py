@@ -1,4 +1,4 @@
-"""One trial as MLflow shows it: name, parameters, tags, metrics and texts, made from its record alone.
+"""One trial as MLflow shows it: name, parameters, tags, metrics and texts, from its cell and its record alone.
 
 The same record gives the same content, to the last timestamp, so that a digest tells whether a run is up to date.
 """
@@ -6,7 +6,6 @@ The same record gives the same content, to the last timestamp, so that a digest 
 from __future__ import annotations
 
 import getpass
-import hashlib
 import json
 import math
 import posixpath
@@ -14,11 +13,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ablate.core.cell import Cell
 from ablate.core.record import Record
+from ablate.records.roster import digest_of
 
 # Limits of MLflow's tracking stores, in characters.
 MAX_KEY = 250
@@ -28,31 +29,13 @@ MAX_TAG = 8000
 STUDY_TAG = "ablate.study"
 TRIAL_TAG = "ablate.trial"
 STATUS_TAG = "ablate.status"
-COMPLETE_TAG = "ablate.complete"
-"Digest of the content; the last that is written, so that a run that has it is whole."
+DIGEST_TAG = "ablate.complete"
+"Digest of the content; a run that has ended with it is whole."
 NOTE_TAG = "mlflow.note.content"
 PARENT_TAG = "mlflow.parentRunId"
 
 
-@dataclass(frozen=True)
-class TrackedRun:
-    """One trial as it appears under one study; `record.id` is the trial's id."""
-
-    variant: str
-    task: str
-    seed: int
-    levels: Mapping[str, str]
-    "Factor path → label of the level that the variant has."
-    record: Record
-
-    def name(self, with_task: bool) -> str:
-        """Sorts by task, then variant, then seed."""
-        task = f"{self.task} · " if with_task and self.task else ""
-        return f"{task}{self.variant} · seed {self.seed:02d}"[:MAX_KEY]
-
-
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """One value of one metric."""
 
     key: str
@@ -64,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Content:
-    """All of a run but its name and what MLflow itself adds."""
+    """All of a run but its name, its parent and its user."""
 
     params: Mapping[str, str]
     tags: Mapping[str, str]
@@ -72,42 +55,43 @@ class Content:
     texts: Mapping[str, str]
     "File name → content."
     status: str
-    start: int | None
-    end: int | None
+    start: int
+    "Milliseconds since 1970."
+    end: int
 
     @property
     def digest(self) -> str:
         """Differs when anything does."""
-        points = [(p.key, repr(p.value), p.timestamp, p.step) for p in self.points]
-        everything = [self.params, self.tags, points, self.texts, self.status, self.start, self.end]
-        return hashlib.blake2b(json.dumps(everything, sort_keys=True).encode(), digest_size=16).hexdigest()
+        named = (sorted(part.items()) for part in (self.params, self.tags, self.texts))
+        return digest_of([*named, self.points, self.status, self.start, self.end], [])
 
 
-def content_of(study: str, run: TrackedRun) -> Content:
-    """What MLflow should hold of `run` under `study`."""
-    record = run.record
+def run_name(cell: Cell, with_task: bool) -> str:
+    """Sorts by task, then variant, then seed."""
+    task = f"{cell.task} · " if with_task and cell.task else ""
+    return f"{task}{cell.variant} · seed {cell.seed:02d}"[:MAX_KEY]
+
+
+def content_of(study: str, cell: Cell, record: Record) -> Content:
+    """The run of a trial under `study`."""
     params = flattened(record.config)
-    params |= {**run.levels, "variant": run.variant, "seed": str(run.seed), "task": run.task}
-    start, end = milliseconds(record.started_at), milliseconds(record.finished_at)
-    if start is not None and end is not None:
-        end = max(start, end)
+    params |= {**cell.levels, "variant": cell.variant, "seed": str(cell.seed), "task": cell.task}
+    start = milliseconds(record.started_at or record.finished_at)
+    end = max(start, milliseconds(record.finished_at))
+    texts = {"traceback.txt": record.error, "output.txt": record.output}
     return Content(
-        params=cleaned_params(params),
-        tags=_tags(study, run),
+        params=cleaned(params, MAX_PARAM),
+        tags=_tags(study, cell, record),
         points=_points(record, start, end),
-        texts={
-            name: text
-            for name, text in (("traceback.txt", record.error), ("output.txt", record.output))
-            if text.strip()
-        },
+        texts={name: text for name, text in texts.items() if text.strip()},
         status="FAILED" if record.status == "failed" else "FINISHED",
-        start=start if start is not None else end,
+        start=start,
         end=end,
     )
 
 
 def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """A config as dotted paths; a part stands under its own path: `norm: {name: batch}` is `norm` = `batch`.
+    """A config as dotted paths; a part is the value of its own path: `norm: {name: batch}` is `norm` = `batch`.
 
     >>> flattened({"model": {"d_model": 32, "value": {"name": "low_rank", "rank": 8}}})
     {'model.d_model': '32', 'model.value': 'low_rank', 'model.value.rank': '8'}
@@ -124,14 +108,9 @@ def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     return flat
 
 
-def cleaned_params(params: Mapping[str, Any]) -> dict[str, str]:
-    """Parameters within MLflow's limits on names and lengths."""
-    return {clean_key(key): cut(str(value), MAX_PARAM) for key, value in params.items()}
-
-
-def cleaned_tags(tags: Mapping[str, Any]) -> dict[str, str]:
-    """Tags within MLflow's limits on names and lengths."""
-    return {clean_key(key): cut(str(value), MAX_TAG) for key, value in tags.items() if value is not None}
+def cleaned(values: Mapping[str, Any], limit: int) -> dict[str, str]:
+    """Names and texts as MLflow takes them, these cut to `limit` characters; without those that are None."""
+    return {clean_key(key): cut(str(value), limit) for key, value in values.items() if value is not None}
 
 
 def clean_key(name: str) -> str:
@@ -152,55 +131,58 @@ def cut(text: str, limit: int) -> str:
     return f"{head.rpartition(chr(10))[0] or head}\n…"
 
 
-def milliseconds(moment: str) -> int | None:
-    """ISO 8601, UTC unless it says otherwise, as milliseconds since 1970; None for an empty string."""
+def milliseconds(moment: str) -> int:
+    """ISO 8601, UTC unless it says otherwise, as milliseconds since 1970; 0 for an empty string."""
     if not moment:
-        return None
+        return 0
     time = datetime.fromisoformat(moment)
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def user() -> str:
-    """Who runs this; containers may have no name for it."""
+    """The name of the user; containers may have none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
 
 
-def _tags(study: str, run: TrackedRun) -> dict[str, str]:
-    record, environment = run.record, run.record.environment
-    command = environment.get("command")
-    note = record.reason
-    if record.error:
-        note += f"\n\n```\n{record.error[-3000:]}\n```"
+def source_tags(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """The command, and the commit that it ran."""
+    commit, dirty = environment.get("commit"), environment.get("dirty")
+    return {
+        "commit": commit,
+        "dirty": None if dirty is None else json.dumps(dirty),
+        "mlflow.source.type": "LOCAL",
+        "mlflow.source.name": environment.get("command"),
+        "mlflow.source.git.commit": commit,
+    }
+
+
+def _tags(study: str, cell: Cell, record: Record) -> dict[str, str]:
+    traceback = f"\n\n```\n{record.error[-3000:]}\n```" if record.error else ""
     tags = {
         STUDY_TAG: study,
         TRIAL_TAG: record.id,
         STATUS_TAG: record.status,
-        "variant": run.variant,
-        "seed": run.seed,
-        "task": run.task,
+        "variant": cell.variant,
+        "seed": cell.seed,
+        "task": cell.task,
         "id": record.id,
-        "commit": environment.get("commit"),
-        "dirty": None if environment.get("dirty") is None else json.dumps(environment["dirty"]),
         "stream": record.stream or None,
         "reason": record.reason or None,
-        NOTE_TAG: note.strip() or None,
-        "mlflow.source.type": "LOCAL",
-        "mlflow.source.name": " ".join(command) if isinstance(command, list | tuple) else command,
-        "mlflow.source.git.commit": environment.get("commit"),
+        NOTE_TAG: (record.reason + traceback).strip() or None,
+        **source_tags(record.environment),
     }
-    return cleaned_tags(tags)
+    return cleaned(tags, MAX_TAG)
 
 
-def _points(record: Record, start: int | None, end: int | None) -> tuple[Point, ...]:
+def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
     """Curves, then the final metrics at the last step.
 
-    A curve's times are interpolated between start and end by step. What is not finite is NaN on a curve (MLflow
-    would show infinity as 1.8e308) and absent among the final metrics, as it is in the record.
+    A curve's times are interpolated between start and end by step. Values that are not finite are NaN on a curve
+    (MLflow would show infinity as 1.8e308) and absent among the final metrics, as in the record.
     """
-    begin, finish = start or end or 0, end or start or 0
     last = max((int(curve.steps[-1]) for curve in record.curves.values() if len(curve.steps)), default=0)
     points = {}
     for name, curve in record.curves.items():
@@ -208,11 +190,11 @@ def _points(record: Record, start: int | None, end: int | None) -> tuple[Point, 
         for step, value in zip(
             curve.steps.tolist(), np.asarray(curve.values, dtype=float).tolist(), strict=True
         ):
-            time = begin + round((finish - begin) * step / (last + 1))
-            points[key, step] = Point(key, value if math.isfinite(value) else math.nan, time, step)
+            at = start + round((end - start) * step / (last + 1))
+            points[key, step] = Point(key, value if math.isfinite(value) else math.nan, at, step)
     for name, metric in record.metrics.items():
         if metric is not None and math.isfinite(metric):
             # It replaces the curve's own last point: two values at one step would leave the choice to chance.
             key = clean_key(name)
-            points[key, last] = Point(key, float(metric), finish, last)
+            points[key, last] = Point(key, float(metric), end, last)
     return tuple(points.values())

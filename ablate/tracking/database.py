@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from filelock import FileLock, Timeout
 
 from ablate.base.errors import StoreError
+from ablate.base.files import remove_leftovers, replacing
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "artifacts"
@@ -75,7 +75,7 @@ def ensure_database(path: Path, *, repair: bool) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(f".{path.name}.lock")):
-            _remove_leftovers(path)
+            remove_leftovers(path.parent)
             if not path.exists():
                 _create(path)
             _check(path)
@@ -94,30 +94,26 @@ def ensure_database(path: Path, *, repair: bool) -> str:
 def sole_writer(folder: Path, study: str, timeout: float) -> Iterator[None]:
     """Holds the right to write the MLflow runs of `study`; raises `StoreError` when another process has it."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / f".mlflow-{study}.lock")
     try:
-        lock.acquire(timeout=timeout)
+        held = FileLock(folder / f".mlflow-{study}.lock").acquire(timeout=timeout)
     except Timeout:
         raise StoreError(f"another process is writing the MLflow runs of {study!r}") from None
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Drops what MLflow and the libraries below it log from this thread: errors are reported once, by the caller."""
+    """Silences MLflow and the libraries below it in this thread: errors are reported once, by the caller."""
+    import_mlflow()  # which sets up the loggers
     thread = threading.get_ident()
 
     def from_elsewhere(record: logging.LogRecord) -> bool:
         return record.thread != thread
 
     # The filter of a logger does not see what its children log, that of a handler does.
-    targets: list[logging.Filterer] = []
-    for name in _NOISY:
-        logger = logging.getLogger(name)
-        targets += [logger, *logger.handlers]
+    loggers = [logging.getLogger(name) for name in _NOISY]
+    targets: list[logging.Filterer] = [target for logger in loggers for target in (logger, *logger.handlers)]
     for target in targets:
         target.addFilter(from_elsewhere)
     try:
@@ -127,55 +123,29 @@ def quiet() -> Iterator[None]:
             target.removeFilter(from_elsewhere)
 
 
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.new")
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Removes what a killed attempt has left; the lock says that nobody is using it."""
-    for leftover in path.parent.glob(f"{_temporary(path).name}*"):
-        leftover.unlink()
-
-
 def _create(path: Path) -> None:
     import_mlflow()
     from mlflow.exceptions import MlflowException
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    temporary = _temporary(path)
     try:
-        with _migrating, quiet():  # alembic keeps its context in a global
-            SqlAlchemyStore(database_uri(temporary), artifacts_uri(path))
-        _close(SqlAlchemyStore, temporary)
-        _check(temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.rename(path)
+        with quiet(), replacing(path) as temporary, _migrating:  # alembic keeps its context in a global
+            SqlAlchemyStore(database_uri(temporary), artifacts_uri(path)).engine.dispose()
+            _check(temporary)
     except MlflowException as error:
         raise StoreError(f"{path}: MLflow cannot make its database: {first_line(error)}") from error
-    finally:
-        _close(SqlAlchemyStore, temporary)
-        _remove_leftovers(path)
-
-
-def _close(store: Any, path: Path) -> None:
-    """Forgets MLflow's connections to a database; it would go on with a file that has been removed."""
-    engine = store._engine_map.pop(database_uri(path), None)
-    if engine is not None:
-        engine.dispose()
 
 
 def _check(path: Path) -> None:
     """Raises unless there is the default experiment, which MLflow makes after its last migration."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=20)) as database:
         try:
-            version = database.execute("SELECT version_num FROM alembic_version").fetchone()
-            experiment = database.execute("SELECT 1 FROM experiments").fetchone()
+            whole = database.execute("SELECT 1 FROM alembic_version, experiments").fetchone()
         except sqlite3.OperationalError as error:
             if "no such table" not in str(error):
                 raise
-            version = experiment = None
-    if version is None or experiment is None:
+            whole = None
+    if whole is None:
         raise StoreError(
             f"{path}: is not a whole database of MLflow's; move it away, it is made again from the finished trials"
         )
@@ -205,13 +175,7 @@ def experiments(path: Path) -> list[tuple[int, str]]:
         ).fetchall()
 
 
-def local_path(uri: str) -> Path | None:
-    """The path of a `file:` URI; None for any other."""
-    return Path(unquote(uri.removeprefix("file://"))) if uri.startswith("file:///") else None
-
-
 def first_line(error: BaseException) -> str:
-    """What an exception says, cut to one line that a person can read."""
-    lines = str(error).strip().splitlines()
-    line = lines[0] if lines else type(error).__name__
+    """The message of an exception, cut to one line that a person can read."""
+    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
     return line if len(line) <= 300 else f"{line[:299]}…"

@@ -1,56 +1,58 @@
 """The MLflow runs of one study: one parent, one nested run a trial, written so that writing again changes nothing.
 
-A run is known by its tags (study, trial). It is whole when it is no longer running and carries the digest of the
-content that it should have; anything else is replaced, whatever stopped it half-way.
+A run is known by its tags (study, trial). It is whole when it has ended and carries the digest of its content;
+anything else is replaced, whatever stopped it half-way.
 """
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
+from ablate.core.cell import Cell
+from ablate.core.record import Record
 from ablate.tracking.content import (
-    COMPLETE_TAG,
+    DIGEST_TAG,
     MAX_TAG,
     NOTE_TAG,
     PARENT_TAG,
     STUDY_TAG,
     TRIAL_TAG,
     Content,
-    TrackedRun,
+    Point,
     clean_key,
-    cleaned_params,
-    cleaned_tags,
     content_of,
     cut,
+    run_name,
     user,
 )
 from ablate.tracking.database import (
     DATABASE,
     artifacts_uri,
     database_path,
+    database_uri,
     ensure_database,
     import_mlflow,
-    local_path,
+    quiet,
     sole_writer,
 )
+from ablate.tracking.parent import COUNT, Parent
 
-_PARAMS_PER_BATCH = 100
-_ENTITIES_PER_BATCH = 1000
+_GIVE_UP_AFTER = 3
+"""Trials that could not be written, after which MLflow counts as down."""
 
 
-@dataclass(frozen=True)
-class _Known:
+@dataclass
+class _Run:
     """One run of the study that MLflow has."""
 
-    run_id: str
+    id: str
     name: str
     trial: str
     'Trial id; "" for a parent.'
@@ -58,20 +60,8 @@ class _Known:
     digest: str
     '"" for a run that is not whole.'
     deleted: bool
-    params: Mapping[str, str]
-    metrics: Mapping[str, float]
-    artifacts: str
     latest: int
     "When it started or ended, whichever is later, in milliseconds since 1970."
-
-
-class _Written(NamedTuple):
-    """What is remembered of a trial that `put` has seen, without its record, which may be large."""
-
-    finished_at: str
-    task: str
-    name: str
-    name_with_task: str
 
 
 @contextmanager
@@ -82,265 +72,204 @@ def study_runs(study: str, store: Path, uri: str | None, timeout: float) -> Iter
     whatever MLflow raises when a server does not answer.
     """
     own = (store / DATABASE).resolve()
-    database = own if uri is None else database_path(uri)
-    with sole_writer(store, study, timeout):
-        tracking_uri = uri or ""
+    uri = uri or database_uri(own)
+    database = database_path(uri)
+    with quiet(), sole_writer(store, study, timeout):
         if database is not None:
-            tracking_uri = ensure_database(database, repair=database == own)
-        client = import_mlflow()(tracking_uri=tracking_uri)
+            ensure_database(database, repair=database == own)
+        client = import_mlflow()(tracking_uri=uri)
         try:
-            yield StudyRuns(client, study, None if database is None else artifacts_uri(database))
+            yield StudyRuns(client, study, artifacts_uri(database) if database is not None else None)
         finally:
-            engine = getattr(client._tracking_client.store, "engine", None)
-            if engine is not None:
-                engine.dispose()
+            if database is not None:
+                client._tracking_client.store.engine.dispose()
 
 
 class StudyRuns:
-    """Reads what MLflow has of a study once, then keeps count of what it changes."""
+    """The runs of one study: read from MLflow once, then kept in step with every change."""
 
     def __init__(self, client: Any, study: str, artifacts: str | None) -> None:
         self.client = client
         self.study = study
         self.experiment = self._experiment(artifacts)
-        self._known = {known.run_id: known for known in self._search()}
-        self._written: dict[str, _Written] = {}
-        self.parent = ""
-        "Run id of the parent, once `begin` has been called."
+        self._runs: defaultdict[str, list[_Run]] = defaultdict(list)
+        "By trial id, earliest first; the parent, and any spare one, by the empty string."
+        for run in self._search():
+            self._runs[run.trial].append(run)
 
-    def begin(self) -> None:
-        """Finds or makes the parent and shows it as running."""
-        parents = [known for known in self._active() if not known.trial]
-        for spare in parents[1:]:
-            self._delete(spare)
-        if parents:
-            self.parent = parents[0].run_id
-            self._known[self.parent] = replace(parents[0], digest="")
-            self.client.update_run(self.parent, status="RUNNING")
-        else:
-            self.parent = self._create_parent()
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Shows the study as running; as interrupted afterwards, unless it has been finished."""
+        self._parent, *spare = self._active(nested=False) or [self._start(self.study, {}, _moment())]
+        for run in spare:
+            self._delete(run)
+        self._parent.digest = ""
+        self.client.update_run(self._parent.id, status="RUNNING")
+        try:
+            yield
+        finally:
+            if not self._parent.digest:
+                with suppress(Exception):
+                    self._stop()
 
-    def put(self, run: TrackedRun) -> None:
-        """Makes the nested run of a trial what it should be; a whole one is left alone."""
-        trial = run.record.id
-        if trial in self._written and self._written[trial].finished_at == run.record.finished_at:
-            return  # two variants of one study may share a trial; the first gives the run its name
-        content = content_of(self.study, run)
-        digest = content.digest
-        copies = sorted(
-            (k for k in self._known.values() if k.trial == trial), key=lambda known: known.deleted
-        )
-        whole = next((known for known in copies if known.digest == digest), None)
-        for known in copies:
-            if known is not whole and not known.deleted:
-                self._delete(known)
+    def put_all(self, trials: Iterable[tuple[Cell, Record]]) -> None:
+        """Puts these trials. One that MLflow refuses does not hold up the others; raises the last error."""
+        failures: list[Exception] = []
+        for cell, record in trials:
+            try:
+                self.put(cell, record)
+            except Exception as error:
+                failures.append(error)
+            if len(failures) == _GIVE_UP_AFTER:
+                break
+        if failures:
+            raise failures[-1]
+
+    def put(self, cell: Cell, record: Record) -> None:
+        """Writes the nested run of a trial, unless MLflow has it whole. Runs that differ from it are removed."""
+        content = content_of(self.study, cell, record)
+        copies = sorted(self._runs[record.id], key=lambda run: run.deleted)
+        whole = next((run for run in copies if run.digest == content.digest), None)
+        for run in copies:
+            if run is not whole and not run.deleted:
+                self._delete(run)
         if whole is None:
-            self._create(run, content, digest)
+            self._create(run_name(cell, with_task=False), content)
         elif whole.deleted:
-            self.client.restore_run(whole.run_id)
-            self._known[whole.run_id] = replace(whole, deleted=False)
-        self._written[trial] = _Written(
-            run.record.finished_at, run.task, run.name(with_task=False), run.name(with_task=True)
-        )
+            self.client.restore_run(whole.id)
+            whole.deleted = False
 
-    def is_current(self, current: Collection[str], artifacts: Sequence[Path]) -> bool:
-        """Whether the parent was finished with these trials and artifacts, and every trial has its run."""
-        nested = {known.trial: known.digest for known in self._active() if known.trial}
-        parents = [known.digest for known in self._active() if not known.trial]
+    def is_current(self, parent: Parent, recorded: Set[str]) -> bool:
+        """Whether MLflow has this parent, finished, and a whole run of every trial in `recorded`."""
+        nested = {run.trial: run.digest for run in self._active(nested=True)}
         return (
-            nested.keys() == set(current)
+            [run.digest for run in self._active(nested=False)] == [parent.digest]
             and all(nested.values())
-            and parents == [_parent_digest(nested, artifacts)]
+            and recorded <= nested.keys() <= parent.cells.keys()
         )
 
-    def finish(
-        self,
-        *,
-        description: str,
-        params: Mapping[str, Any] | None,
-        tags: Mapping[str, Any],
-        metrics: Mapping[str, float],
-        artifacts: Sequence[Path],
-        current: Collection[str],
-    ) -> None:
-        """Removes the runs of trials that are not `current` and completes the parent.
+    def finish(self, parent: Parent) -> None:
+        """Completes the parent, and removes the runs of trials that the study no longer refers to."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-        `params` None leaves those of the parent as they are. Artifacts replace those of the same name.
-        """
-        from mlflow.entities import Metric
-
-        if params is not None:
-            self._fit_parent(cleaned_params(params))
-        for known in self._active():
-            if known.trial and (known.trial not in current or not known.digest):
-                self._delete(known)
-        self._arrange()
-        trials = [known.trial for known in self._active() if known.trial]
-        parent = self._known[self.parent]
-        now = _moment(parent.latest)
-        for path in artifacts:
-            self._log_artifact(parent, path)
-        changed = {clean_key(key): float(value) for key, value in metrics.items()}
-        changed = {key: value for key, value in changed.items() if parent.metrics.get(key) != value}
-        wanted = {"mlflow.source.type": "LOCAL", "mlflow.user": user(), **tags}
-        note = cut(description, MAX_TAG)
-        self._log(
-            self.parent,
-            params=cleaned_params(params or {}),
-            metrics=[Metric(key, value, now, 0) for key, value in changed.items()],
-            tags={**cleaned_tags(wanted), NOTE_TAG: note, COMPLETE_TAG: _parent_digest(trials, artifacts)},
-        )
+        shown = self.client.get_run(self._parent.id)
+        if any(parent.params.get(key) != value for key, value in shown.data.params.items()):
+            # MLflow has no other way to change a parameter.
+            old, self._parent = self._parent, self._start(self.study, {}, _moment())
+            self._delete(old)
+            shown = self.client.get_run(self._parent.id)
+        self._arrange(parent.cells)
+        kept = get_artifact_repository(shown.info.artifact_uri, self.client.tracking_uri)
+        for path in parent.artifacts:
+            if path.is_dir():
+                # Files of an earlier report must not stay; a store that cannot remove them keeps them.
+                with suppress(Exception):
+                    kept.delete_artifacts(path.name)
+            self.client.log_artifact(self._parent.id, str(path))
+        now = _moment(self._parent.latest)
+        before = shown.data.metrics
+        # A verdict that no comparison has any more is counted as 0.
+        counts = {key: 0.0 for key in before if key.startswith(COUNT)} | dict(parent.metrics)
+        points = [Point(key, value, now, 0) for key, value in counts.items() if before.get(key) != value]
+        note = cut(parent.description, MAX_TAG)
+        tags = {**parent.tags, "mlflow.user": user(), NOTE_TAG: note, DIGEST_TAG: parent.digest}
+        self._log(self._parent, parent.params, points, tags)
         self.client.set_experiment_tag(self.experiment, NOTE_TAG, note)
-        self.client.set_terminated(self.parent, "FINISHED", now)
+        self.client.set_terminated(self._parent.id, "FINISHED", now)
+        self._parent.digest = parent.digest
 
-    def stop(self) -> None:
-        """Shows as interrupted what is not whole: the parent, and a run that could not be written to its end."""
-        for known in self._active():
-            if not known.digest:
-                self.client.set_terminated(known.run_id, "KILLED", _moment(known.latest))
+    def _stop(self) -> None:
+        for run in [*self._active(nested=True), self._parent]:
+            if not run.digest:
+                self.client.set_terminated(run.id, "KILLED", _moment(run.latest))
 
     def _experiment(self, artifacts: str | None) -> str:
-        from mlflow.exceptions import MlflowException
-
         experiment = self.client.get_experiment_by_name(self.study)
         if experiment is None:
             # Without the kind, the pages are those for language-model applications.
             kind = {"mlflow.experimentKind": "custom_model_development"}
             location = None if artifacts is None else f"{artifacts}/{quote(clean_key(self.study))}"
-            try:
-                return str(self.client.create_experiment(self.study, location, kind))
-            except MlflowException:
-                experiment = self.client.get_experiment_by_name(self.study)
-                if experiment is None:
-                    raise
+            return str(self.client.create_experiment(self.study, location, kind))
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
         return str(experiment.experiment_id)
 
-    def _search(self) -> Iterator[_Known]:
+    def _search(self) -> Iterator[_Run]:
         from mlflow.entities import ViewType
+        from mlflow.utils import get_results_from_paginated_fn
 
-        token = None
-        while True:
-            page = self.client.search_runs(
-                [self.experiment],
-                run_view_type=ViewType.ALL,
-                max_results=_ENTITIES_PER_BATCH,
-                order_by=["attributes.start_time ASC"],
-                page_token=token,
-            )
-            for run in page:
-                tags = run.data.tags
-                if tags.get(STUDY_TAG) == self.study:
-                    yield _Known(
-                        run_id=run.info.run_id,
-                        name=run.info.run_name,
-                        trial=tags.get(TRIAL_TAG, ""),
-                        parent=tags.get(PARENT_TAG, ""),
-                        digest="" if run.info.status == "RUNNING" else tags.get(COMPLETE_TAG, ""),
-                        deleted=run.info.lifecycle_stage == "deleted",
-                        params=run.data.params,
-                        metrics=run.data.metrics,
-                        artifacts=run.info.artifact_uri,
-                        latest=max(run.info.start_time or 0, run.info.end_time or 0),
-                    )
-            token = page.token
-            if not token:
-                return
-
-    def _active(self) -> list[_Known]:
-        return [known for known in self._known.values() if not known.deleted]
-
-    def _delete(self, known: _Known) -> None:
-        if not known.digest:  # may be running, and would still say so among the deleted
-            self.client.set_terminated(known.run_id, "KILLED", _moment(known.latest))
-        self.client.delete_run(known.run_id)
-        self._known[known.run_id] = replace(known, deleted=True)
-
-    def _create(self, run: TrackedRun, content: Content, digest: str) -> None:
-        from mlflow.entities import Metric
-
-        name = run.name(with_task=False)
-        tags = {**content.tags, "mlflow.user": user()}
-        if self.parent:
-            tags[PARENT_TAG] = self.parent
-        known = self._start(name, run.record.id, tags, _moment() if content.start is None else content.start)
-        for file, text in content.texts.items():
-            self.client.log_text(known.run_id, text, file)
-        self._log(
-            known.run_id,
-            params=content.params,
-            metrics=[Metric(p.key, p.value, p.timestamp, p.step) for p in content.points],
-            tags={COMPLETE_TAG: digest},
+        found = get_results_from_paginated_fn(
+            lambda size, token: self.client.search_runs(
+                [self.experiment], "", ViewType.ALL, size, ["attributes.start_time ASC"], token
+            ),
+            max_results_per_page=1000,
         )
-        end = _moment(known.latest) if content.end is None else content.end
-        self.client.set_terminated(known.run_id, content.status, end)
-        self._known[known.run_id] = replace(known, digest=digest)
+        for run in found:
+            info, tags = run.info, run.data.tags
+            if tags.get(STUDY_TAG) == self.study:
+                yield _Run(
+                    id=info.run_id,
+                    name=info.run_name,
+                    trial=tags.get(TRIAL_TAG, ""),
+                    parent=tags.get(PARENT_TAG, ""),
+                    digest=tags.get(DIGEST_TAG, "") if info.status in ("FINISHED", "FAILED") else "",
+                    deleted=info.lifecycle_stage == "deleted",
+                    latest=max(info.start_time or 0, info.end_time or 0),
+                )
 
-    def _create_parent(self) -> str:
-        tags = {STUDY_TAG: self.study, "mlflow.user": user(), "mlflow.source.type": "LOCAL"}
-        return self._start(self.study, "", tags, _moment()).run_id
+    def _active(self, *, nested: bool) -> list[_Run]:
+        """The runs of trials, or the parent and any spare one; without deleted runs."""
+        runs = (run for same in self._runs.values() for run in same)
+        return [run for run in runs if bool(run.trial) == nested and not run.deleted]
 
-    def _start(self, name: str, trial: str, tags: Mapping[str, str], start: int) -> _Known:
-        info = self.client.create_run(self.experiment, start_time=start, tags=tags, run_name=name).info
-        parent = tags.get(PARENT_TAG, "")
-        known = _Known(info.run_id, name, trial, parent, "", False, {}, {}, info.artifact_uri, start)
-        self._known[known.run_id] = known
-        return known
+    def _delete(self, run: _Run) -> None:
+        if not run.digest:  # may be running, and would still say so among the deleted
+            self.client.set_terminated(run.id, "KILLED", _moment(run.latest))
+        self.client.delete_run(run.id)
+        run.deleted = True
 
-    def _fit_parent(self, params: Mapping[str, str]) -> None:
-        """Replaces the parent when its parameters must change, for which MLflow has no other way."""
-        old = self._known[self.parent]
-        if any(params.get(key) != value for key, value in old.params.items()):
-            self.parent = self._create_parent()
-            self._delete(old)
+    def _create(self, name: str, content: Content) -> None:
+        digest = content.digest
+        tags = {**content.tags, DIGEST_TAG: digest, PARENT_TAG: self._parent.id}
+        run = self._start(name, tags, content.start)
+        for file, text in content.texts.items():
+            self.client.log_text(run.id, text, file)
+        self._log(run, content.params, content.points, {})
+        self.client.set_terminated(run.id, content.status, content.end)
+        run.digest = digest
 
-    def _arrange(self) -> None:
-        """Puts every nested run under the parent, with a name that tells the tasks apart when there are several."""
-        several = len({written.task for written in self._written.values()}) > 1
-        for known in self._active():
-            if not known.trial:
-                continue
-            if known.parent != self.parent:
-                self.client.set_tag(known.run_id, PARENT_TAG, self.parent)
-                known = replace(known, parent=self.parent)
-            written = self._written.get(known.trial)
-            if written is not None:
-                name = written.name_with_task if several else written.name
-                if known.name != name:
-                    self.client.update_run(known.run_id, name=name)
-                    known = replace(known, name=name)
-            self._known[known.run_id] = known
+    def _start(self, name: str, tags: Mapping[str, str], start: int) -> _Run:
+        tags = {STUDY_TAG: self.study, "mlflow.user": user(), **tags}
+        created = self.client.create_run(self.experiment, start, tags, name)
+        trial, parent = tags.get(TRIAL_TAG, ""), tags.get(PARENT_TAG, "")
+        run = _Run(created.info.run_id, name, trial, parent, digest="", deleted=False, latest=start)
+        self._runs[trial].append(run)
+        return run
 
     def _log(
-        self, run_id: str, params: Mapping[str, str], metrics: Sequence[Any], tags: Mapping[str, str]
+        self, run: _Run, params: Mapping[str, str], points: Iterable[Point], tags: Mapping[str, str]
     ) -> None:
-        """Writes in as few batches as MLflow allows; the tags are in the last."""
-        from mlflow.entities import Param, RunTag
+        from mlflow.entities import Metric, Param, RunTag
 
-        chunks = [
-            list(params.items())[i : i + _PARAMS_PER_BATCH] for i in range(0, len(params), _PARAMS_PER_BATCH)
-        ]
-        *full, rest = [[Param(key, value) for key, value in chunk] for chunk in chunks or [[]]]
-        for chunk in full:
-            self.client.log_batch(run_id, params=chunk)
-        points = list(metrics)
-        room = _ENTITIES_PER_BATCH - len(rest) - len(tags)
-        while len(points) > room:
-            self.client.log_batch(run_id, metrics=points[:_ENTITIES_PER_BATCH])
-            points = points[_ENTITIES_PER_BATCH:]
         self.client.log_batch(
-            run_id, metrics=points, params=rest, tags=[RunTag(k, v) for k, v in tags.items()]
+            run.id,
+            [Metric(*point) for point in points],
+            [Param(*param) for param in params.items()],
+            [RunTag(*tag) for tag in tags.items()],
         )
 
-    def _log_artifact(self, parent: _Known, path: Path) -> None:
-        if path.is_dir():
-            folder = local_path(parent.artifacts)
-            if folder is not None:  # what the new folder lacks must not stay from an earlier report
-                shutil.rmtree(folder / path.name, ignore_errors=True)
-            self.client.log_artifacts(parent.run_id, str(path), path.name)
-        elif path.is_file():
-            self.client.log_artifact(parent.run_id, str(path))
+    def _arrange(self, cells: Mapping[str, Cell]) -> None:
+        """Puts the runs of these trials under the parent, named apart where there are several tasks; removes others."""
+        several = len({cell.task for cell in cells.values()}) > 1
+        for run in self._active(nested=True):
+            if run.trial not in cells or not run.digest:
+                self._delete(run)
+                continue
+            if run.parent != self._parent.id:
+                self.client.set_tag(run.id, PARENT_TAG, self._parent.id)
+            name = run_name(cells[run.trial], with_task=several)
+            if run.name != name:
+                self.client.update_run(run.id, name=name)
 
 
 def _moment(after: int = 0) -> int:
@@ -349,13 +278,3 @@ def _moment(after: int = 0) -> int:
     MLflow takes the metric with the latest time for the last, and shows a run that ends before it starts.
     """
     return max(int(time.time() * 1000), after + 1)
-
-
-def _parent_digest(trials: Collection[str], artifacts: Sequence[Path]) -> str:
-    """Of the trials and the content of the artifacts."""
-    digest = hashlib.blake2b("\n".join(sorted(trials)).encode(), digest_size=16)
-    for path in sorted(artifacts):
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file():
-                digest.update(f"\0{file.relative_to(path.parent)}\0".encode() + file.read_bytes())
-    return digest.hexdigest()

@@ -1,0 +1,65 @@
+"""The parent run of a study in MLflow, from the study's folder alone, so that a run and `ablate ui` write the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ablate.core.cell import Cell
+from ablate.records.folder import StudyFolder
+from ablate.records.roster import digest_of, first_of_each
+from ablate.study.document import read_document
+from ablate.tracking.content import MAX_PARAM, MAX_TAG, cleaned, flattened, source_tags
+
+Describe = Callable[[StudyFolder], str]
+"""The description of a study in Markdown; its first sentence is what lists show of it."""
+
+COUNT = "comparisons_"
+"""Begins the metrics of the parent: comparisons with each verdict."""
+
+
+@dataclass(frozen=True)
+class Parent:
+    """The parent run, and which trials are nested under it."""
+
+    description: str
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    metrics: Mapping[str, float]
+    artifacts: Sequence[Path]
+    "Files, and folders of files."
+    cells: Mapping[str, Cell]
+    "Trial id → the first of its cells, which gives the run its name."
+
+    @cached_property
+    def digest(self) -> str:
+        """Differs when anything does, the content of the artifacts and the trials included."""
+        files = [
+            file
+            for path in sorted(self.artifacts)
+            for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
+            if file.is_file()
+        ]
+        named = (sorted(part.items()) for part in (self.params, self.tags, self.metrics))
+        names = [str(file) for file in files]
+        return digest_of([self.description, *named, sorted(self.cells), [file.name for file in files]], names)
+
+
+def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
+    """The parent run of a study that has a report. Raises `AblateError` when the folder cannot be read."""
+    study = read_document(folder.study_file).data
+    # Planned comparisons only: exploratory ones are not among the verdicts of the study.
+    verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
+    return Parent(
+        description=describe(folder),
+        params=cleaned(
+            flattened({key: study[key] for key in ("design", "seeds") if key in study}), MAX_PARAM
+        ),
+        tags=cleaned(source_tags(folder.evidence().facts.environment), MAX_TAG),
+        metrics={f"{COUNT}{verdict}": float(count) for verdict, count in verdicts.items()},
+        artifacts=folder.artifacts(),
+        cells=first_of_each(folder.cells()),
+    )

@@ -1,0 +1,45 @@
+"""Brings MLflow up to date with the folder of one study and the store, which hold all that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
+from ablate.tracking.parent import Describe, parent_of
+from ablate.tracking.runs import study_runs
+
+
+def sync(
+    folder: StudyFolder,
+    store: Store,
+    describe: Describe,
+    warn: Callable[[str], None],
+    uri: str | None = None,
+    timeout: float = 0.2,
+) -> None:
+    """Brings MLflow up to date with a study that has a report; changes nothing where it is.
+
+    `timeout` is how long to wait, in seconds, for another writer of the same study. Raises `StoreError`, and whatever
+    MLflow raises when a server does not answer or a trial is refused, after writing the other trials.
+    """
+    parent = parent_of(folder, describe)
+    recorded = {trial for trial in parent.cells if store.has(trial)}
+    if not recorded:
+        return  # published evidence, whose trials were run elsewhere
+    with study_runs(folder.name, store.root, uri, timeout) as runs:
+        if runs.is_current(parent, recorded):
+            return
+        with runs.running():
+            runs.put_all(
+                (cell, record)
+                for cell in parent.cells.values()
+                if (record := store.load(cell.id)) is not None
+            )
+            gone = {cell.id for _, cell, _ in folder.rows() if not store.has(cell.id)}
+            if gone:
+                warn(
+                    f"{folder.path}: {len(gone)} of {len(parent.cells)} trials are no longer in {store.root}; "
+                    "MLflow keeps what it has"
+                )
+            runs.finish(parent)
