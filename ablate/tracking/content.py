@@ -47,7 +47,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Content:
-    """All of a run but its name and what MLflow itself adds."""
+    """All of a run but its name, its parent and its user."""
 
     params: Mapping[str, str]
     tags: Mapping[str, str]
@@ -140,7 +140,7 @@ def milliseconds(moment: str) -> int:
 
 
 def user() -> str:
-    """Who runs this; containers may have no name for it."""
+    """The name of the user; containers may have none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -180,8 +180,8 @@ def _tags(study: str, cell: Cell, record: Record) -> dict[str, str]:
 def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
     """Curves, then the final metrics at the last step.
 
-    A curve's times are interpolated between start and end by step. What is not finite is NaN on a curve (MLflow
-    would show infinity as 1.8e308) and absent among the final metrics, as it is in the record.
+    A curve's times are interpolated between start and end by step. Values that are not finite are NaN on a curve
+    (MLflow would show infinity as 1.8e308) and absent among the final metrics, as in the record.
     """
     last = max((int(curve.steps[-1]) for curve in record.curves.values() if len(curve.steps)), default=0)
     points = {}
@@ -190,8 +190,8 @@ def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
         for step, value in zip(
             curve.steps.tolist(), np.asarray(curve.values, dtype=float).tolist(), strict=True
         ):
-            time = start + round((end - start) * step / (last + 1))
-            points[key, step] = Point(key, value if math.isfinite(value) else math.nan, time, step)
+            at = start + round((end - start) * step / (last + 1))
+            points[key, step] = Point(key, value if math.isfinite(value) else math.nan, at, step)
     for name, metric in record.metrics.items():
         if metric is not None and math.isfinite(metric):
             # It replaces the curve's own last point: two values at one step would leave the choice to chance.

@@ -104,7 +104,8 @@ def sole_writer(folder: Path, study: str, timeout: float) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Drops what MLflow and the libraries below it log from this thread: errors are reported once, by the caller."""
+    """Silences MLflow and the libraries below it in this thread: errors are reported once, by the caller."""
+    import_mlflow()  # which sets up the loggers
     thread = threading.get_ident()
 
     def from_elsewhere(record: logging.LogRecord) -> bool:
@@ -128,7 +129,7 @@ def _create(path: Path) -> None:
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     try:
-        with replacing(path) as temporary, _migrating, quiet():  # alembic keeps its context in a global
+        with quiet(), replacing(path) as temporary, _migrating:  # alembic keeps its context in a global
             SqlAlchemyStore(database_uri(temporary), artifacts_uri(path)).engine.dispose()
             _check(temporary)
     except MlflowException as error:
@@ -175,7 +176,6 @@ def experiments(path: Path) -> list[tuple[int, str]]:
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, cut to one line that a person can read."""
-    lines = str(error).strip().splitlines()
-    line = lines[0] if lines else type(error).__name__
+    """The message of an exception, cut to one line that a person can read."""
+    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
     return line if len(line) <= 300 else f"{line[:299]}…"

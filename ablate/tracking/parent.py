@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ablate.core.cell import Cell
@@ -33,7 +34,7 @@ class Parent:
     cells: Mapping[str, Cell]
     "Trial id → the first of its cells, which gives the run its name."
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Differs when anything does, the content of the artifacts and the trials included."""
         files = [

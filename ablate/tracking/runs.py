@@ -39,6 +39,7 @@ from ablate.tracking.database import (
     database_uri,
     ensure_database,
     import_mlflow,
+    quiet,
     sole_writer,
 )
 from ablate.tracking.parent import COUNT, Parent
@@ -73,7 +74,7 @@ def study_runs(study: str, store: Path, uri: str | None, timeout: float) -> Iter
     own = (store / DATABASE).resolve()
     uri = uri or database_uri(own)
     database = database_path(uri)
-    with sole_writer(store, study, timeout):
+    with quiet(), sole_writer(store, study, timeout):
         if database is not None:
             ensure_database(database, repair=database == own)
         client = import_mlflow()(tracking_uri=uri)
@@ -85,7 +86,7 @@ def study_runs(study: str, store: Path, uri: str | None, timeout: float) -> Iter
 
 
 class StudyRuns:
-    """Reads what MLflow has of a study once, then keeps count of what it changes."""
+    """The runs of one study: read from MLflow once, then kept in step with every change."""
 
     def __init__(self, client: Any, study: str, artifacts: str | None) -> None:
         self.client = client
@@ -125,7 +126,7 @@ class StudyRuns:
             raise failures[-1]
 
     def put(self, cell: Cell, record: Record) -> None:
-        """Makes the nested run of a trial what it should be; a whole one is left alone."""
+        """Writes the nested run of a trial, unless MLflow has it whole. Runs that differ from it are removed."""
         content = content_of(self.study, cell, record)
         copies = sorted(self._runs[record.id], key=lambda run: run.deleted)
         whole = next((run for run in copies if run.digest == content.digest), None)
@@ -139,7 +140,7 @@ class StudyRuns:
             whole.deleted = False
 
     def is_current(self, parent: Parent, recorded: Set[str]) -> bool:
-        """Whether the parent was finished as it should be, and every trial with a record has a whole run."""
+        """Whether MLflow has this parent, finished, and a whole run of every trial in `recorded`."""
         nested = {run.trial: run.digest for run in self._active(nested=True)}
         return (
             [run.digest for run in self._active(nested=False)] == [parent.digest]
@@ -197,11 +198,13 @@ class StudyRuns:
         from mlflow.entities import ViewType
         from mlflow.utils import get_results_from_paginated_fn
 
-        def page(size: int, token: str | None) -> Any:
-            order = ["attributes.start_time ASC"]
-            return self.client.search_runs([self.experiment], "", ViewType.ALL, size, order, token)
-
-        for run in get_results_from_paginated_fn(page, 1000):
+        found = get_results_from_paginated_fn(
+            lambda size, token: self.client.search_runs(
+                [self.experiment], "", ViewType.ALL, size, ["attributes.start_time ASC"], token
+            ),
+            max_results_per_page=1000,
+        )
+        for run in found:
             info, tags = run.info, run.data.tags
             if tags.get(STUDY_TAG) == self.study:
                 yield _Run(
@@ -215,7 +218,7 @@ class StudyRuns:
                 )
 
     def _active(self, *, nested: bool) -> list[_Run]:
-        """The runs of trials, or the parent and any spare one; without what is deleted."""
+        """The runs of trials, or the parent and any spare one; without deleted runs."""
         runs = (run for same in self._runs.values() for run in same)
         return [run for run in runs if bool(run.trial) == nested and not run.deleted]
 

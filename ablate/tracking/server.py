@@ -23,7 +23,6 @@ from ablate.tracking.database import (
     ensure_database,
     experiments,
     first_line,
-    import_mlflow,
 )
 from ablate.tracking.parent import Describe
 from ablate.tracking.sync import sync
@@ -99,12 +98,11 @@ def serve(results: Path, port: int, describe: Describe) -> int:
 
 
 def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], None]) -> None:
-    """Writes to `results/store/mlflow.db` what it lacks of the studies in `results` that have a report.
+    """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report.
 
     A study that is being run is left to its own driver; one that cannot be read is reported and passed over.
     """
     store = Store(results / "store", warn)
-    import_mlflow()
     for folder in StudyFolder.all(results):
         try:
             if folder.has_report:
@@ -114,8 +112,6 @@ def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], No
 
 
 def _answers(port: int) -> bool:
-    try:
-        socket.create_connection((HOST, port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+    with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+        return True
+    return False

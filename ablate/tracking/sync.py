@@ -1,4 +1,4 @@
-"""The sync of one study: MLflow from the study's folder and the store, which say all that it shows."""
+"""Brings MLflow up to date with the folder of one study and the store, which hold all that it shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import quiet
 from ablate.tracking.parent import Describe, parent_of
 from ablate.tracking.runs import study_runs
 
@@ -28,7 +27,7 @@ def sync(
     recorded = {trial for trial in parent.cells if store.has(trial)}
     if not recorded:
         return  # published evidence, whose trials were run elsewhere
-    with quiet(), study_runs(folder.name, store.root, uri, timeout) as runs:
+    with study_runs(folder.name, store.root, uri, timeout) as runs:
         if runs.is_current(parent, recorded):
             return
         with runs.running():

@@ -18,7 +18,7 @@ from ablate.core.events import Event, Finished, Known
 from ablate.core.record import Record
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import first_line, import_mlflow, quiet
+from ablate.tracking.database import first_line
 from ablate.tracking.parent import Describe, parent_of
 from ablate.tracking.runs import study_runs
 from ablate.tracking.sync import sync
@@ -97,17 +97,18 @@ class Tracker:
 
     def _work(self) -> None:
         # What goes wrong here is tried again, and reported, by `finish`.
-        with suppress(Exception):
-            import_mlflow()
-            with quiet(), study_runs(self.folder.name, self.store.root, self.uri, _WAIT_FOR_WRITER) as runs:
-                if time.monotonic() > self._deadline:
-                    return
-                with runs.running():
-                    orders = iter(self._orders.get, None)
-                    runs.put_all(order for order in orders if time.monotonic() < self._deadline)
-                    if self._completing:
-                        runs.finish(parent_of(self.folder, self.describe))
-                        self._done = True
+        with (
+            suppress(Exception),
+            study_runs(self.folder.name, self.store.root, self.uri, _WAIT_FOR_WRITER) as runs,
+        ):
+            if time.monotonic() > self._deadline:
+                return
+            with runs.running():
+                orders = iter(self._orders.get, None)
+                runs.put_all(order for order in orders if time.monotonic() < self._deadline)
+                if self._completing:
+                    runs.finish(parent_of(self.folder, self.describe))
+                    self._done = True
 
     def _message(self, error: Exception) -> str:
         root = self.store.root

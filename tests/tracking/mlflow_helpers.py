@@ -1,23 +1,33 @@
-"""Records to track, and what MLflow then holds, read with plain SQL."""
+"""Studies to track, with real files, and what MLflow then holds, read with plain SQL."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import with_database as with_database
+import pandas as pd
 
+from ablate.core.cell import Cell
+from ablate.core.events import Finished
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts, VariantFacts
 from ablate.core.record import Curve, Record
-from ablate.tracking.tracker import TrackedRun, Tracker
+from ablate.core.trial import Trial
+from ablate.records.folder import CLAIM_COLUMNS, StudyFolder
+from ablate.records.store import Store
+from ablate.tracking.tracker import Tracker
 
 # SQLAlchemy 2.1 deprecates what MLflow 3.17 uses in its models.
 NOLOAD = "ignore:The ``noload`` loader strategy:DeprecationWarning"
+PAGE = {"report.md": "# Report", "report.html": "<p>", "figures/a.svg": "<svg/>"}
+STUDY = "name: {name}\ndesign: one_factor\nseeds: {seeds}\nmetric: {{name: accuracy}}\n"
 
 
-def tracked(variant: str, seed: int, task: str = "recall", **changes: Any) -> TrackedRun:
+def tracked(variant: str, seed: int, task: str = "recall", **changes: Any) -> Finished:
     """A finished trial, all of which follows from the arguments."""
     rng = np.random.default_rng([seed, *variant.encode()])
     steps = np.arange(100, 600, 100)
@@ -37,49 +47,124 @@ def tracked(variant: str, seed: int, task: str = "recall", **changes: Any) -> Tr
         "started_at": "2026-01-02T03:04:05+00:00",
         "finished_at": "2026-01-02T03:04:15+00:00",
     }
-    return TrackedRun(variant, task, seed, {"model.norm": "layer"}, Record(**{**fields, **changes}))
+    record = Record(**{**fields, **changes})
+    return Finished(cell_of(variant, seed, task, record.id), record)
 
 
-def track(store: Path, *runs: TrackedRun, study: str = "study", **finish: Any) -> Tracker:
-    """One run of the driver, as far as MLflow is concerned; fails when MLflow is not up to date."""
-    tracker = Tracker(study, store, finish.pop("uri", None), pytest_fail)
-    tracker.start()
-    for run in runs:
-        tracker.add(run)
-    arguments: dict[str, Any] = {
-        "description": "**verdicts**",
-        "params": {"metric": "accuracy"},
-        "tags": {"commit": "c0ffee"},
-        "metrics": {"trials": len(runs)},
-        "artifacts": [],
-        "current": [run.record.id for run in runs],
-    }
-    assert tracker.finish(**{**arguments, **finish})
-    return tracker
+def cell_of(variant: str, seed: int, task: str, trial: str) -> Cell:
+    """The place of a trial in its study."""
+    return Cell(
+        variant, task, seed, Trial(trial, {}, seed), f"{variant} seed {seed}", {"model.norm": "layer"}
+    )
+
+
+def describe(folder: StudyFolder) -> str:
+    """The question and the verdicts, as a run describes its study."""
+    verdicts = [f"{row['variant']}: {row['verdict']}" for row in folder.comparisons()]
+    return "\n\n".join([folder.evidence().facts.question, *verdicts])
+
+
+def report(
+    results: Path,
+    *events: Finished,
+    study: str = "study",
+    cells: Sequence[Cell] = (),
+    verdicts: Sequence[str] = ("worse", "inconclusive"),
+    page: Mapping[str, str | bytes] = PAGE,
+    seeds: Any = 2,
+) -> StudyFolder:
+    """The files that a run leaves: these records, a report on them, and the roster, with `cells` that were not run."""
+    store, folder = Store(results / "store"), StudyFolder(results, study)
+    for event in events:
+        store.save(event.record)
+    every = [*(event.cell for event in events), *cells]
+    folder.begin(STUDY.format(name=study, seeds=seeds), every)
+    names = dict.fromkeys(event.cell.variant for event in events)
+    facts = Facts(
+        study=study,
+        question="Why?",
+        notes="",
+        metric="accuracy",
+        column="accuracy",
+        at="last",
+        margin=None,
+        design="one_factor",
+        seeds=[0],
+        tasks=[],
+        variants=[VariantFacts(name, {"model.norm": "layer"}, {}) for name in names],
+        factors={},
+        claims=[],
+        environment={"commit": "c0ffee", "dirty": True, "command": "ablate run study.yaml --seeds 2"},
+    )
+    rows = [
+        {
+            "id": e.cell.id,
+            "variant": e.cell.variant,
+            "task": e.cell.task,
+            "seed": e.cell.seed,
+            "status": "completed",
+        }
+        for e in events
+    ]
+    curves = pd.DataFrame({"id": [], "step": [], "metric": [], "value": []})
+    folder.save_evidence(Evidence(facts, pd.DataFrame(rows), curves))
+    judged = [{"variant": f"v{n}", "verdict": word, "exploratory": False} for n, word in enumerate(verdicts)]
+    comparisons = pd.DataFrame([*judged, {"variant": "beside", "verdict": "better", "exploratory": True}])
+    folder.publish(comparisons, pd.DataFrame(columns=list(CLAIM_COLUMNS)), page)
+    folder.roster.close(every)
+    return folder
+
+
+def track(results: Path, *events: Finished, uri: str | None = None, **changes: Any) -> StudyFolder:
+    """A whole run of a study, as far as MLflow is concerned; fails when MLflow is not up to date."""
+    folder = report(results, *events, **changes)
+    with Tracker(folder, Store(results / "store"), describe, uri, pytest_fail) as tracker:
+        for event in events:
+            tracker(event)
+        assert tracker.finish()
+    return folder
 
 
 def pytest_fail(message: str) -> None:
     raise AssertionError(message)
 
 
-def query(store: Path, sql: str) -> list[tuple[Any, ...]]:
+def query(results: Path, sql: str) -> list[tuple[Any, ...]]:
     """Rows of MLflow's database."""
-    with closing(sqlite3.connect(store / "mlflow.db")) as database:
+    with closing(sqlite3.connect(results / "store" / "mlflow.db")) as database:
         return database.execute(sql).fetchall()
 
 
-def shown(store: Path) -> list[tuple[str, str]]:
+def shown(results: Path) -> list[tuple[str, str]]:
     """Name and status of every run that MLflow shows, sorted by name."""
-    return query(store, "SELECT name, status FROM runs WHERE lifecycle_stage = 'active' ORDER BY name")
+    return query(results, "SELECT name, status FROM runs WHERE lifecycle_stage = 'active' ORDER BY name")
 
 
-def snapshot(store: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """All that MLflow holds of the nested runs that it shows."""
-    nested = (
-        "run_uuid IN (SELECT run_uuid FROM runs JOIN tags USING (run_uuid)"
-        " WHERE tags.key = 'ablate.trial' AND lifecycle_stage = 'active')"
-    )
+def snapshot(results: Path, *, parent: bool = True) -> dict[str, list[tuple[Any, ...]]]:
+    """All that MLflow holds of the runs that it shows, with or without the parent."""
+    kept = "run_uuid IN (SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active')"
+    if not parent:
+        kept += " AND run_uuid IN (SELECT run_uuid FROM tags WHERE key = 'ablate.trial')"
+    tables = ("runs", "params", "tags", "latest_metrics", "metrics")
     return {
-        table: sorted(query(store, f"SELECT * FROM {table} WHERE {nested}"), key=repr)
-        for table in ("runs", "params", "tags", "latest_metrics", "metrics")
+        table: sorted(query(results, f"SELECT * FROM {table} WHERE {kept}"), key=repr) for table in tables
     }
+
+
+def told(results: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """What MLflow says of the runs that it shows, by name: without the ids of runs, and without times of the parent."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for run, name, status in query(
+        results, "SELECT run_uuid, name, status FROM runs WHERE lifecycle_stage = 'active'"
+    ):
+        of = f"WHERE run_uuid = '{run}'"
+        found[name] = [
+            (status,),
+            *sorted(query(results, f"SELECT key, value FROM params {of}")),
+            *sorted(query(results, f"SELECT key, value FROM tags {of} AND key != 'mlflow.parentRunId'")),
+            *sorted(query(results, f"SELECT key, value, step, is_nan FROM metrics {of}")),
+        ]
+        folder = results / "store" / "artifacts" / name / run / "artifacts"
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        found[name] += [(str(path.relative_to(folder)), path.read_bytes()) for path in files]
+    return found

@@ -6,22 +6,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlflow_helpers import NOLOAD, tracked
 
+from ablate.core.events import Finished
 from ablate.core.record import Curve
 from ablate.tracking.content import (
     MAX_PARAM,
+    Content,
     clean_key,
-    cleaned_params,
+    cleaned,
     content_of,
     cut,
     flattened,
     milliseconds,
+    run_name,
 )
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
 
+def content(event: Finished, study: str = "study") -> Content:
+    return content_of(study, event.cell, event.record)
+
+
 def test_parameters_are_the_flattened_config_with_parts_under_their_own_path():
-    params = content_of("study", tracked("model.norm=batch", 3)).params
+    params = content(tracked("model.norm=batch", 3)).params
     assert params == {
         "task": "recall",
         "task.seq_len": "5",
@@ -44,17 +51,17 @@ def test_parameters_are_the_flattened_config_with_parts_under_their_own_path():
 
 def test_names_sort_by_variant_then_seed():
     names = [
-        tracked(variant, seed).name(with_task=True)
+        run_name(tracked(variant, seed).cell, with_task=True)
         for variant in ("baseline", "model.norm=batch")
         for seed in (2, 11)
     ]
     assert names == sorted(names)
     assert names[-1] == "recall · model.norm=batch · seed 11"
-    assert tracked("baseline", 3).name(with_task=False) == "baseline · seed 03"
+    assert run_name(tracked("baseline", 3).cell, with_task=False) == "baseline · seed 03"
 
 
 def test_final_metrics_stand_at_the_last_step_and_replace_the_curves_own_last_point():
-    points = content_of("study", tracked("baseline", 0)).points
+    points = content(tracked("baseline", 0)).points
     accuracy = [point for point in points if point.key == "accuracy"]
     assert [point.step for point in accuracy] == [100, 200, 300, 400, 500]
     assert accuracy[-1].value == 0.75
@@ -68,20 +75,20 @@ def test_final_metrics_stand_at_the_last_step_and_replace_the_curves_own_last_po
 def test_what_is_not_finite_is_nan_on_a_curve_and_absent_among_the_final_metrics():
     curve = Curve(np.array([1, 2, 3]), np.array([1.0, np.inf, np.nan]))
     run = tracked("baseline", 0, metrics={"loss": math.inf}, curves={"loss": curve}, status="diverged")
-    values = [point.value for point in content_of("study", run).points]
+    values = [point.value for point in content(run).points]
     assert values[0] == 1.0
     assert len(values) == 3
     assert all(math.isnan(value) for value in values[1:])
 
 
 def test_the_digest_follows_the_content_and_nothing_else():
-    digest = content_of("study", tracked("baseline", 0)).digest
-    assert digest == content_of("study", tracked("baseline", 0)).digest
+    digest = content(tracked("baseline", 0)).digest
+    assert digest == content(tracked("baseline", 0)).digest
     for other in (
-        content_of("other", tracked("baseline", 0)),
-        content_of("study", tracked("baseline", 0, metrics={"accuracy": 0.5})),
-        content_of("study", tracked("baseline", 0, status="diverged")),
-        content_of("study", tracked("baseline", 0, finished_at="2026-01-02T03:04:16+00:00")),
+        content(tracked("baseline", 0), "other"),
+        content(tracked("baseline", 0, metrics={"accuracy": 0.5})),
+        content(tracked("baseline", 0, status="diverged")),
+        content(tracked("baseline", 0, finished_at="2026-01-02T03:04:16+00:00")),
     ):
         assert other.digest != digest
 
@@ -95,11 +102,11 @@ def test_a_failed_trial_shows_its_traceback_and_output():
         error="Traceback …\nValueError: no",
         output="hi",
     )
-    content = content_of("study", run)
-    assert content.status == "FAILED"
-    assert content.texts == {"traceback.txt": "Traceback …\nValueError: no", "output.txt": "hi"}
-    assert content.tags["reason"] == "ValueError: no"
-    assert "Traceback …" in content.tags["mlflow.note.content"]
+    shown = content(run)
+    assert shown.status == "FAILED"
+    assert shown.texts == {"traceback.txt": "Traceback …\nValueError: no", "output.txt": "hi"}
+    assert shown.tags["reason"] == "ValueError: no"
+    assert "Traceback …" in shown.tags["mlflow.note.content"]
 
 
 @given(st.text(max_size=300))
@@ -119,9 +126,11 @@ def test_cut_text_fits(text, limit):
 
 
 def test_long_parameters_are_cut():
-    assert len(cleaned_params({"notes": "x" * 10_000})["notes"]) == MAX_PARAM
+    assert len(cleaned({"notes": "x" * 10_000}, MAX_PARAM)["notes"]) == MAX_PARAM
 
 
 def test_times_without_a_zone_are_utc():
     assert milliseconds("1970-01-01T00:00:01") == milliseconds("1970-01-01T01:00:01+01:00") == 1000
-    assert milliseconds("") is None
+    assert milliseconds("") == 0
+    unfinished = content(tracked("baseline", 0, finished_at=""))
+    assert unfinished.start == unfinished.end == milliseconds("2026-01-02T03:04:05+00:00")

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from mlflow_helpers import NOLOAD, query, shown, track, tracked, with_database
+from mlflow_helpers import NOLOAD, query, shown, track, tracked
 
 from ablate.base.errors import StoreError
 from ablate.tracking.database import ensure_database
@@ -21,19 +21,23 @@ from pathlib import Path
 from ablate.tracking.database import _check, ensure_database, import_mlflow
 import_mlflow()
 import mlflow.store.tracking.sqlalchemy_store
-path = Path(sys.argv[1]) / "mlflow.db"
+path = Path(sys.argv[1]) / "store" / "mlflow.db"
 seen = set()
 for size in (0, 1, 200_000, 500_000, 800_000):
     child = os.fork()
     if child == 0:
         ensure_database(path, repair=True)
         os._exit(0)
-    temporary = path.with_name(".mlflow.db.new")
-    while not path.exists() and not (temporary.exists() and temporary.stat().st_size >= size):
+    def written():
+        try:
+            return [at.stat().st_size for at in path.parent.glob(f".mlflow.db.{child}-*.part")]
+        except FileNotFoundError:  # it has its name now
+            return []
+    while not path.exists() and not any(done >= size for done in written()):
         time.sleep(0.001)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    seen.add((path.exists(), temporary.exists()))
+    seen.add((path.exists(), bool(written())))
     if path.exists():
         _check(path)
         path.unlink()
@@ -56,37 +60,33 @@ def test_a_kill_while_the_tables_are_made_leaves_no_database_or_a_whole_one(tmp_
     )
     assert "(False, True)" in done.stdout
     track(tmp_path, tracked("baseline", 0))
-    assert not list(tmp_path.glob(".mlflow.db.new*"))
+    assert not list((tmp_path / "store").glob("*.part*"))
     assert shown(tmp_path) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
 
 
 @pytest.mark.slow
 def test_three_studies_that_start_at_once_share_a_database_that_did_not_exist(tmp_path):
-    store = tmp_path / "results" / "store"
-    command = [sys.executable, "-c", STUDY, HERE, store]
+    command = [sys.executable, "-c", STUDY, HERE, tmp_path]
     drivers = [
         subprocess.Popen([*command, study], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for study in ("a", "b", "c")
     ]
     outputs = [driver.communicate()[0] for driver in drivers]
     assert outputs == ["", "", ""]
-    assert {status for _, status in shown(store)} == {"FINISHED"}
+    assert {status for _, status in shown(tmp_path)} == {"FINISHED"}
     counts = query(
-        store,
+        tmp_path,
         "SELECT e.name, count(*) FROM runs JOIN experiments e USING (experiment_id) GROUP BY e.name ORDER BY 1",
     )
     assert counts == [("a", 6), ("b", 6), ("c", 6)]
 
 
-def test_artifacts_follow_a_folder_that_has_moved(tmp_path):
+def test_artifacts_follow_a_folder_that_has_moved(results, tmp_path):
     from mlflow.tracking import MlflowClient
 
-    report = tmp_path / "report.md"
-    report.write_text("# Report")
-    store = with_database(tmp_path / "old place" / "store")
-    track(store, tracked("baseline", 0, output="printed"), artifacts=[report])
+    track(results, tracked("baseline", 0, output="printed"), page={"report.md": "# Report"})
     moved = tmp_path / "new place #2"
-    (tmp_path / "old place").rename(moved)
+    results.rename(moved)
     uri = ensure_database(moved / "store" / "mlflow.db", repair=True)
     client = MlflowClient(tracking_uri=uri)
     texts = {}
@@ -97,11 +97,12 @@ def test_artifacts_follow_a_folder_that_has_moved(tmp_path):
                 client.download_artifacts(run.info.run_id, file.path, str(tmp_path))
             ).read_text()
     client._tracking_client.store.engine.dispose()
-    assert texts == {"report.md": "# Report", "output.txt": "printed"}
+    study = (moved / "study" / "study.yaml").read_text()
+    assert texts == {"report.md": "# Report", "output.txt": "printed", "study.yaml": study}
 
 
-def test_what_lies_elsewhere_stays_where_it_is(tmp_path):
-    store = with_database(tmp_path / "store")
+def test_artifacts_elsewhere_stay_where_they_are(results):
+    store = results / "store"
     ensure_database(store / "mlflow.db", repair=True)
     with closing(sqlite3.connect(store / "mlflow.db")) as database, database:
         database.execute("UPDATE experiments SET artifact_location = '/old/store/artifacts/0'")
@@ -115,7 +116,8 @@ def test_what_lies_elsewhere_stays_where_it_is(tmp_path):
     ensure_database(store / "mlflow.db", repair=True)
     root = (store / "artifacts").as_uri()
     places = [
-        place for (place,) in query(store, "SELECT artifact_location FROM experiments ORDER BY experiment_id")
+        place
+        for (place,) in query(results, "SELECT artifact_location FROM experiments ORDER BY experiment_id")
     ]
     assert places == [f"{root}/0", f"{root}/x", "/old/store/artifacts2/x", "s3://bucket/x"]
 

@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -11,10 +12,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
-from mlflow_helpers import NOLOAD, pytest_fail, query, shown, snapshot, track, tracked, with_database
+from mlflow_helpers import (
+    NOLOAD,
+    cell_of,
+    describe,
+    pytest_fail,
+    query,
+    report,
+    shown,
+    snapshot,
+    told,
+    track,
+    tracked,
+)
 
+from ablate.core.events import Asked, Finished, Known, Started
 from ablate.core.record import Curve
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
 from ablate.tracking.database import database_uri
+from ablate.tracking.server import bring_up_to_date
 from ablate.tracking.tracker import Tracker
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
@@ -26,39 +43,32 @@ DRIVER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from mlflow_helpers import pytest_fail, tracked
+from mlflow_helpers import describe, pytest_fail, tracked
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
 from ablate.tracking.tracker import Tracker
-tracker = Tracker("study", Path(sys.argv[2]), None, pytest_fail)
-tracker.start()
-for seed in range(400):
-    tracker.add(tracked("baseline", seed))
-time.sleep(60)
+results = Path(sys.argv[2])
+folder = StudyFolder(results, "study")
+with Tracker(folder, Store(results / "store"), describe, None, pytest_fail) as tracker:
+    for seed in range(400):
+        tracker(tracked("baseline", seed))
+    time.sleep(60)
 """
 
 
-@pytest.fixture
-def store(tmp_path):
-    return with_database(tmp_path / "results" / "store")
+def tracker_of(results: Path, warn=pytest_fail, uri: str | None = None) -> Tracker:
+    return Tracker(StudyFolder(results, "study"), Store(results / "store"), describe, uri, warn)
 
 
-def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(store, tmp_path):
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "figures" / "a.svg").write_text("<svg/>")
-    (tmp_path / "report.html").write_text("<p>")
+def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(results):
     failed = tracked(
         "model.norm=batch", 1, status="failed", reason="no", error="Traceback", metrics={}, curves={}
     )
-    track(
-        store,
-        tracked("baseline", 0),
-        failed,
-        tracked("placebo", 0, status="diverged"),
-        artifacts=[tmp_path / "report.html", tmp_path / "figures", tmp_path / "absent"],
-    )
+    track(results, tracked("baseline", 0), failed, tracked("placebo", 0, status="diverged"))
 
     from mlflow.tracking import MlflowClient
 
-    client = MlflowClient(tracking_uri=database_uri(store / "mlflow.db"))
+    client = MlflowClient(tracking_uri=database_uri(results / "store" / "mlflow.db"))
     experiment = client.get_experiment_by_name("study")
     runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
     parent = runs.pop("study")
@@ -76,14 +86,21 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(store,
     }
     assert {run.data.tags["mlflow.parentRunId"] for run in runs.values()} == {parent.info.run_id}
     assert parent.info.status == "FINISHED"
-    assert parent.data.tags["mlflow.note.content"] == "**verdicts**"
+    description = "Why?\n\nv0: worse\n\nv1: inconclusive\n\nbeside: better"
+    expected = {
+        "mlflow.note.content": description,
+        "commit": "c0ffee",
+        "dirty": "true",
+        "mlflow.source.name": "ablate run study.yaml --seeds 2",
+    }
+    assert expected.items() <= parent.data.tags.items()
     assert experiment.tags == {
         "mlflow.experimentKind": "custom_model_development",
-        "mlflow.note.content": "**verdicts**",
+        "mlflow.note.content": description,
     }
-    assert parent.data.params == {"metric": "accuracy"}
-    assert parent.data.metrics == {"trials": 3.0}
-    assert files == {"report.html", "figures", "figures/a.svg"}
+    assert parent.data.params == {"design": "one_factor", "seeds": "2"}
+    assert parent.data.metrics == {"comparisons_worse": 1.0, "comparisons_inconclusive": 1.0}
+    assert files == {"report.html", "report.md", "study.yaml", "figures", "figures/a.svg"}
     assert [file.path for file in traceback] == ["traceback.txt"]
     assert runs["placebo · seed 00"].data.tags["ablate.status"] == "diverged"
     run = runs["baseline · seed 00"]
@@ -101,51 +118,78 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(store,
     assert [point.value for point in history] == [*curve[:-1], 0.75]
 
 
-def test_writing_again_changes_nothing(store):
+def test_writing_again_changes_nothing_but_the_time_of_the_parent(results):
     runs = [tracked("baseline", 0), tracked("model.norm=batch", 0)]
-    track(store, *runs)
-    before = snapshot(store)
-    track(store, *runs)
-    assert snapshot(store) == before
-    assert len(shown(store)) == 3
+    track(results, *runs)
+    trials, everything = snapshot(results, parent=False), told(results)
+    track(results, *runs)
+    assert snapshot(results, parent=False) == trials
+    assert told(results) == everything
+    assert len(shown(results)) == 3
 
 
-def test_long_curves_and_many_parameters_are_written_whole(store):
+def test_a_run_and_a_later_look_write_exactly_the_same(results, empty_database):
+    runs = [tracked("baseline", 0, output="printed"), tracked("model.norm=batch", 0, task="copy")]
+    track(results, *runs, cells=[cell_of("baseline", 1, "recall", "planned")])
+    everything, written = snapshot(results), told(results)
+    bring_up_to_date(results, describe, pytest_fail)
+    assert snapshot(results) == everything
+    shutil.copy(empty_database, results / "store" / "mlflow.db")
+    shutil.rmtree(results / "store" / "artifacts")
+    bring_up_to_date(results, describe, pytest_fail)
+    assert told(results) == written
+    everything = snapshot(results)
+    bring_up_to_date(results, describe, pytest_fail)
+    assert snapshot(results) == everything
+
+
+def test_only_trials_with_a_record_are_heard_and_the_first_cell_of_one_names_it(results):
+    run = tracked("baseline", 0)
+    other = cell_of("model.norm=layer", 0, "recall", run.cell.id)
+    report(results, run, cells=[other])
+    with tracker_of(results) as tracker:
+        for event in (Asked(1), Started("x"), Known(run.cell, run.record), Known(other, run.record)):
+            tracker(event)
+        assert tracker.finish()
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+
+
+def test_long_curves_and_many_parameters_are_written_whole(results):
     steps = np.arange(2500)
     config = {f"p{number}": number for number in range(250)}
     run = tracked("baseline", 0, curves={"loss": Curve(steps, np.sqrt(steps))}, metrics={}, config=config)
-    track(store, run, params={f"q{number}": number for number in range(200)})
-    assert query(store, "SELECT count(*), max(value) FROM metrics WHERE key = 'loss'") == [
+    track(results, run, seeds={f"q{number}": number for number in range(200)})
+    assert query(results, "SELECT count(*), max(value) FROM metrics WHERE key = 'loss'") == [
         (2500, np.sqrt(2499))
     ]
-    assert query(store, "SELECT count(*) FROM params WHERE key LIKE 'p%'") == [(250,)]
-    assert query(store, "SELECT count(*) FROM params WHERE key LIKE 'q%'") == [(200,)]
+    assert query(results, "SELECT count(*) FROM params WHERE key LIKE 'p%'") == [(250,)]
+    assert query(results, "SELECT count(*) FROM params WHERE key LIKE 'seeds.q%'") == [(200,)]
 
 
-def test_a_retried_trial_replaces_what_failed(store):
-    track(store, tracked("baseline", 0, status="failed", error="Traceback", metrics={}, curves={}))
-    assert shown(store) == [("baseline · seed 00", "FAILED"), ("study", "FINISHED")]
-    track(store, tracked("baseline", 0))
-    assert shown(store) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+def test_a_retried_trial_replaces_what_failed(results):
+    track(results, tracked("baseline", 0, status="failed", error="Traceback", metrics={}, curves={}))
+    assert shown(results) == [("baseline · seed 00", "FAILED"), ("study", "FINISHED")]
+    track(results, tracked("baseline", 0))
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
 
 
-def test_runs_of_trials_that_the_study_no_longer_has_are_removed_and_come_back(store):
+def test_runs_of_trials_that_the_study_no_longer_has_are_removed_and_come_back(results):
     two = [tracked("baseline", 0), tracked("model.norm=batch", 0)]
-    track(store, *two)
-    before = snapshot(store)
-    track(store, two[0])
-    assert [name for name, _ in shown(store)] == ["baseline · seed 00", "study"]
-    track(store, *two)
-    assert snapshot(store) == before
+    track(results, *two)
+    before = snapshot(results, parent=False)
+    track(results, two[0])
+    assert [name for name, _ in shown(results)] == ["baseline · seed 00", "study"]
+    track(results, *two)
+    assert snapshot(results, parent=False) == before
 
 
-def test_what_was_removed_or_doubled_by_hand_is_put_right(store):
+def test_what_was_removed_or_doubled_by_hand_is_put_right(results):
     from mlflow.tracking import MlflowClient
 
     runs = [tracked("baseline", 0), tracked("baseline", 1)]
-    track(store, *runs)
-    expected = shown(store)
-    client = MlflowClient(tracking_uri=database_uri(store / "mlflow.db"))
+    track(results, *runs)
+    expected = shown(results)
+    client = MlflowClient(tracking_uri=database_uri(results / "store" / "mlflow.db"))
     by_name = {run.info.run_name: run for run in client.search_runs(["1"])}
     client.delete_run(by_name["baseline · seed 00"].info.run_id)
     double = by_name["baseline · seed 01"]
@@ -153,66 +197,65 @@ def test_what_was_removed_or_doubled_by_hand_is_put_right(store):
     client.create_run("1", run_name="second parent", tags={"ablate.study": "study"})
     client.delete_experiment("1")
     client._tracking_client.store.engine.dispose()
-    track(store, *runs)
-    assert shown(store) == expected
-    assert query(store, "SELECT count(*) FROM runs WHERE status = 'RUNNING'") == [(0,)]
+    track(results, *runs)
+    assert shown(results) == expected
+    assert query(results, "SELECT count(*) FROM runs WHERE status = 'RUNNING'") == [(0,)]
 
 
-def test_new_parameters_of_the_study_keep_one_parent_with_every_trial_under_it(store):
+def test_new_parameters_of_the_study_keep_one_parent_with_every_trial_under_it(results):
     runs = [tracked("baseline", 0), tracked("baseline", 1)]
-    track(store, *runs, params={"seeds": 1, "metric": "loss"})
-    track(store, *runs, params={"seeds": 2})
-    assert [name for name, _ in shown(store)].count("study") == 1
-    parent = query(store, "SELECT run_uuid FROM runs WHERE name = 'study' AND lifecycle_stage = 'active'")[0][
+    track(results, *runs, seeds={"from": 1, "count": 1})
+    track(results, *runs, seeds=2)
+    assert [name for name, _ in shown(results)].count("study") == 1
+    parent = query(results, "SELECT run_uuid FROM runs WHERE name = 'study' AND lifecycle_stage = 'active'")[
         0
-    ]
-    assert query(store, "SELECT DISTINCT value FROM tags WHERE key = 'mlflow.parentRunId'") == [(parent,)]
-    assert query(store, f"SELECT key, value FROM params WHERE run_uuid = '{parent}'") == [("seeds", "2")]
+    ][0]
+    assert query(results, "SELECT DISTINCT value FROM tags WHERE key = 'mlflow.parentRunId'") == [(parent,)]
+    params = query(results, f"SELECT key, value FROM params WHERE run_uuid = '{parent}' ORDER BY key")
+    assert params == [("design", "one_factor"), ("seeds", "2")]
 
 
-def test_several_tasks_are_told_apart_by_name(store):
-    track(store, tracked("baseline", 0))
-    track(store, tracked("baseline", 0), tracked("baseline", 0, task="copy"))
-    assert [name for name, _ in shown(store)] == [
+def test_several_tasks_are_told_apart_by_name(results):
+    track(results, tracked("baseline", 0))
+    track(results, tracked("baseline", 0), tracked("baseline", 0, task="copy"))
+    assert [name for name, _ in shown(results)] == [
         "copy · baseline · seed 00",
         "recall · baseline · seed 00",
         "study",
     ]
-    track(store, tracked("baseline", 0))
-    assert [name for name, _ in shown(store)] == ["baseline · seed 00", "study"]
+    track(results, tracked("baseline", 0))
+    assert [name for name, _ in shown(results)] == ["baseline · seed 00", "study"]
 
 
-def test_a_trial_of_two_studies_appears_under_each(store):
+def test_a_trial_of_two_studies_appears_under_each(results):
     for study in ("one", "two"):
-        track(store, tracked("baseline", 0), study=study)
-    assert [name for name, _ in shown(store)] == ["baseline · seed 00", "baseline · seed 00", "one", "two"]
+        track(results, tracked("baseline", 0), study=study)
+    assert [name for name, _ in shown(results)] == ["baseline · seed 00", "baseline · seed 00", "one", "two"]
 
 
-def test_figures_of_an_earlier_report_do_not_stay(store, tmp_path):
-    figures = tmp_path / "figures"
-    figures.mkdir()
-    for name in ("old.svg", "new.svg"):
-        (figures / name).write_text("<svg/>")
-        track(store, tracked("baseline", 0), artifacts=[figures])
-        (figures / name).unlink()
-    kept = [path.name for path in (store / "artifacts").rglob("*.svg")]
-    assert kept == ["new.svg"]
+def test_figures_and_counts_of_an_earlier_report_do_not_stay(results):
+    run = tracked("baseline", 0)
+    track(results, run, page={"figures/old.svg": "<svg/>"}, verdicts=["worse", "worse"])
+    track(results, run, page={"figures/new.svg": "<svg/>"}, verdicts=["better"])
+    assert [path.name for path in (results / "store" / "artifacts").rglob("*.svg")] == ["new.svg"]
+    counts = dict(query(results, "SELECT key, value FROM latest_metrics WHERE key LIKE 'comparisons_%'"))
+    assert counts == {"comparisons_better": 1, "comparisons_worse": 0}
 
 
-def test_a_driver_killed_while_it_writes_is_made_good_by_the_next(store):
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, HERE, store])
-    while len(shown(store)) < 5:
+def test_a_driver_killed_while_it_writes_is_made_good_by_the_next(results):
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, HERE, results])
+    while len(shown(results)) < 5:
         assert driver.poll() is None
         time.sleep(0.002)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    assert ("study", "RUNNING") in shown(store)
-    track(store, *(tracked("baseline", seed) for seed in range(8)))
-    assert shown(store) == [
+    assert ("study", "RUNNING") in shown(results)
+    track(results, *(tracked("baseline", seed) for seed in range(8)))
+    assert shown(results) == [
         *((f"baseline · seed {seed:02d}", "FINISHED") for seed in range(8)),
         ("study", "FINISHED"),
     ]
-    assert query(store, "SELECT count(*) FROM runs WHERE status = 'RUNNING'") == [(0,)]
+    assert query(results, "SELECT count(*) FROM runs WHERE status = 'RUNNING'") == [(0,)]
 
 
 @pytest.mark.parametrize(
@@ -222,31 +265,46 @@ def test_a_driver_killed_while_it_writes_is_made_good_by_the_next(store):
         "DELETE FROM tags WHERE key = 'ablate.complete'",
     ],
 )
-def test_a_run_that_was_left_half_written_is_written_again(store, damage):
+def test_a_run_that_was_left_half_written_is_written_again(results, damage):
     runs = [tracked("baseline", 0), tracked("baseline", 1)]
-    track(store, *runs)
-    whole = snapshot(store)
-    with closing(sqlite3.connect(store / "mlflow.db")) as database, database:
+    track(results, *runs)
+    whole = snapshot(results, parent=False)
+    with closing(sqlite3.connect(results / "store" / "mlflow.db")) as database, database:
         database.execute(damage)
-    track(store, *runs)
-    assert [status for _, status in shown(store)] == ["FINISHED"] * 3
-    assert {table: len(rows) for table, rows in snapshot(store).items()} == {
+    track(results, *runs)
+    assert [status for _, status in shown(results)] == ["FINISHED"] * 3
+    assert {table: len(rows) for table, rows in snapshot(results, parent=False).items()} == {
         table: len(rows) for table, rows in whole.items()
     }
 
 
-def finish_quietly(tracker: Tracker, *runs) -> bool:
-    tracker.start()
-    for run in runs:
-        tracker.add(run)
-    ids = [run.record.id for run in runs]
-    return tracker.finish(description="", params={}, tags={}, metrics={}, artifacts=[], current=ids)
+def finish_quietly(tracker: Tracker, *runs: Finished) -> bool:
+    report(tracker.folder.results, *runs)
+    with tracker:
+        for run in runs:
+            tracker(run)
+        return tracker.finish()
+
+
+def test_a_record_that_comes_again_after_training_replaces_the_first(results):
+    run = tracked("baseline", 0, metrics={"accuracy": 0.25}, curves={})
+    again = tracked(
+        "baseline", 0, metrics={"accuracy": 0.5}, curves={}, finished_at="2026-01-02T03:05:00+00:00"
+    )
+    report(results, again)
+    with tracker_of(results) as tracker:
+        tracker(Known(run.cell, run.record))
+        tracker(again)
+        assert tracker.finish()
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+    values = "SELECT value FROM latest_metrics JOIN runs USING (run_uuid) WHERE key = 'accuracy' AND lifecycle_stage"
+    assert query(results, f"{values} = 'active'") == [(0.5,)]
 
 
 def test_a_tracker_that_is_down_is_one_warning(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     warnings: list[str] = []
-    tracker = Tracker("study", tmp_path / "store", CLOSED, warnings.append)
+    tracker = tracker_of(tmp_path, warnings.append, CLOSED)
     assert not finish_quietly(tracker, tracked("baseline", 0), tracked("baseline", 1))
     assert len(warnings) == 1
     assert warnings[0].startswith(f"MLflow ({CLOSED}) is not up to date: ")
@@ -256,27 +314,44 @@ def test_a_tracker_that_is_down_is_one_warning(tmp_path, monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_database_that_cannot_be_written_is_one_warning_and_made_good_later(store, capfd):
-    (store / "mlflow.db").rename(store / "elsewhere")
-    (store / "mlflow.db").write_text("not a database " * 100)
+def test_a_database_that_cannot_be_written_is_one_warning_and_made_good_later(results, capfd):
+    database = results / "store" / "mlflow.db"
+    database.rename(results / "elsewhere")
+    database.write_text("not a database " * 100)
     warnings: list[str] = []
-    assert not finish_quietly(Tracker("study", store, None, warnings.append), tracked("baseline", 0))
+    assert not finish_quietly(tracker_of(results, warnings.append), tracked("baseline", 0))
     assert len(warnings) == 1
     assert "file is not a database" in warnings[0]
     assert "the next run of the study, or `ablate ui`, brings MLflow up to date" in warnings[0]
     assert capfd.readouterr() == ("", "")
-    (store / "elsewhere").replace(store / "mlflow.db")
-    track(store, tracked("baseline", 0))
-    assert shown(store) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+    (results / "elsewhere").replace(database)
+    track(results, tracked("baseline", 0))
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
 
 
-def test_one_trial_that_mlflow_refuses_does_not_hold_up_the_others(store):
+def test_a_database_that_is_there_again_in_the_end_gets_every_trial(results, capfd):
+    database = results / "store" / "mlflow.db"
+    database.rename(results / "elsewhere")
+    database.write_text("not a database " * 100)
+    run = tracked("baseline", 0)
+    report(results, run)
+    with tracker_of(results) as tracker:
+        tracker(run)
+        tracker._thread.join()
+        (results / "elsewhere").replace(database)
+        assert tracker.finish()
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_one_trial_that_mlflow_refuses_does_not_hold_up_the_others(results):
     warnings: list[str] = []
-    refused = tracked("baseline", 1, curves={"loss": Curve(np.array([2**70], dtype=object), np.array([1.0]))})
-    tracker = Tracker("study", store, None, warnings.append)
+    too_large = Curve(np.array([2**63 + 1], dtype=np.uint64), np.array([1.0]))  # for SQLite
+    refused = tracked("baseline", 1, curves={"loss": too_large})
+    tracker = tracker_of(results, warnings.append)
     assert not finish_quietly(tracker, tracked("baseline", 0), refused, tracked("baseline", 2))
     assert len(warnings) == 1
-    assert shown(store) == [
+    assert shown(results) == [
         ("baseline · seed 00", "FINISHED"),
         ("baseline · seed 01", "KILLED"),
         ("baseline · seed 02", "FINISHED"),
@@ -284,33 +359,55 @@ def test_one_trial_that_mlflow_refuses_does_not_hold_up_the_others(store):
     ]
 
 
-def test_a_writer_of_the_same_study_is_waited_for(store):
-    lock = FileLock(store / ".mlflow-study.lock", thread_local=False)
+def test_a_writer_of_the_same_study_is_waited_for(results):
+    lock = FileLock(results / "store" / ".mlflow-study.lock", thread_local=False)
     lock.acquire()
     timer = threading.Timer(0.5, lock.release)
     timer.start()
-    track(store, tracked("baseline", 0))
+    track(results, tracked("baseline", 0))
     timer.join()
-    assert shown(store) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
 
 
-def test_an_interrupted_study_is_not_left_running(store):
-    tracker = Tracker("study", store, None, pytest_fail)
-    tracker.start()
-    tracker.add(tracked("baseline", 0))
-    tracker.abandon()
-    assert shown(store) == [("baseline · seed 00", "FINISHED"), ("study", "KILLED")]
+@pytest.mark.parametrize("raised", [None, ValueError, KeyboardInterrupt])
+def test_a_study_that_ends_early_is_shown_as_interrupted(results, raised):
+    tracker = tracker_of(results)
+    try:
+        with tracker:
+            while ("study", "RUNNING") not in shown(results):
+                time.sleep(0.01)
+            tracker(tracked("baseline", 0))
+            if raised:
+                raise raised
+    except (ValueError, KeyboardInterrupt) as error:
+        assert type(error) is raised
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "KILLED")]
+    track(results, tracked("baseline", 0))
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
 
 
-def test_an_interrupt_before_the_start_does_nothing(tmp_path):
-    Tracker("study", tmp_path / "store", None, pytest_fail).abandon()
-    assert not (tmp_path / "store").exists()
+def test_an_interrupt_does_not_wait_for_a_writer_of_the_same_study(results):
+    with FileLock(results / "store" / ".mlflow-study.lock"):
+        began = time.monotonic()
+        with tracker_of(results) as tracker:
+            tracker(tracked("baseline", 0))
+        assert time.monotonic() - began < 15
+    assert shown(results) == []
 
 
-def test_a_sqlite_uri_elsewhere_is_made_whole_too_and_its_artifacts_lie_beside_it(store, tmp_path):
-    elsewhere = with_database(tmp_path / "elsewhere")
-    track(store, tracked("baseline", 0, output="printed"), uri=f"sqlite:///{elsewhere}/mlflow.db")
-    assert shown(elsewhere) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+def test_a_tracker_that_is_not_entered_writes_nothing(tmp_path):
+    tracker_of(tmp_path)(tracked("baseline", 0))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_sqlite_uri_elsewhere_is_made_whole_too_and_its_artifacts_lie_beside_it(
+    results, tmp_path, empty_database
+):
+    elsewhere = tmp_path / "elsewhere" / "store"
+    elsewhere.mkdir(parents=True)
+    shutil.copy(empty_database, elsewhere / "mlflow.db")
+    track(results, tracked("baseline", 0, output="printed"), uri=f"sqlite:///{elsewhere}/mlflow.db")
+    assert shown(elsewhere.parent) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
     assert [path.read_text() for path in (elsewhere / "artifacts").rglob("output.txt")] == ["printed"]
-    assert shown(store) == []
+    assert shown(results) == []
     assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == "true"
