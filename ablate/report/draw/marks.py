@@ -64,7 +64,7 @@ def references(ax: Axes, known: Metric, along: str) -> None:
     for value, name in ((known.floor, "guessing"), (known.solved, "solved")):
         if value is None or not low <= value <= high:
             continue
-        line = {"color": colour("soft"), "lw": 0.7, "ls": DOTTED, "zorder": 0}
+        line: dict[str, Any] = {"color": colour("soft"), "lw": 0.7, "ls": DOTTED, "zorder": 0}
         words: dict[str, Any] = {"color": colour("soft"), "size": SMALL - 0.5}
         if along == "x":
             ax.axvline(value, **line)
@@ -86,15 +86,14 @@ def closer(lows: ArrayLike, highs: ArrayLike, always: Limits) -> Limits | None:
     The closer view holds `always` and the rows that, with it, take up at most a quarter of the full range, if those
     are at least two, and a third of all.
     """
-    lows, highs = np.asarray(lows, float), np.asarray(highs, float)
-    known = np.isfinite(lows) & np.isfinite(highs)
-    lows, highs = np.minimum(lows[known], always[0]), np.maximum(highs[known], always[1])
-    if not len(lows):
+    ends = np.column_stack([lows, highs]).astype(float)
+    ends = ends[np.isfinite(ends).all(axis=1)]
+    low, high = np.minimum(ends[:, 0], always[0]), np.maximum(ends[:, 1], always[1])
+    near = high - low <= (high.max(initial=always[1]) - low.min(initial=always[0])) / 4
+    if not max(2, len(ends) / 3) <= near.sum() < len(ends):
         return None
-    near = highs - lows <= (highs.max() - lows.min()) / 4
-    if not max(2, len(lows) / 3) <= near.sum() < len(lows):
-        return None
-    return float(lows[near].min()), float(highs[near].max())
+    view = (float(low[near].min()), float(high[near].max()))
+    return view if view[0] < view[1] else None
 
 
 def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray:

@@ -156,7 +156,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
 
 
 def _limits(data: pd.DataFrame, known: Metric) -> Limits:
-    """Limits that hold every interval or, where a few means dwarf the rest, the rest; no more than the metric can be."""
+    """Limits that hold every interval or, where a few means dwarf the rest, the rest; none beyond the ceiling."""
     from ablate.report.draw.marks import closer, padded
 
     lows, highs = data["low"].fillna(data["mean"]), data["high"].fillna(data["mean"])
@@ -183,14 +183,14 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, gap: float) -> None:
     low, high = ax.get_ylim()
     values = data[cost]
     if values.min() > 0 and values.max() > 20 * values.min():
-        ax.set(xscale="log", xlim=np.exp(padded(*np.log([values.min(), values.max()]), 0.12)))
+        ax.set(xscale="log", xlim=np.exp(padded(np.log(values.min()), np.log(values.max()), 0.12)))
     else:
         ax.set(xlim=padded(values.min(), values.max(), 0.12))
     ax.xaxis.set_major_formatter(lambda value, _: wording.compact(value))
     scale = ax.transScale + ax.transLimits
     # Points of variants of equal cost are moved apart sideways.
-    across = [scale.transform((value, low))[0] for value in values]
-    across = spread(across, min(0.032, 0.96 / max(1, len(data) - 1)), 0.02, 0.98)
+    wanted = [scale.transform((value, low))[0] for value in values]
+    across = spread(wanted, min(0.032, 0.96 / max(1, len(data) - 1)), 0.02, 0.98)
     data = data.assign(x=[scale.inverted().transform((x, 0.0))[0] for x in across])
 
     ax.axhline(data["mean"].where(data["variant"] == BASELINE).max(), color=colour("soft"), lw=0.7, ls=DOTTED)

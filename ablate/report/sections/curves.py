@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.report.entries import Entry, panels
-from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def figure(
     `data` is what `curves` returns, `broken` is what `broken_curves` returns. A line is the mean over seeds, its band
     reaches from the lowest seed to the highest; a run that did not complete ends in a cross.
     """
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import MaxNLocator, NullLocator
 
     from ablate.report.draw import panels, style
     from ablate.report.draw.marks import references
@@ -133,6 +132,9 @@ def figure(
         _broken(ax, broken, looks, limits)
         ax.set(xlim=(0, None), ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        if scale == "log":
+            ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            ax.yaxis.set_minor_locator(NullLocator())
         panels.legend(ax, [look for v, look in looks.items() if v in {*data["variant"], *broken["variant"]}])
         if known:
             references(ax, known, "y")

@@ -13,6 +13,7 @@ from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -124,14 +125,16 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     return result
 
 
-def _view(ax: Axes, runs: pd.DataFrame, pairs: list[object], known: Metric) -> None:
+def _view(ax: Axes, runs: pd.DataFrame, pairs: np.ndarray, known: Metric) -> None:
     import seaborn
     from matplotlib.collections import LineCollection
 
     from ablate.report.draw.marks import edge_arrow, references
 
     low, high = ax.get_xlim()
-    ax.add_collection(LineCollection(pairs, colors=colour("line"), linewidths=0.7, zorder=1), autolim=False)
+    ax.add_collection(
+        LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1), autolim=False
+    )
     palette = {run: colour(name) for run, name in RUNS.items()}
     seaborn.scatterplot(
         runs, x="x", y="y", hue="run", palette=palette, s=14, linewidth=0.4, legend=False, zorder=3, ax=ax
