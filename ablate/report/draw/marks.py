@@ -21,10 +21,22 @@ Limits = tuple[float, float]
 MARKS = VERDICTS | {BASELINE: BASELINE_MARK}
 
 
-def verdict_points(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
-    """A point a row, whose shape and colour are those of its `verdict`; `baseline` is one of them."""
+def verdicts(
+    ax: Axes, data: pd.DataFrame, x: str, y: str, along: str, *intervals: tuple[str, str, float]
+) -> None:
+    """A point a row, whose shape and colour are those of its `verdict`, over its intervals: low, high and line width.
+
+    `along` is the axis of the metric, `x` or `y`; an arrow at its edge points to what its limits leave out.
+    """
+    low, high = limits = ax.get_xlim() if along == "x" else ax.get_ylim()
+    value, other = (x, y) if along == "x" else (y, x)
+    shades = data["verdict"].map(lambda verdict: colour(MARKS[verdict].colour))
+    inside = data[data[value].between(low, high)]
+    line = ax.hlines if along == "x" else ax.vlines
+    for start, end, width in intervals:
+        line(inside[other], inside[start], inside[end], color=list(shades[inside.index]), lw=width)
     seaborn.scatterplot(
-        data,
+        inside,
         x=x,
         y=y,
         hue="verdict",
@@ -37,6 +49,10 @@ def verdict_points(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
         zorder=4,
         ax=ax,
     )
+    ax.set(xlabel="", ylabel="", **{f"{along}lim": limits})
+    outside = data[(data[value] < low) | (data[value] > high)]
+    for index, found, at in zip(outside.index, outside[value], outside[other], strict=True):
+        edge_arrow(ax, found, along, at, shades[index])
 
 
 def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
@@ -94,6 +110,13 @@ def closer(lows: ArrayLike, highs: ArrayLike, always: Limits) -> Limits | None:
         return None
     view = (float(low[near].min()), float(high[near].max()))
     return view if view[0] < view[1] else None
+
+
+def views(lows: ArrayLike, highs: ArrayLike, always: Limits) -> list[Limits]:
+    """The limits of axes that hold `always`: around all rows and, where `closer` finds one, of the closer view."""
+    full = (float(np.nanmin([*np.ravel(lows), always[0]])), float(np.nanmax([*np.ravel(highs), always[1]])))
+    near = closer(lows, highs, always)
+    return [padded(*view) for view in ((full, near) if near else (full,))]
 
 
 def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray:

@@ -55,11 +55,9 @@ def axes(
     for tick, (_, _, heading) in zip(found[0].get_yticklabels(), labels, strict=True):
         tick.set_fontweight("bold" if heading else "normal")
     if len(views) > 1:
-        found[0].set_xlabel("full range")
-        found[1].set_xlabel("closer")
-        figure.supxlabel(measured, size=style.SMALL)
-    else:
-        found[0].set_xlabel(measured)
+        found[0].set_title("full range")
+        found[1].set_title("closer")
+    figure.supxlabel(measured, size=style.SMALL)
     return figure, found
 
 
