@@ -47,9 +47,9 @@ def test_nothing_is_written_outside_a_figure_or_over_other_words(drawn: Drawn, n
     with style.context():
         figure.draw_without_rendering()
     texts = [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax._left_title])]  # type: ignore[attr-defined]
-    texts += [
-        t for ax in figure.axes for t in ax.get_yticklabels() if ax.yaxis.get_tick_params()["labelleft"]
-    ]
+    for ax in figure.axes:
+        low, high = sorted(ax.get_ylim())
+        texts += [t for t in ax.get_yticklabels() if t.get_visible() and low <= t.get_position()[1] <= high]
     boxes = [(t.get_text(), t.get_window_extent()) for t in texts if t.get_text().strip()]
     for words, box in boxes:
         assert box.x0 >= -1, words
