@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
-from ablate.report.attention_maps import COLOUR_MAP, MAX_FIGURES, drawings, figure, layer_name
-from ablate.report.evaluations import evaluation_table
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
@@ -19,6 +17,8 @@ from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
 from ablate.records.evaluated import AttentionMap, Evaluated
 from ablate.report import style, svg
+from ablate.report.attention_maps import COLOUR_MAP, MAX_FIGURES, drawings, figure, layer_name
+from ablate.report.evaluations import evaluation_table
 from ablate.report.page import render, write_report
 
 FACTS = synthetic.study(num_seeds=2).facts

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import searches
-from ablate.report.search_drawings import search_drawings
 from matplotlib.figure import Figure
 
 from ablate.core.searched import ParameterFacts, Searched
 from ablate.report import search_data, search_figures, search_maps, style
+from ablate.report.search_drawings import search_drawings
 from ablate.search.importances import importances
 
 SIZES = [style.WIDE, style.NARROW]

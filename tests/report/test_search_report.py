@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import searches
-from ablate.report.search_headline import search_headline
-from ablate.report.search_section import Sweep, search_content
 
 from ablate.analysis.compare import compare
 from ablate.core.searched import SWEEP, Searched
 from ablate.report import search_tables
+from ablate.report.search_headline import search_headline
+from ablate.report.search_section import Sweep, search_content
 from ablate.report.tables import Table, markdown_table
 from ablate.search.importances import IMPORTANCES, importances
 from ablate.stages.publish import publish
