@@ -28,8 +28,7 @@ class Pruner(Wrapped):
     """Base of all pruners."""
 
     reads: ClassVar[Literal["nothing", "steps", "seeds"]] = "steps"
-    """The results that it reads: validation results at the steps of the first tuning seed, or results of one seed after the
-    other."""
+    "Validation results at the steps of the first tuning seed, or the results of one seed after the other."
 
     def check(
         self, *, objectives: int, reports: Sequence[int] | None, seeds: int, trials: int, batch: int = 1

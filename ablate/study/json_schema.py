@@ -121,7 +121,7 @@ class _Definitions:
             yield path, value
 
     def _changes(self, reference: str) -> Iterator[Node]:
-        """The forms that change some parameters of the baseline's part: without a name, or by a name that needs more."""
+        """Forms that change some parameters of the baseline's part: without a name, or with one that needs more."""
         yield {"type": "object", "not": {"required": ["name"]}}
         for part in map(self._resolve, self.slots[reference]):
             if "required" in part:
