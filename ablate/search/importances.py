@@ -1,6 +1,6 @@
 """Which searched path mattered: importances with their evaluator named, and their spread over resampled trials.
 
-Two evaluators of Optuna, for they answer different questions. fANOVA (Hutter et al. 2014) is the share of the
+Two evaluators of Optuna, which answer different questions. fANOVA (Hutter et al. 2014) is the share of the
 variance over the whole space that a parameter explains alone, by a forest of regression trees. PED-ANOVA (Watanabe et
 al. 2023) is how much the best settings differ from all in that parameter. Each is divided by its sum over the
 parameters that are judged together, as `optuna.importance.get_param_importances` does.
@@ -46,7 +46,7 @@ that its authors advise."""
 
 
 def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """How much each searched path matters to each objective: one row an objective, parameter and evaluator.
+    """How much each searched path matters to each objective: one row per objective, parameter and evaluator.
 
     Columns: objective; parameter; evaluator, fanova or ped_anova; importance, from 0 to 1; low and high, its 5th and
     95th percentile over bootstrap resamples of the settings; trials, on how many settings it rests; condition, under
@@ -141,16 +141,15 @@ class _Space:
         self, has: pd.DataFrame, parameters: Sequence[ParameterFacts], values: Sequence[float], direction: str
     ) -> None:
         import optuna
-        from optuna.study import StudyDirection
 
-        self.distributions = {p.path: _distribution(p, has[p.path]) for p in parameters}
-        columns = {p.path: _coordinates(p, has[p.path]) for p in parameters}
-        self.direction = StudyDirection.MAXIMIZE if direction == "max" else StudyDirection.MINIMIZE
+        self.direction = {"max": "maximize", "min": "minimize"}[direction]
+        axes = {p.path: _axis(p, has[p.path]) for p in parameters}
+        self.distributions = {path: distribution for path, (distribution, _) in axes.items()}
         self.trials = [
             optuna.create_trial(
-                params=dict(zip(columns, row, strict=True)), distributions=self.distributions, value=value
+                params=dict(zip(axes, row, strict=True)), distributions=self.distributions, value=value
             )
-            for *row, value in zip(*columns.values(), values, strict=True)
+            for *row, value in zip(*(column for _, column in axes.values()), values, strict=True)
         ]
 
     def shares(self, evaluator: BaseImportanceEvaluator, rows: Sequence[int]) -> Shares:
@@ -164,25 +163,20 @@ class _Space:
         return {path: float(found[path] / total) if total > 0 else 0.0 for path in self.distributions}
 
 
-def _distribution(parameter: ParameterFacts, values: pd.Series) -> BaseDistribution:
+def _axis(parameter: ParameterFacts, values: pd.Series) -> tuple[BaseDistribution, list[Any]]:
+    """The distribution of a searched path, and the coordinate of each setting on it."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if parameter.kind == "choice":
-        return CategoricalDistribution(list(dict.fromkeys([*parameter.choices, *values])))
-    low = min(float(values.min()), np.inf if parameter.low is None else parameter.low)
-    high = max(float(values.max()), -np.inf if parameter.high is None else parameter.high)
-    if parameter.log:
-        return FloatDistribution(float(np.log(low)), float(np.log(high)))
-    return IntDistribution(int(low), int(high)) if parameter.kind == "int" else FloatDistribution(low, high)
-
-
-def _coordinates(parameter: ParameterFacts, values: pd.Series) -> list[Any]:
-    if parameter.kind == "choice":
-        return values.tolist()
+        return CategoricalDistribution(list(dict.fromkeys([*parameter.choices, *values]))), values.tolist()
     numbers = values.to_numpy(float)
+    known = [end for end in (parameter.low, parameter.high) if end is not None]
+    low, high = min(*known, *numbers), max(*known, *numbers)
     if parameter.log:
-        return np.log(numbers).tolist()
-    return numbers.astype(int).tolist() if parameter.kind == "int" else numbers.tolist()
+        return FloatDistribution(float(np.log(low)), float(np.log(high))), np.log(numbers).tolist()
+    if parameter.kind == "int":
+        return IntDistribution(int(low), int(high)), numbers.astype(int).tolist()
+    return FloatDistribution(low, high), numbers.tolist()
 
 
 def _spread(
@@ -195,15 +189,9 @@ def _spread(
     for name in EVALUATORS:
         shares = space.shares(_evaluator(name, n, TREES), range(n))
         rough = _evaluator(name, n, TREES_RESAMPLED)
-        again = [space.shares(rough, rows) for rows in told]
-        low, high = (
-            {path: _percentile([found[path] for found in again], at) for path in shares} for at in PERCENTILES
-        )
-        yield name, shares, low, high
-
-
-def _percentile(values: Sequence[float], at: float) -> float:
-    return float(np.percentile(values, at)) if len(values) else float("nan")
+        again = [list(space.shares(rough, rows).values()) for rows in told] or [[np.nan] * len(shares)]
+        low, high = np.percentile(again, PERCENTILES, axis=0).tolist()
+        yield name, shares, dict(zip(shares, low, strict=True)), dict(zip(shares, high, strict=True))
 
 
 def _evaluator(name: str, trials: int, trees: int) -> BaseImportanceEvaluator:

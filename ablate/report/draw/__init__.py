@@ -1,0 +1,1 @@
+"""How figures are drawn: their style, and what several of them share."""
