@@ -1,4 +1,4 @@
-"""What a report is made of: sections, each of which turns the material of a study into blocks.
+"""The contract of a report: sections, each of which turns the material of a study into blocks.
 
 A section is a subclass of `Section` in a file of its own under `report/sections/`, found by package scan. Page,
 markdown and terminal know blocks, and nothing of what is in them. Modules of sections import pandas, matplotlib and
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from ablate.report.tables import Table
+from ablate.report.tables import Row, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from ablate.core.evidence import Evidence
-    from ablate.core.facts import Facts
+    from ablate.core.facts import Facts, TaskFacts
     from ablate.core.searched import Searched
     from ablate.records.evaluated import Evaluated
 
@@ -53,8 +54,15 @@ class Material:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """A heading inside a section."""
+
+    words: str
+
+
+@dataclass(frozen=True)
 class Text:
-    """A paragraph."""
+    """A paragraph; its line breaks are kept."""
 
     words: str
     aside: bool = False
@@ -63,14 +71,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Sentences:
-    """A list of findings."""
+    """A list of findings; what comes before a colon is emphasised."""
 
     items: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms with their descriptions."""
+    """Terms with their descriptions; a term that is a verdict has its mark."""
 
     pairs: Sequence[tuple[str, str]]
 
@@ -82,6 +90,7 @@ class Picture:
     name: str
     "Of its files: `figures/<name>.png` and `.svg`."
     title: str
+    "Shown above the figure where it differs from the heading of its section."
     caption: str
     alt: str
     data: pd.DataFrame
@@ -91,47 +100,65 @@ class Picture:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks that a reader opens."""
+    """Blocks that a reader opens; on paper they are open."""
 
     title: str
     blocks: Sequence[Block]
+    open: bool = False
+    "At first."
 
 
-Block = Text | Sentences | Terms | Table | Picture | Folded
+Block = Heading | Text | Sentences | Terms | Table | Picture | Folded
 
 
 class Section:
     """One section of a report. Subclasses are found by package scan and used through one instance."""
 
     place: ClassVar[int]
-    "Sections stand in the order of their places; those of the package leave room between them."
+    "Sections are shown in the order of their places; those of the package leave room between them."
     title: ClassVar[str]
 
     @property
     def name(self) -> str:
-        """Of its heading in the page: the name of its module."""
-        return type(self).__module__.rpartition(".")[2]
+        """Identifies its heading in the page: the name of its module."""
+        return type(self).__module__.rpartition(".")[2].replace("_", "-")
 
     def applies(self, material: Material) -> bool:
         """Whether a study has anything for it."""
         return True
 
     def heading(self, material: Material) -> str:
-        """What stands over it."""
+        """The text of its heading."""
         return self.title
 
+    def accent(self, material: Material) -> str:
+        """The colour of `palette.PALETTE` that makes it stand out from the others; none by default."""
+        return ""
+
     def blocks(self, material: Material) -> list[Block]:
-        """What it shows, in order."""
+        """Its content, in order."""
         raise NotImplementedError
+
+    def findings(self, material: Material) -> list[str]:
+        """Sentences for the beginning of the report."""
+        return []
+
+    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> list[Table]:
+        """Tables for the terminal and for MLflow, from the rows of `comparisons.csv` and `claims.csv` alone.
+
+        They fit 80 columns. The rows hold text or numbers, and this imports neither pandas nor matplotlib.
+        """
+        return []
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A section of one report, with what it shows."""
+    """A section of one report, with its content."""
 
     section: Section
     heading: str
     blocks: list[Block] = field(default_factory=list)
+    accent: str = ""
 
 
 def sections() -> list[Section]:
@@ -146,7 +173,28 @@ def sections() -> list[Section]:
 def shown(material: Material) -> list[Shown]:
     """The sections that apply to a study, with their blocks."""
     return [
-        Shown(section, section.heading(material), section.blocks(material))
+        Shown(section, section.heading(material), section.blocks(material), section.accent(material))
         for section in sections()
         if section.applies(material)
     ]
+
+
+def pictures(blocks: Sequence[Block]) -> Iterator[Picture]:
+    """The pictures among blocks, those of folded blocks included."""
+    for block in blocks:
+        if isinstance(block, Picture):
+            yield block
+        elif isinstance(block, Folded):
+            yield from pictures(block.blocks)
+
+
+def by_task(facts: Facts) -> list[tuple[TaskFacts, str, str]]:
+    """Each task with the end of the names of its pictures, and of their titles: empty for the only task."""
+    if len(facts.tasks) == 1:
+        return [(facts.tasks[0], "", "")]
+    return [(t, f"-{i}-{slug(t.name)}", f" on {t.name}") for i, t in enumerate(facts.tasks, start=1)]
+
+
+def slug(name: str) -> str:
+    """A name as part of the name of a file."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "x"

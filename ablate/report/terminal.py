@@ -13,22 +13,16 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.errors import AblateError
-from ablate.report.tables import Column, Table, claim_table, text, verdict_rows, verdict_table, wrapped
+from ablate.report.palette import VERDICTS
+from ablate.report.section import sections
+from ablate.report.tables import Column, Table, wrapped
 
-STYLES = {
-    "better": "blue",
-    "supported": "blue",
-    "worse": "red",
-    "refuted": "red",
-    "equivalent": "green",
-    "unstable": "magenta",
-    "inconclusive": "dim",
-    "degenerate": "dim",
-}
+COLOURS = {"blue": "blue", "orange": "red", "green": "green", "purple": "magenta", "soft": "dim"}
+"Of the palette → those of a terminal."
 
 
 def print_verdicts(folder: Path, console: Console) -> None:
-    """Prints the verdict and the claims table of `results/<study>/`.
+    """Prints the brief tables of all sections for `results/<study>/`.
 
     Raises `AblateError` when the folder holds no comparisons.
     """
@@ -36,26 +30,20 @@ def print_verdicts(folder: Path, console: Console) -> None:
         raise AblateError(
             f"{folder}: has no comparisons.csv; run the study first, or name a folder of results/"
         )
-    rows = verdict_rows(_read(folder / "comparisons.csv"))
-    tasks = list(dict.fromkeys(row["task"] for row in rows))
-    for task in tasks:
-        mine = [row for row in rows if row["task"] == task]
-        metric, baseline = mine[0]["metric"], mine[0]["baseline"]
-        of = f"{text(task)}, " if len(tasks) > 1 else ""
-        print_table(
-            verdict_table(mine, brief=True), f"{of}{text(metric)}: variant − {text(baseline)}", console
-        )
-    known = _read(folder / "claims.csv") if (folder / "claims.csv").is_file() else []
-    if claims := [row for row in known if row["verdict"]]:
-        print_table(claim_table(claims, brief=True), "claims", console)
+    comparisons, claims = (_read(folder / name) for name in ("comparisons.csv", "claims.csv"))
+    for section in sections():
+        for table in section.brief(comparisons, claims):
+            print_table(table, console)
 
 
 def _read(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
+        return []
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def print_table(table: Table, title: str, console: Console) -> None:
+def print_table(table: Table, console: Console) -> None:
     """Prints one table, its first column wrapped into what the others leave of the line."""
     ascii_only = console.options.ascii_only
     widths = [max(len(c.heading), *(len(row[c.key]) for row in table.rows)) for c in table.columns]
@@ -72,16 +60,17 @@ def print_table(table: Table, title: str, console: Console) -> None:
     for row in table.rows:
         shown.add_row(*(_cell(row[c.key], c, first, table, ascii_only) for c in table.columns))
     console.print()
-    console.print(Text(_ascii(title) if ascii_only else title, style="bold"))
+    console.print(Text(_ascii(table.caption) if ascii_only else table.caption, style="bold"))
     console.print(shown)
 
 
 def _cell(value: str, column: Column, first: int, table: Table, ascii_only: bool) -> Text:
+    colour = ""
+    if column.key == "verdict" and value in VERDICTS:
+        colour = COLOURS[VERDICTS[value].colour]
     if column is table.columns[0]:
         value = "\n".join(wrapped(value, first))
-    if ascii_only:
-        value = _ascii(value)
-    return Text(value, style=STYLES.get(value, "") if column.key == "verdict" else "")
+    return Text(_ascii(value) if ascii_only else value, style=colour)
 
 
 def _ascii(value: str) -> str:

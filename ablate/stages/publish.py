@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from ablate.analysis.tuning import Tuning
     from ablate.core.cell import Cell
     from ablate.core.record import Record
-    from ablate.report.search_section import Sweep
+    from ablate.records.evaluated import Evaluated
+    from ablate.report.section import Material
 
 
 def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
@@ -59,7 +60,6 @@ def publish(evidence: Evidence, folder: Path) -> None:
     with uncollected():
         from ablate.analysis.claims import judge
         from ablate.analysis.compare import compare
-        from ablate.analysis.headline import headline
         from ablate.base.files import replacing
         from ablate.records.evaluated import Evaluated
         from ablate.report.page import write_report
@@ -70,13 +70,38 @@ def publish(evidence: Evidence, folder: Path) -> None:
             with replacing(folder / name) as path:
                 frame.to_csv(path, index=False)
         evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
-        tuned, sweep = _tuning(evidence, comparisons, folder), _sweep(evidence, folder)
-        sentences = [*(tuned.sentences if tuned else []), *headline(evidence, comparisons, claims)]
-        if sweep:
-            from ablate.report.search_headline import search_headline
+        write_report(_material(evidence, comparisons, claims, evaluated, left_out, folder), folder)
 
-            sentences = [*search_headline(sweep.searched, evidence, comparisons), *sentences]
-        write_report(evidence, comparisons, claims, sentences, folder, evaluated, left_out, tuned, sweep)
+
+def _material(
+    evidence: Evidence,
+    comparisons: pd.DataFrame,
+    claims: pd.DataFrame,
+    evaluated: Evaluated,
+    left_out: str,
+    folder: Path,
+) -> Material:
+    """All that a report is made from; the comparisons of untuned variants are written beside their evidence."""
+    from ablate.analysis.compare import compare
+    from ablate.base.files import replacing
+    from ablate.core.searched import SWEEP, TUNING, UNTUNED, Searched
+    from ablate.report.section import Material
+    from ablate.search.importances import load_importances
+
+    material = Material(evidence, comparisons, claims, evaluated, left_out)
+    searched = evidence.facts.searched
+    if searched == "sweep" and (found := Searched.load(folder / SWEEP)):
+        return dataclasses.replace(material, searched=found, importances=load_importances(folder))
+    if searched == "tuning" and (found := Searched.load(folder / TUNING)):
+        beside = folder / UNTUNED
+        if not all((beside / name).is_file() for name in ("trials.parquet", "curves.parquet")):
+            return dataclasses.replace(material, searched=found)
+        untuned = Evidence.load(beside)
+        before = compare(untuned)
+        with replacing(beside / "comparisons.csv") as path:
+            before.assign(exploratory=True).to_csv(path, index=False)
+        return dataclasses.replace(material, searched=found, untuned=untuned, untuned_comparisons=before)
+    return material
 
 
 def _declared(claims: pd.DataFrame, folder: Path) -> pd.DataFrame:
@@ -88,40 +113,6 @@ def _declared(claims: pd.DataFrame, folder: Path) -> pd.DataFrame:
     rows = waiting(folder / "claims.csv", set(claims["hash"]))
     # As objects, so that a number that some lack stays whole.
     return pd.DataFrame([*claims.to_dict("records"), *rows], columns=claims.columns, dtype=object)
-
-
-def _tuning(evidence: Evidence, comparisons: pd.DataFrame, folder: Path) -> Tuning | None:
-    """What the searches that tuned the variants show; None where none were tuned.
-
-    The comparisons of the untuned variants, where those were run, are written beside their evidence; all are
-    exploratory.
-    """
-    from ablate.analysis.compare import compare
-    from ablate.analysis.tuning import tuning
-    from ablate.base.files import replacing
-    from ablate.core.searched import TUNING, UNTUNED, Searched
-
-    searched = Searched.load(folder / TUNING) if evidence.facts.searched == "tuning" else None
-    if searched is None:
-        return None
-    beside = folder / UNTUNED
-    if not all((beside / name).is_file() for name in ("trials.parquet", "curves.parquet")):
-        return tuning(searched, evidence, comparisons)
-    untuned = Evidence.load(beside)
-    before = compare(untuned)
-    with replacing(beside / "comparisons.csv") as path:
-        before.assign(exploratory=True).to_csv(path, index=False)
-    return tuning(searched, evidence, comparisons, untuned, before)
-
-
-def _sweep(evidence: Evidence, folder: Path) -> Sweep | None:
-    """What a search before the study has left in its folder."""
-    from ablate.core.searched import SWEEP, Searched
-    from ablate.report.search_section import Sweep
-    from ablate.search.importances import load_importances
-
-    searched = Searched.load(folder / SWEEP) if evidence.facts.searched == "sweep" else None
-    return Sweep(searched, load_importances(folder)) if searched else None
 
 
 def _checkpoint(folder: Path) -> str:

@@ -341,7 +341,7 @@ class Session:
         return min(devices or default_jobs(), max(1, trials))
 
     def _finish(self, tracker: Tracker, surroundings: dict[str, Any]) -> bool:
-        from ablate.report.tables import verdict_markdown
+        from ablate.report.markdown import verdict_markdown
         from ablate.stages.run import load
         from ablate.tracking.server import ARTIFACTS
 

@@ -1,0 +1,96 @@
+"""The look of figures: the theme of seaborn, one width, and the files that a figure is saved as."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+import seaborn
+from matplotlib.figure import Figure
+
+from ablate.report.palette import colour
+
+WIDTH = 4.8
+"Inches: text of 8 points can be read on a phone, and in a column of a paper."
+TEXT_SIZE = 8.0
+"Points."
+SMALL = TEXT_SIZE - 1.0
+DPI = 250
+
+SETTINGS: dict[str, Any] = {
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": TEXT_SIZE,
+    "axes.titlesize": TEXT_SIZE,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": TEXT_SIZE,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "legend.title_fontsize": SMALL,
+    "legend.frameon": False,
+    "text.color": colour("ink"),
+    "axes.labelcolor": colour("ink"),
+    "axes.edgecolor": colour("soft"),
+    "xtick.color": colour("soft"),
+    "ytick.color": colour("soft"),
+    "xtick.labelcolor": colour("ink"),
+    "ytick.labelcolor": colour("ink"),
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 3.0,
+    "ytick.major.size": 3.0,
+    "lines.linewidth": 1.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.facecolor": "none",
+    "figure.facecolor": colour("paper"),
+    "savefig.facecolor": colour("paper"),
+    "figure.constrained_layout.use": True,
+    "axes.formatter.useoffset": False,
+    "axes.formatter.limits": (-4, 5),
+    "text.parse_math": False,
+    # Text remains text, which can be searched and takes the font of the page.
+    "svg.fonttype": "none",
+}
+
+
+@contextmanager
+def context() -> Iterator[None]:
+    """Inside, matplotlib draws and saves in this style, whatever the settings of the user are."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        seaborn.set_theme(context="paper", style="ticks", color_codes=False, rc=SETTINGS)
+        yield
+
+
+def new_figure(height: float) -> Figure:
+    """An empty figure, `height` inches high, drawn without a display and unknown to pyplot."""
+    return Figure(figsize=(WIDTH, height))
+
+
+def png(figure: Figure) -> bytes:
+    """The figure for a paper or a slide, the same bytes everywhere."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def svg(figure: Figure, name: str) -> str:
+    """The figure as SVG 1.1; `name` makes its identifiers differ from those of other figures in a page."""
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def inlined(source: str) -> str:
+    """The SVG as an element of a page: in its font, without identifiers that another figure has as well."""
+    source = re.sub(r'<g id="[^"]*"', "<g", source[source.index("<svg") :])
+    source = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", source, flags=re.DOTALL)
+    return re.sub(r"font-family: [^;]*; ", "", source)

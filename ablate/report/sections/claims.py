@@ -1,0 +1,54 @@
+"""The claims of the study, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ablate.report.section import Block, Material, Section
+from ablate.report.tables import Column, Row, Table, count, difference, is_true, p_value, rows_of, text
+
+CAPTION = "The study’s claims; exploratory if declared after trials existed"
+
+
+class Claims(Section):
+    """One row a claim."""
+
+    place = 200
+    title = "Claims"
+
+    def applies(self, material: Material) -> bool:
+        return len(material.claims) > 0
+
+    def blocks(self, material: Material) -> list[Block]:
+        return [claim_table(rows_of(material.claims), CAPTION)]
+
+    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> list[Table]:
+        judged = [row for row in claims if text(row["verdict"])]
+        return [claim_table(judged, "claims", brief=True)] if judged else []
+
+
+def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) -> Table:
+    """Claims as strings; `brief` keeps what fits 80 columns."""
+    columns = [
+        Column("claim", "Claim"),
+        Column("verdict", "Verdict"),
+        Column("difference", "Difference [95 %]", True),
+    ]
+    if not brief:
+        columns += [
+            Column("p_holm", "p (Holm)", True),
+            Column("n", "Seeds", True),
+            Column("reason", "Reason", below=True),
+        ]
+    cells = [
+        {
+            "claim": text(row["claim"]) + (" (exploratory)" if is_true(row.get("exploratory")) else ""),
+            "verdict": text(row["verdict"]),
+            "difference": difference(row.get("diff"), row.get("ci_low"), row.get("ci_high")),
+            "p_holm": p_value(row.get("p_holm")),
+            "n": count(row.get("n")),
+            "reason": text(row.get("reason")),
+        }
+        for row in rows
+    ]
+    return Table(columns, cells, caption)

@@ -1,0 +1,62 @@
+"""Every comparison with all its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ablate.report.section import Block, Folded, Material, Section
+from ablate.report.sections.verdicts import comparison_cells
+from ablate.report.tables import Column, Row, Table, count, decimals, fixed, interval, rows_of, significant
+
+CAPTION = "Outside the verdicts above, everything is exploratory"
+
+
+class Comparisons(Section):
+    """The other metrics and the placebo included."""
+
+    place = 1300
+    title = "Every comparison"
+
+    def applies(self, material: Material) -> bool:
+        return len(material.comparisons) > 0
+
+    def blocks(self, material: Material) -> list[Block]:
+        table = detail_table(rows_of(material.comparisons))
+        return [Folded("All intervals and effect sizes, the other metrics and the placebo included", [table])]
+
+
+def detail_table(rows: Sequence[Row]) -> Table:
+    """The comparisons with every interval, the effect size and the pairing."""
+    columns = [
+        Column("variant", "Variant"),
+        Column("task", "Task"),
+        Column("metric", "Metric"),
+        Column("verdict", "Verdict"),
+        Column("difference", "Difference [95 %]", True),
+        Column("ci90", "90 %", True),
+        Column("bonferroni", "Bonferroni", True),
+        Column("p", "p", True),
+        Column("d_z", "d_z", True),
+        Column("prob_better", "P(better)", True),
+        Column("correlation", "Pair correlation", True),
+        Column("seeds_needed", "Seeds needed", True),
+        Column("diverged", "Diverged", True),
+        Column("missing", "Missing", True),
+        Column("note", "Note", below=True),
+    ]
+    cells = []
+    for row in rows:
+        places = decimals(row.get("ci_low"), row.get("ci_high"))
+        cells.append(
+            comparison_cells(row)
+            | {
+                "ci90": interval(row.get("ci90_low"), row.get("ci90_high"), places),
+                "bonferroni": interval(row.get("bonferroni_low"), row.get("bonferroni_high"), places),
+                "d_z": significant(row.get("d_z")),
+                "prob_better": fixed(row.get("prob_better"), 2),
+                "seeds_needed": count(row.get("seeds_needed")),
+                "diverged": count(row.get("diverged")),
+                "missing": count(row.get("missing")),
+            }
+        )
+    return Table(columns, cells, CAPTION)

@@ -1,0 +1,126 @@
+"""Each variant against the baseline: the verdicts, with a guide to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ablate.core.facts import BASELINE
+from ablate.report.section import Block, Folded, Material, Section, Terms
+from ablate.report.tables import (
+    Column,
+    Row,
+    Table,
+    count,
+    decimals,
+    difference,
+    fixed,
+    is_true,
+    p_value,
+    rows_of,
+    share,
+    significant,
+    text,
+)
+
+GUIDE = {
+    "better": "Better than the baseline on the same seeds, by more than chance explains (Holm p below .05).",
+    "worse": "Worse than the baseline on the same seeds, by more than chance explains (Holm p below .05).",
+    "equivalent": "The 90 % interval of the difference lies within the declared margin: too small to matter.",
+    "inconclusive": "Neither shown. Not evidence of no difference: see what could have been detected.",
+    "unstable": "Some runs diverged. How often they do is the result; means are of the runs that did not.",
+    "degenerate": "Every difference is zero, or both sit at the limit of the metric: nothing can be learned.",
+}
+"""The meaning of each verdict, in a line."""
+COLUMNS = {
+    "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
+    "Solved": "share of the variant’s runs that learned the task",
+    "Detectable": "smallest difference that these seeds would find with 80 % power",
+}
+
+
+class Verdicts(Section):
+    """The confirmatory comparisons on the primary metric."""
+
+    place = 100
+    title = "Verdicts"
+
+    def applies(self, material: Material) -> bool:
+        return bool(self._rows(material))
+
+    def blocks(self, material: Material) -> list[Block]:
+        rows, metric = self._rows(material), material.facts.metric
+        present = {row["verdict"] for row in rows}
+        guide = {verdict: meaning for verdict, meaning in GUIDE.items() if verdict in present} or GUIDE
+        terms = Terms([*guide.items(), *COLUMNS.items()])
+        caption = f"Each variant against the {BASELINE} on {metric}"
+        return [
+            verdict_table(rows, caption),
+            Folded("How to read a verdict", [terms], open=True),
+        ]
+
+    def _rows(self, material: Material) -> list[dict[str, Any]]:
+        rows = verdict_rows(material.comparisons)
+        return [row for row in rows if row["metric"] == material.facts.metric]
+
+    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> list[Table]:
+        rows = verdict_rows(comparisons)
+        found = []
+        tasks = list(dict.fromkeys(row["task"] for row in rows))
+        for task in tasks:
+            mine = [row for row in rows if row["task"] == task]
+            of = f"{text(task)}, " if len(tasks) > 1 else ""
+            title = f"{of}{text(mine[0]['metric'])}: variant − {text(mine[0]['baseline'])}"
+            found.append(verdict_table(mine, title, brief=True))
+        return found
+
+
+def verdict_rows(comparisons: Any) -> list[dict[str, Any]]:
+    """The confirmatory rows of a frame or of a sequence of mappings."""
+    return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
+
+
+def verdict_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) -> Table:
+    """Comparisons as strings; `brief` keeps what fits 80 columns.
+
+    A task or metric column is there only where it varies.
+    """
+    columns = [Column("variant", "Variant")]
+    columns += [
+        Column(key, key.capitalize()) for key in ("task", "metric") if len({row[key] for row in rows}) > 1
+    ]
+    columns += [Column("verdict", "Verdict"), Column("difference", "Difference [95 %]", True)]
+    if not brief:
+        columns += [
+            Column("mean_variant", "Variant mean", True),
+            Column("mean_baseline", "Baseline mean", True),
+        ]
+    columns += [Column("p_holm", "p (Holm)", True), Column("n", "Seeds", True)]
+    if not brief:
+        columns += [
+            Column("solved", "Solved", True),
+            Column("mde", "Detectable", True),
+            Column("note", "Note", below=True),
+        ]
+    return Table(columns, [comparison_cells(row) for row in rows], caption)
+
+
+def comparison_cells(row: Row) -> dict[str, str]:
+    """The cells of one comparison, by column key."""
+    places = decimals(row.get("ci_low"), row.get("ci_high"))
+    return {
+        "variant": text(row["variant"]),
+        "task": text(row["task"]),
+        "metric": text(row["metric"]),
+        "verdict": text(row["verdict"]),
+        "difference": difference(row.get("diff"), row.get("ci_low"), row.get("ci_high")),
+        "mean_variant": fixed(row.get("mean_variant"), places),
+        "mean_baseline": fixed(row.get("mean_baseline"), places),
+        "p": p_value(row.get("p")),
+        "p_holm": p_value(row.get("p_holm")),
+        "n": count(row.get("n")),
+        "solved": share(row.get("solved_rate")),
+        "mde": significant(row.get("mde")),
+        "correlation": fixed(row.get("correlation"), 2),
+        "note": text(row.get("note")),
+    }
