@@ -184,3 +184,21 @@ def value(found: object) -> str:
         return text(found)
     number = float(found)  # type: ignore[arg-type]
     return brief(number).removeprefix("0") if 0 < number < 1 else brief(number)
+
+
+def statuses(table: pd.DataFrame) -> list[str]:
+    """How the settings of a table ended, in the order of `STATUSES`."""
+    found = set(table["status"])
+    return [*(status for status in STATUSES if status in found), *sorted(found - set(STATUSES))]
+
+
+def tuned(material: Material) -> Searched | None:
+    """The table of the searches that tuned the variants; None where none were tuned."""
+    return material.searched if material.facts.searched == "tuning" else None
+
+
+def places(rows: pd.DataFrame, whole: pd.DataFrame) -> list[str]:
+    """The variants of the rows of a frame, with their tasks where the whole frame has several."""
+    several = whole["task"].nunique() > 1
+    pairs = zip(rows["variant"], rows["task"], strict=True)
+    return [f"{variant} on {task}" if several else variant for variant, task in pairs]

@@ -171,12 +171,13 @@ def sections() -> list[Section]:
 
 
 def shown(material: Material) -> list[Shown]:
-    """The sections that apply to a study, with their blocks."""
-    return [
+    """The sections that apply to a study and have any blocks."""
+    found = [
         Shown(section, section.heading(material), section.blocks(material), section.accent(material))
         for section in sections()
         if section.applies(material)
     ]
+    return [section for section in found if section.blocks]
 
 
 def pictures(blocks: Sequence[Block]) -> Iterator[Picture]:

@@ -25,9 +25,6 @@ class SweepContour(Section):
     place = 570
     title = "Contour"
 
-    def applies(self, material: Material) -> bool:
-        return bool(self.blocks(material))
-
     def blocks(self, material: Material) -> list[Block]:
         searched = searches.swept(material)
         paths = numbers(searched, material.importances)[:2] if searched else []

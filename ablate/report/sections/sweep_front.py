@@ -21,9 +21,6 @@ class SweepFront(Section):
     place = 530
     title = "The Pareto front"
 
-    def applies(self, material: Material) -> bool:
-        return bool(self.blocks(material))
-
     def blocks(self, material: Material) -> list[Block]:
         searched = searches.swept(material)
         found: list[Block] = []

@@ -22,9 +22,6 @@ class SweepHistory(Section):
     place = 520
     title = "How the search went"
 
-    def applies(self, material: Material) -> bool:
-        return bool(self.blocks(material))
-
     def blocks(self, material: Material) -> list[Block]:
         searched = searches.swept(material)
         found: list[Block] = []

@@ -23,9 +23,6 @@ class SweepSlices(Section):
     place = 550
     title = "Slices"
 
-    def applies(self, material: Material) -> bool:
-        return bool(self.blocks(material))
-
     def blocks(self, material: Material) -> list[Block]:
         searched = searches.swept(material)
         found: list[Block] = []
