@@ -43,7 +43,9 @@ def _validation(evidence: Evidence, trials: pd.DataFrame, metric: ObjectiveFacts
     values = np.where(np.isnan(own), last, own)
     if evidence.facts.at == "best_validation":
         best = trials[["id"]].assign(step=_column(trials, "best_validation_step"))
-        at = best.merge(curves.drop_duplicates(["id", "step"]), "left", ["id", "step"])["value"].to_numpy(float)
+        at = best.merge(curves.drop_duplicates(["id", "step"]), "left", ["id", "step"])["value"].to_numpy(
+            float
+        )
         values = np.where(np.isnan(at), values, at)
     guessing = np.nan if metric.floor is None else metric.floor
     status = trials["status"].to_numpy()

@@ -52,22 +52,21 @@ class Mark:
 
     marker: str
     colour: str
-    filled: bool
     sign: str
 
 
 VERDICTS = {
-    "better": Mark("^", "blue", True, "▲"),
-    "worse": Mark("v", "orange", True, "▼"),
-    "equivalent": Mark("s", "green", True, "■"),
-    "inconclusive": Mark("o", "soft", False, "○"),
-    "unstable": Mark("X", "purple", True, "✕"),
-    "degenerate": Mark("D", "soft", False, "◇"),
-    "supported": Mark("^", "blue", True, "▲"),
-    "refuted": Mark("v", "orange", True, "▼"),
+    "better": Mark("^", "blue", "▲"),
+    "worse": Mark("v", "orange", "▼"),
+    "equivalent": Mark("s", "green", "■"),
+    "inconclusive": Mark("o", "soft", "○"),
+    "unstable": Mark("X", "purple", "✕"),
+    "degenerate": Mark("D", "soft", "◇"),
+    "supported": Mark("^", "blue", "▲"),
+    "refuted": Mark("v", "orange", "▼"),
 }
 "Of each verdict on a comparison or a claim."
-BASELINE_MARK = Mark("P", "ink", True, "✚")
+BASELINE_MARK = Mark("P", "ink", "✚")
 
 
 def colour(name: str) -> str:

@@ -171,13 +171,12 @@ def sections() -> list[Section]:
 
 
 def shown(material: Material) -> list[Shown]:
-    """The sections that apply to a study and have any blocks."""
-    found = [
-        Shown(section, section.heading(material), section.blocks(material), section.accent(material))
+    """The sections that apply to a study and have anything to show."""
+    return [
+        Shown(section, section.heading(material), blocks, section.accent(material))
         for section in sections()
-        if section.applies(material)
+        if section.applies(material) and (blocks := section.blocks(material))
     ]
-    return [section for section in found if section.blocks]
 
 
 def pictures(blocks: Sequence[Block]) -> Iterator[Picture]:

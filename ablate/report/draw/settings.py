@@ -70,7 +70,9 @@ def legend(fig: Figure, *axes: Axes) -> None:
         found |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
         if own := ax.get_legend():
             own.remove()
-    fig.legend([*found.values()], [*found], loc="outside upper left", ncols=5, columnspacing=1.2, handletextpad=0.4)
+    fig.legend(
+        [*found.values()], [*found], loc="outside upper left", ncols=5, columnspacing=1.2, handletextpad=0.4
+    )
 
 
 class View:
@@ -173,5 +175,7 @@ def name(ax: Axes, chosen: pd.DataFrame) -> None:
 def apart(wanted: Iterable[float], gap: float) -> list[float]:
     """Rising places moved up until they are a gap apart, then down again so that none is above 1."""
     up = itertools.accumulate(wanted, lambda below, place: max(place, below + gap))
-    down = itertools.accumulate(reversed([*up]), lambda above, place: min(place, above - gap), initial=1 + gap)
+    down = itertools.accumulate(
+        reversed([*up]), lambda above, place: min(place, above - gap), initial=1 + gap
+    )
     return [*down][:0:-1]

@@ -27,7 +27,7 @@ SETTINGS: dict[str, Any] = {
     "axes.titlesize": TEXT_SIZE,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.labelsize": TEXT_SIZE,
+    "axes.labelsize": SMALL,
     "xtick.labelsize": SMALL,
     "ytick.labelsize": SMALL,
     "legend.fontsize": SMALL,

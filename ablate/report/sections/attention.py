@@ -49,7 +49,9 @@ class Attention(Section):
             name = f"{variant} on {task}" if len(facts.tasks) > 1 else variant
             alt = f"Heat maps of the attention weights of {name}: {_summary(data)}."
             # A caption would be the same for all: it is said once, above them.
-            pictures.append(Picture(f"attention-{i}", name, "", alt, data, functools.partial(draw, data, top)))
+            pictures.append(
+                Picture(f"attention-{i}", name, "", alt, data, functools.partial(draw, data, top))
+            )
         padded = any(np.isnan(layer.weights[0]).any() for place in shown for layer in found[place])
         legend = _legend(maps[0].seed, padded, len(found) - len(shown))
         return [Text(legend, aside=True), *pictures]

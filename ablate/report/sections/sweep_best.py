@@ -56,7 +56,9 @@ def best_table(searched: Searched) -> Table | None:
             spread = number(row["spread"]) if objective is measured else None
             places = decimals(None if spread is None else -spread, spread)
             shown = fixed(row[objective.name], places)
-            cells[f"objective {objective.name}"] = shown if spread is None else f"{shown} ± {fixed(spread, places)}"
+            cells[f"objective {objective.name}"] = (
+                shown if spread is None else f"{shown} ± {fixed(spread, places)}"
+            )
         rows.append(cells)
     which = "The Pareto front" if others else "The best settings by what the search saw"
     return Table(columns, rows, f"{which}; mean ± standard deviation over tuning seeds")

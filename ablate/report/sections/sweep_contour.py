@@ -135,7 +135,9 @@ def draw(
         mine = data[data["status"] == status]
         if len(mine):
             look = {"marker": marker, "s": 24, "linewidths": 0.5, "edgecolors": colour("ink"), "zorder": 3}
-            ax.scatter(mine["x"], mine["y"], c=values.to_rgba(mine["value"]), label=status, clip_on=False, **look)
+            ax.scatter(
+                mine["x"], mine["y"], c=values.to_rgba(mine["value"]), label=status, clip_on=False, **look
+            )
     settings.ring(ax, data["x"], data["y"], data)
     for which, (path, along) in zip("xy", paths.items(), strict=True):
         settings.path_axis(ax, which, along)

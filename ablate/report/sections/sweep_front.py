@@ -31,7 +31,11 @@ class SweepFront(Section):
             name, against = searches.named(upright), searches.named(across)
             front = wording.counted(int(data["front"].sum()), "setting")
             several = len(searched.facts.objectives) > 2
-            more = " Fronts of three and more objectives hold settings that are on none of two." if several else ""
+            more = (
+                " Fronts of three and more objectives hold settings that are on none of two."
+                if several
+                else ""
+            )
             found.append(
                 Picture(
                     f"sweep-front{f'-{i + 1}' if i else ''}",

@@ -62,7 +62,9 @@ def parallel(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
     found = found.sort_values(objective.name, ascending=objective.direction == "max", kind="stable")
     number = min(MAX_BEST, max(MIN_BEST, math.ceil(BEST * len(found))))
     best = np.arange(len(found)) >= len(found) - number
-    shares = {path: along.shares(along.places(found[path])) for path, along in searches.ranges(searched).items()}
+    shares = {
+        path: along.shares(along.places(found[path])) for path, along in searches.ranges(searched).items()
+    }
     return searches.outcomes(found, value=found[objective.name].astype(float), best=best).assign(**shares)
 
 
@@ -93,9 +95,13 @@ def draw(data: pd.DataFrame, paths: dict[str, searches.Range], words: str) -> Fi
     ax.hlines(rows, 0, 1, color=colour("soft"), linewidth=0.8, zorder=5)
     paper: dict[str, Any] = {"facecolor": colour("paper"), "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     for row, along in enumerate(axes.values()):
-        places = range(len(along.labels)) if along.labels else settings.ticks(along.low, along.high, log=along.log)
+        places = (
+            range(len(along.labels)) if along.labels else settings.ticks(along.low, along.high, log=along.log)
+        )
         room = max(3, 44 // len(places))
-        marks = [(share, settings.tick_label(at)) for at, share in zip(places, along.shares(np.array(places)))]
+        marks = [
+            (share, settings.tick_label(at)) for at, share in zip(places, along.shares(np.array(places)))
+        ]
         if along.labels:
             marks = [(share, shortened(label, room)) for (share, _), label in zip(marks, along.labels)]
         if (along.shares(np.array(places)) is not None) and ABSENT in shares[:, row]:

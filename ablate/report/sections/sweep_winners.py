@@ -73,7 +73,9 @@ def winner_table(searched: Searched, evidence: Evidence) -> Table | None:
     rows = []
     for metric in metrics:
         for row in [*chosen, {"chosen": BASELINE, "task": chosen[0]["task"]}]:
-            found = {of: fresh(evidence, metric, row["chosen"], of, row["task"]) for of in ("validation", "test")}
+            found = {
+                of: fresh(evidence, metric, row["chosen"], of, row["task"]) for of in ("validation", "test")
+            }
             seen = number(row.get(metric.name))
             own = row.get("values") if metric is searched.facts.objectives[0] else None
             rows.append(
@@ -107,7 +109,9 @@ def _spread(values: np.ndarray, mean: float | None = None) -> str:
     known = values[np.isfinite(values)]
     mean = float(known.mean()) if mean is None and len(known) else mean
     shown = fixed(mean, _places(known))
-    return shown if mean is None or len(known) < 2 else f"{shown} ± {fixed(known.std(ddof=1), _places(known))}"
+    return (
+        shown if mean is None or len(known) < 2 else f"{shown} ± {fixed(known.std(ddof=1), _places(known))}"
+    )
 
 
 def _places(values: np.ndarray, spread: float | None = None) -> int:
@@ -151,7 +155,9 @@ def _winner(
             ones = wording.counted(len(found), "fresh one")
             sentence += f" and {fixed(found.mean(), places)} on {ones}"
         else:
-            sentence += " and was trained on fresh ones" if verdict else "; it has not been trained on fresh ones yet"
+            sentence += (
+                " and was trained on fresh ones" if verdict else "; it has not been trained on fresh ones yet"
+            )
     else:
         sentence += f" has {searches.named(objective)} {wording.brief(float(row[objective.name]))}"
         sentence += " and was trained on fresh seeds" if verdict else ""

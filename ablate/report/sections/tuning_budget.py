@@ -58,7 +58,9 @@ class TuningBudget(Section):
             variants = set(data["variant"])
             alt = f"The best {label} against the number of settings tried{of}, of {len(variants)} variants."
             # A level keeps the colour that it has in the learning curves.
-            shown = {title: rows for title, rows in panels(facts).items() if {e.variant for e in rows} & variants}
+            shown = {
+                title: rows for title, rows in panels(facts).items() if {e.variant for e in rows} & variants
+            }
             known = task.metrics.get(searched.facts.objectives[0].name)
             draw = functools.partial(figure, data, shown or {BASELINE: []}, label, known)
             found.append(Picture(f"budget{end}", f"{self.title}{of}", caption, alt, data, draw))
@@ -80,7 +82,9 @@ class TuningBudget(Section):
         return [f"{small}: {listed(words, MAX_NAMES)}."] if words else []
 
 
-def figure(data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None = None) -> Figure:
+def figure(
+    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None = None
+) -> Figure:
     """In each panel the baseline and the levels of one factor. `data` is `analysis.tuning.budget_curves` of one task."""
     from matplotlib.ticker import MaxNLocator
 
@@ -108,7 +112,9 @@ def figure(data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known:
 def _lines(ax: Axes, data: pd.DataFrame, entries: list[Entry]) -> None:
     """The curves of a panel, with a step where the best of the first n is drawn rather than an expected best."""
     looks = [(BASELINE, BASELINE, "ink", "")]
-    looks += [(e.variant, e.label, shade, dash) for e, shade, dash in zip(entries, LEVELS, DASHES, strict=False)]
+    looks += [
+        (e.variant, e.label, shade, dash) for e, shade, dash in zip(entries, LEVELS, DASHES, strict=False)
+    ]
     # Many bands over one another would hide the lines.
     alpha = 0.12 if len(looks) <= 4 else 0.05
     for variant, label, shade, dashes in looks:
@@ -117,7 +123,12 @@ def _lines(ax: Axes, data: pd.DataFrame, entries: list[Entry]) -> None:
             continue
         expected = mine["low"].notna().all()
         look: dict[str, Any] = {"color": colour(shade), "label": "\n".join(wrapped(label, 24))}
-        look |= {"drawstyle": "default" if expected else "steps-post", "marker": "o" if len(mine) == 1 else ""}
+        look |= {
+            "drawstyle": "default" if expected else "steps-post",
+            "marker": "o" if len(mine) == 1 else "",
+        }
         ax.plot(mine["n"], mine["best"], linestyle=(0, dashes) if dashes else "-", **look)
         if expected:
-            ax.fill_between(mine["n"], mine["low"], mine["high"], color=colour(shade), alpha=alpha, linewidth=0)
+            ax.fill_between(
+                mine["n"], mine["low"], mine["high"], color=colour(shade), alpha=alpha, linewidth=0
+            )

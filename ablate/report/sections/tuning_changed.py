@@ -34,9 +34,7 @@ class TuningChanged(Section):
         return searches.tuned(material) is not None and len(_changes(material)) > 0
 
     def blocks(self, material: Material) -> list[Block]:
-        caption = (
-            f"Each variant against the {BASELINE} on {material.facts.metric}, as the study gives it and once tuned"
-        )
+        caption = f"Each variant against the {BASELINE} on {material.facts.metric}, as the study gives it and once tuned"
         return [change_table(_changes(material), caption), Text(GUIDE, aside=True)]
 
     def findings(self, material: Material) -> list[str]:
@@ -44,7 +42,9 @@ class TuningChanged(Section):
         rows = changed[changed["changed"].astype(bool)]
         verdicts = "verdict" if len(changed) == 1 else "verdicts"
         if rows.empty:
-            return [f"Tuning did not change {'the' if len(changed) == 1 else f'any of {len(changed)}'} {verdicts}."]
+            return [
+                f"Tuning did not change {'the' if len(changed) == 1 else f'any of {len(changed)}'} {verdicts}."
+            ]
         names = searches.places(rows, changed)
         words = [_in_words(*pair) for pair in zip(names, rows_of(rows), strict=True)]
         if len(words) > MAX_CHANGES:

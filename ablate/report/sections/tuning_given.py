@@ -126,7 +126,9 @@ def value(given: object) -> str:
 def parity(search: SearchFacts, spent: pd.DataFrame) -> str:
     """Whether every variant was given the same."""
     tasks = spent["task"].nunique()
-    of_each = f"{wording.counted(search.trials, 'setting')} × {wording.counted(len(search.seeds), 'tuning seed')}"
+    of_each = (
+        f"{wording.counted(search.trials, 'setting')} × {wording.counted(len(search.seeds), 'tuning seed')}"
+    )
     paths = wording.joined([parameter.path for parameter in search.parameters])
     pruner = "" if search.pruner == "none" else f", pruner {search.pruner}"
     where = f" on each of {tasks} tasks" if tasks > 1 else ""

@@ -1,11 +1,13 @@
-"""What each variant costs, as a table and in words: parameters by part, FLOPs, and what is matched."""
+"""The cost of each variant, as a table and in words: parameters by part, FLOPs, and what is matched."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ablate.base.wording import MINUS, brief, percent
-from ablate.core.facts import Facts, MatchFacts, VariantFacts
+from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
+from ablate.report.entries import by_design
+from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, count, significant, text
 
 TOTALS = {
@@ -21,8 +23,23 @@ QUANTITIES = {
     "seconds": "seconds of training",
 }
 """In the middle of a sentence."""
+CAPTION = (
+    "Trainable parameters, in all and by part, and FLOPs of one example: of a forward pass, and of that with its "
+    f"backward pass; differences from the {BASELINE} in parentheses"
+)
 
 Costs = dict[str, float | None]
+
+
+class Compared(Section):
+    """One row a variant."""
+
+    place = 1200
+    title = "What was compared"
+
+    def blocks(self, material: Material) -> list[Block]:
+        said = differences(material.facts)
+        return [*([Text(said)] if said else []), cost_table(material.facts)]
 
 
 def cost_table(facts: Facts) -> Table:
@@ -44,7 +61,7 @@ def cost_table(facts: Facts) -> Table:
         *_match_columns(facts.match),
         *(Column(key, name, True) for key, name in TOTALS.items() if _shown(facts, key)),
         *(Column(f"of {part}", text(part).replace("_", " ").capitalize(), True) for part in parts),
-        Column("changes", "Changes"),
+        Column("changes", "Changes", below=True),
     ]
     rows = []
     for variant in facts.variants:
@@ -54,7 +71,7 @@ def cost_table(facts: Facts) -> Table:
             of_part = {f"of {p}": against(mine.get(f"of {p}", 0), base.get(f"of {p}", 0)) for p in parts}
             total = {key: against(mine[key], base[key], relative=True) for key in TOTALS}
             rows.append(named | {"task": text(task)} | _match_cells(variant, task) | total | of_part)
-    return Table(columns, rows)
+    return Table(columns, rows, CAPTION)
 
 
 def _match_columns(match: MatchFacts | None) -> list[Column]:
@@ -88,7 +105,7 @@ def differences(facts: Facts) -> str:
         ]
     rest = "; ".join(filter(None, (_difference(facts, key) for key in keys)))
     if match is None:
-        return f"Sizes are as they come, not matched: {rest}." if rest else ""
+        return f"Sizes are not matched: {rest}." if rest else ""
     return _matched(facts, match) + (f" Not matched: {rest}." if rest else "")
 
 
@@ -142,10 +159,10 @@ def _signed(change: float) -> str:
 
 
 def _changes(variant: VariantFacts) -> str:
-    """What the name of a variant does not say already."""
+    """The changes that the name of a variant leaves out."""
     if variant.placebo:
         return f"the baseline{', tuned anew,' if variant.tuned else ''} with other random streams"
-    if variant.name == ",".join(f"{path}={level}" for path, level in variant.changes.items()):
+    if by_design(variant):
         return ""
     return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))
 

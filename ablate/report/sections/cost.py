@@ -1,0 +1,224 @@
+"""The metric of each variant against its cost."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any
+
+from ablate.base import wording
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE, Facts, VariantFacts
+from ablate.core.metric import Metric
+from ablate.report.entries import by_design
+from ablate.report.palette import DOTTED, colour
+from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.tables import shortened, text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ablate.report.draw.marks import Limits
+
+COSTS = {"parameters": "parameters", "flops": "forward FLOPs an example"}
+"Column → the label of its axis."
+MAX_LABELS = 20
+"Variants that a panel names: those whose mean is furthest from the baseline's."
+MOST = 0.6
+"Share of the variants that a view must show to leave the others out."
+LABEL = 26
+"Characters of the name of a variant."
+LABEL_GAP = 0.13
+"Inches from one name to the next."
+
+
+class Cost(Section):
+    """A figure a task, with a panel a cost."""
+
+    place = 800
+    title = "Against cost"
+
+    def heading(self, material: Material) -> str:
+        return f"{material.facts.metric.capitalize()} against cost"
+
+    def blocks(self, material: Material) -> list[Block]:
+        facts = material.facts
+        found: list[Block] = []
+        for task, end, of in by_task(facts):
+            data = tradeoff(material.evidence, material.comparisons, task.name)
+            costs = varying(data)
+            if facts.metric in task.metrics and len(data) > 1 and costs:
+                against = wording.joined([COSTS[cost] for cost in costs])
+                alt = f"The mean {facts.metric} of {len(data)} variants{of} against {against}."
+                draw = functools.partial(figure, data, facts.metric, task.metrics[facts.metric])
+                title, caption = f"{self.heading(material)}{of}", _caption(data, facts, against)
+                found.append(Picture(f"cost{end}", title, caption, alt, data, draw))
+        return found
+
+
+def _caption(data: pd.DataFrame, facts: Facts, against: str) -> str:
+    left_out = f" Of {len(data)}, the {MAX_LABELS} furthest from the baseline are named."
+    return (
+        f"Mean {facts.metric} of each variant's completed runs, with its own 95 % interval, against {against}. The "
+        "verdicts rest on the paired differences, not on whether these intervals overlap. Points of almost equal "
+        "cost are moved apart sideways; an arrow at the edge points to a mean outside, which it gives. FLOPs are "
+        "those of the matrix products of a forward pass on one example; a step of training takes about three times "
+        "as many for each example of its batch. Speed is another matter: it is never read off training runs."
+        f"{left_out if len(data) > MAX_LABELS else ''}"
+    )
+
+
+def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
+    """One row a variant with completed runs, the baseline first, placebos left out.
+
+    Columns: variant, label, verdict (empty for the baseline), parameters, flops (NaN where unknown), n, mean, low
+    and high: mean of the primary metric over the completed runs, in its own units, with its marginal 95 % t
+    interval (NaN for one run).
+    """
+    import numpy as np
+    import pandas as pd
+
+    from ablate.analysis.power import ALPHA
+    from ablate.analysis.runs import Runs
+    from ablate.analysis.student import t_interval
+
+    facts, runs = evidence.facts, Runs(evidence)
+    mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
+    verdicts = dict(zip(mine["variant"], mine["verdict"], strict=True))
+    rows = []
+    for variant in facts.variants:
+        values = runs.values(variant.name, task, facts.metric)
+        values = np.sort(values[~np.isnan(values)])
+        if variant.placebo or not len(values):
+            continue
+        n, low, high = len(values), math.nan, math.nan
+        if n > 1:
+            low, high = t_interval(float(values.mean()), float(values.std(ddof=1)), n, ALPHA)
+        rows.append(
+            {
+                "variant": variant.name,
+                "label": _label(variant),
+                "verdict": verdicts.get(variant.name, ""),
+                "parameters": variant.parameters.get(task),
+                "flops": variant.flops.get(task),
+                "n": n,
+                "mean": values.mean(),
+                "low": low,
+                "high": high,
+            }
+        )
+    columns = ["variant", "label", "verdict", "parameters", "flops", "n", "mean", "low", "high"]
+    found = pd.DataFrame(rows, columns=columns)
+    repeated = found["label"].duplicated(keep=False)
+    found["label"] = found["label"].where(~repeated, found["variant"])
+    return found.astype(dict.fromkeys(("parameters", "flops", "mean", "low", "high"), float))
+
+
+def _label(variant: VariantFacts) -> str:
+    """The last step of each path that is changed, with its level: a panel has no headings to say the rest."""
+    if not by_design(variant) or not variant.changes:
+        return variant.name
+    return ",".join(f"{path.rpartition('.')[2]}={level}" for path, level in variant.changes.items())
+
+
+def varying(data: pd.DataFrame) -> list[str]:
+    """The costs in which the variants of `tradeoff` differ."""
+    return [cost for cost in COSTS if data[cost].nunique() > 1]
+
+
+def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
+    """Mean of the primary metric against each cost that varies, one panel each, with the names at the right.
+
+    `data` is what `tradeoff` returns. Where a few means dwarf the rest, they are arrows at the edge.
+    """
+    from matplotlib.lines import Line2D
+
+    from ablate.report.draw import style
+    from ablate.report.draw.marks import verdict_handles
+
+    data = data.assign(verdict=data["verdict"].where(data["variant"] != BASELINE, BASELINE))
+    costs, limits = varying(data), _limits(data, known)
+    height = max(1.9, min(len(data), MAX_LABELS) * LABEL_GAP + 0.2)
+    result = style.new_figure(len(costs) * (height + 0.4) + 0.4)
+    better = "" if known.direction == "max" else ", less is better"
+    for ax, cost in zip(result.subplots(len(costs), squeeze=False)[:, 0], costs, strict=True):
+        ax.set(ylim=limits)
+        _panel(ax, data[data[cost].notna()], cost, LABEL_GAP / height)
+        ax.set(xlabel=COSTS[cost], ylabel=f"{metric}{better}")
+    handles = [
+        *verdict_handles(data["verdict"]),
+        Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval"),
+    ]
+    result.legend(handles=handles, loc="outside upper left", ncols=4)
+    return result
+
+
+def _limits(data: pd.DataFrame, known: Metric) -> Limits:
+    """Limits that hold every interval or, where a few means dwarf the rest, the rest; no more than the metric can be."""
+    from ablate.report.draw.marks import closer, padded
+
+    lows, highs = data["low"].fillna(data["mean"]), data["high"].fillna(data["mean"])
+    first = float(data["mean"].iloc[0])
+    near = closer(data["mean"], data["mean"], (first, first))
+    low, high = float(lows.min()), float(highs.max())
+    if near and (inside := data["mean"].between(*near)).mean() >= MOST:
+        # The intervals of what is in view may widen it, but not so far that they are all one sees.
+        room = 0.6 * (near[1] - near[0])
+        low = max(float(lows[inside].min()), near[0] - room)
+        high = min(float(highs[inside].max()), near[1] + room)
+    if known.ceiling is not None:
+        bounds = (low, min(high, known.ceiling)), (max(low, known.ceiling), high)
+        low, high = bounds[known.direction == "min"]
+    return padded(low, high, 0.08)
+
+
+def _panel(ax: Axes, data: pd.DataFrame, cost: str, gap: float) -> None:
+    """One cost; `gap` is that between names, as a share of the height."""
+    import numpy as np
+
+    from ablate.report.draw.marks import MARKS, edge_arrow, padded, spread, verdict_points
+
+    low, high = ax.get_ylim()
+    values = data[cost]
+    if values.min() > 0 and values.max() > 20 * values.min():
+        ax.set(xscale="log", xlim=np.exp(padded(*np.log([values.min(), values.max()]), 0.12)))
+    else:
+        ax.set(xlim=padded(values.min(), values.max(), 0.12))
+    ax.xaxis.set_major_formatter(lambda value, _: wording.compact(value))
+    scale = ax.transScale + ax.transLimits
+    # Points of variants of equal cost are moved apart sideways.
+    across = [scale.transform((value, low))[0] for value in values]
+    across = spread(across, min(0.032, 0.96 / max(1, len(data) - 1)), 0.02, 0.98)
+    data = data.assign(x=[scale.inverted().transform((x, 0.0))[0] for x in across])
+
+    ax.axhline(data["mean"].where(data["variant"] == BASELINE).max(), color=colour("soft"), lw=0.7, ls=DOTTED)
+    inside = data[data["mean"].between(low, high)]
+    shades = data["verdict"].map(lambda verdict: colour(MARKS[verdict].colour))
+    ax.vlines(inside["x"], inside["low"], inside["high"], color=shades[inside.index], lw=0.8)
+    verdict_points(ax, inside, "x", "mean")
+    ax.set(ylim=(low, high))
+    outside = data[~data["mean"].between(low, high)]
+    for row in outside.itertuples():
+        edge_arrow(ax, row.mean, "y", row.x, shades[row.Index])
+
+    far = (data["mean"] - data["mean"].iloc[0]).abs().sort_values(ascending=False, kind="stable")
+    named = data.loc[sorted({data.index[0], *far.index[: MAX_LABELS - 1]})]
+    heights = ((named["mean"].clip(low, high) - low) / (high - low)).to_numpy()
+    places = spread(heights, gap, 0.02, 0.98)
+    for row, from_y, y in zip(named.itertuples(), heights, places, strict=True):
+        name = shortened(text(row.label), LABEL)
+        said = f"{name} {wording.number(row.mean, 2)}" if row.Index in outside.index else name
+        shade: dict[str, Any] = {"color": shades[row.Index]}
+        ax.text(1.08, y, said, transform=ax.transAxes, va="center", size=6.5, **shade)
+        x = scale.transform((row.x, low))[0]
+        ax.plot(
+            [x, 1.0, 1.06],
+            [from_y, from_y, y],
+            transform=ax.transAxes,
+            color=colour("line"),
+            lw=0.4,
+            clip_on=False,
+            zorder=0,
+        )

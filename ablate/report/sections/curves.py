@@ -1,0 +1,163 @@
+"""Learning curves."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ablate.core.evidence import Evidence
+from ablate.core.metric import Metric
+from ablate.report.entries import Entry, panels
+from ablate.report.palette import colour
+from ablate.report.section import Block, Material, Picture, Section, by_task, slug
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ablate.report.draw.marks import Limits
+    from ablate.report.draw.panels import Look
+
+MAX_POINTS = 120
+"Steps that a curve is drawn with; a longer one is averaged over equal windows."
+
+
+class Curves(Section):
+    """A figure a task and metric."""
+
+    place = 900
+    title = "Learning curves"
+
+    def blocks(self, material: Material) -> list[Block]:
+        evidence, facts = material.evidence, material.facts
+        shown = panels(facts)
+        found: list[Block] = []
+        for task, end, of in by_task(facts):
+            for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
+                data, broken = curves(evidence, task.name, metric), broken_curves(evidence, task.name, metric)
+                if data.empty and broken.empty:
+                    continue
+                label = metric.replace("_", " ")
+                crosses = (
+                    " A thin line that ends in a cross is a run that did not complete." if len(broken) else ""
+                )
+                caption = (
+                    f"{label.capitalize()} by step. Line: mean over the seeds that completed; band: from the lowest "
+                    f"seed to the highest.{crosses}"
+                )
+                alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {len(shown)} factors."
+                known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
+                draw = functools.partial(figure, data, broken, shown, label, known)
+                title = f"{label.capitalize()}{of}"
+                found.append(Picture(f"{slug(metric)}{end}", title, caption, alt, data, draw))
+        return found
+
+
+def curve_metrics(evidence: Evidence) -> list[str]:
+    """The curves to draw: the primary metric (on validation data, if it was measured) and the training loss."""
+    present = set(evidence.curves["metric"])
+    names = [f"validation_{evidence.facts.metric}", evidence.facts.metric]
+    return [
+        *[name for name in names if name in present][:1],
+        *(["train_loss"] if "train_loss" in present else []),
+    ]
+
+
+def curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
+    """One row a variant and step: variant, step, mean, low, high (the extremes over seeds), n.
+
+    Over completed trials only, so that a mean never changes because a run has stopped.
+    """
+    long = _values(evidence, task, metric)
+    long = long[long["status"] == "completed"]
+    grouped = (
+        long.groupby(["variant", "step"], sort=True)["value"]
+        .agg(["mean", "min", "max", "count"])
+        .reset_index()
+    )
+    grouped.columns = ["variant", "step", "mean", "low", "high", "n"]
+    return grouped
+
+
+def broken_curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
+    """One row a step of each trial that did not complete, up to its last finite value.
+
+    Columns: variant, seed, step, value.
+    """
+    long = _values(evidence, task, metric)
+    return long[long["status"] != "completed"][["variant", "seed", "step", "value"]].reset_index(drop=True)
+
+
+def _values(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
+    import numpy as np
+
+    trials = evidence.trials.loc[evidence.trials["task"] == task, ["id", "variant", "seed", "status"]]
+    long = evidence.curves[evidence.curves["metric"] == metric].merge(trials, on="id")
+    long = long[np.isfinite(long["value"].astype(float))]
+    distinct = np.unique(long["step"])
+    if len(distinct) > MAX_POINTS:
+        width = -(-len(distinct) // MAX_POINTS)
+        window = np.searchsorted(distinct, long["step"]) // width
+        # A window is drawn at its last step, so that no curve begins before it was measured.
+        last = distinct[np.minimum((window + 1) * width, len(distinct)) - 1]
+        keys = ["id", "variant", "seed", "status", "step"]
+        long = long.assign(step=last).groupby(keys, sort=True, as_index=False)["value"].mean()
+    return long
+
+
+def figure(
+    data: pd.DataFrame,
+    broken: pd.DataFrame,
+    shown: Mapping[str, Sequence[Entry]],
+    label: str,
+    known: Metric | None = None,
+) -> Figure:
+    """In each panel the baseline and the levels of one factor.
+
+    `data` is what `curves` returns, `broken` is what `broken_curves` returns. A line is the mean over seeds, its band
+    reaches from the lowest seed to the highest; a run that did not complete ends in a cross.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    from ablate.report.draw import panels, style
+    from ablate.report.draw.marks import references
+
+    result, found = panels.axes(shown)
+    limits, scale = _limits(data, broken)
+    for title, ax in found.items():
+        looks = panels.looks(shown[title])
+        ax.set(yscale=scale)
+        panels.lines(ax, data, looks, "step", "mean")
+        _broken(ax, broken, looks, limits)
+        ax.set(xlim=(0, None), ylim=limits)
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        panels.legend(ax, [look for v, look in looks.items() if v in {*data["variant"], *broken["variant"]}])
+        if known:
+            references(ax, known, "y")
+    result.supxlabel("step", size=style.SMALL)
+    result.supylabel(label, size=style.SMALL)
+    return result
+
+
+def _limits(data: pd.DataFrame, broken: pd.DataFrame) -> tuple[Limits, str]:
+    """The range of the completed trials, so that one that left the numbers does not flatten the others."""
+    import numpy as np
+
+    from ablate.report.draw.marks import padded
+
+    low, high = (data["low"], data["high"]) if len(data) else (broken["value"], broken["value"])
+    bottom, top = float(low.min()), float(high.max())
+    if bottom > 0 and top > 30 * bottom:
+        bottom, top = np.exp(padded(np.log(bottom), np.log(top)))
+        return (float(bottom), float(top)), "log"
+    return padded(bottom, top), "linear"
+
+
+def _broken(ax: Axes, broken: pd.DataFrame, looks: Mapping[str, Look], limits: Limits) -> None:
+    for (variant, _), run in broken[broken["variant"].isin(looks)].groupby(["variant", "seed"]):
+        shade = looks[variant].colour
+        ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
+        last = run["value"].clip(*limits).iloc[-1]
+        ax.plot(run["step"].iloc[-1], last, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)

@@ -1,0 +1,143 @@
+"""Differences from the baseline: a forest plot."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ablate.base import wording
+from ablate.core.facts import Facts
+from ablate.report.entries import entries
+from ablate.report.palette import DOTTED, VERDICTS, colour
+from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.tables import difference
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ablate.report.draw.marks import Limits
+
+
+class Forest(Section):
+    """A figure a task."""
+
+    place = 600
+    title = "Differences from the baseline"
+
+    def blocks(self, material: Material) -> list[Block]:
+        facts = material.facts
+        found: list[Block] = []
+        for task, end, of in by_task(facts):
+            data = forest(facts, material.comparisons, task.name)
+            if not data["diff"].isna().all():
+                draw = functools.partial(figure, data, facts.metric, facts.margin)
+                caption, alt = _caption(data, facts), _alt(data, facts.metric + of)
+                found.append(Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, draw))
+        return found
+
+
+def _caption(data: pd.DataFrame, facts: Facts) -> str:
+    margin = f" The band is the margin, ±{wording.exact(facts.margin)}." if facts.margin else ""
+    floor = " Dotted: the interval of the placebo, the noise floor." if data["placebo"].any() else ""
+    return (
+        f"Mean paired difference in {facts.metric} from the baseline over seeds, right of zero is better. Thick: "
+        f"95 % interval; thin: Bonferroni interval of the family, cut at the edge of the axis.{margin}{floor} "
+        "Where a few differences dwarf the rest, the right axis looks closer, and an arrow points to what it "
+        "leaves out."
+    )
+
+
+def _alt(data: pd.DataFrame, measured: str) -> str:
+    counts = data.loc[~data["placebo"], "verdict"].value_counts()
+    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+    return f"Forest plot of {len(data)} differences from the baseline in {measured}: {verdicts}."
+
+
+def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
+    """One row a variant, in the order of `entries`: its place and its comparison on the primary metric.
+
+    Columns: variant, group, label, placebo, verdict, diff, ci_low, ci_high, bonferroni_low, bonferroni_high.
+    Variants without a comparison on `task` are left out.
+    """
+    import pandas as pd
+
+    places = pd.DataFrame([vars(e) for e in entries(facts)], columns=["variant", "group", "label", "placebo"])
+    numbers = ["diff", "ci_low", "ci_high", "bonferroni_low", "bonferroni_high"]
+    mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
+    mine = mine.drop_duplicates("variant")[["variant", "verdict", *numbers]]
+    return places.merge(mine, on="variant", how="inner").astype(dict.fromkeys(numbers, float))
+
+
+def figure(data: pd.DataFrame, metric: str, margin: float | None) -> Figure:
+    """Paired differences with 95 % and Bonferroni intervals, over the margin and the placebo's interval.
+
+    `data` is what `forest` returns. Where a few differences dwarf the rest, a second axis looks closer.
+    """
+    from ablate.report.draw.marks import closer, padded
+    from ablate.report.draw.rows import axes, placed, write_right
+
+    heights, labels = placed(data)
+    data = data.assign(y=data["variant"].map(heights))
+    # One seed has a difference but no interval.
+    lows, highs = data["ci_low"].fillna(data["diff"]), data["ci_high"].fillna(data["diff"])
+    always = (-margin, margin) if margin else (0.0, 0.0)
+    full = (min(always[0], lows.min()), max(always[1], highs.max()))
+    near = closer(lows, highs, always)
+    views = [_widened(padded(*view), data) for view in ((full, near) if near else (full,))]
+    result, found = axes(labels, views, f"difference in {metric}, right is better", pitch=0.24)
+    for ax in found:
+        _view(ax, data, margin)
+    told = [difference(*row) for row in data[["diff", "ci_low", "ci_high"]].itertuples(index=False)]
+    write_right(found[-1], dict(zip(data["y"], told, strict=True)), colour("ink"))
+    result.legend(handles=_handles(data, margin), loc="outside upper left", ncols=4)
+    return result
+
+
+def _widened(limits: Limits, data: pd.DataFrame) -> Limits:
+    """Limits with room for the Bonferroni intervals of what they show, at most half as wide again."""
+    low, high = limits
+    room = (high - low) / 4
+    shown = data[(data["ci_low"] >= low) & (data["ci_high"] <= high)]
+    least, most = shown["bonferroni_low"].min() - room / 10, shown["bonferroni_high"].max() + room / 10
+    # In this order, a comparison with NaN keeps the limits.
+    return min(low, max(least, low - room)), max(high, min(most, high + room))
+
+
+def _view(ax: Axes, data: pd.DataFrame, margin: float | None) -> None:
+    from ablate.report.draw.marks import edge_arrow, verdict_points
+
+    low, high = ax.get_xlim()
+    if margin:
+        ax.axvspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
+    ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
+    for edge in data.loc[data["placebo"], ["ci_low", "ci_high"]].to_numpy().ravel():
+        ax.axvline(edge, color=colour("soft"), lw=0.9, ls=DOTTED, zorder=1)
+    inside = data[data["diff"].between(low, high)]
+    shades = [colour(VERDICTS[verdict].colour) for verdict in inside["verdict"]]
+    ax.hlines(inside["y"], inside["bonferroni_low"], inside["bonferroni_high"], color=shades, lw=0.8)
+    ax.hlines(inside["y"], inside["ci_low"], inside["ci_high"], color=shades, lw=2.4)
+    verdict_points(ax, inside, "diff", "y")
+    ax.set(xlabel=ax.get_xlabel(), ylabel="", xlim=(low, high))
+    for row in data[(data["diff"] < low) | (data["diff"] > high)].itertuples():
+        edge_arrow(ax, row.diff, "x", row.y, colour(VERDICTS[row.verdict].colour))
+
+
+def _handles(data: pd.DataFrame, margin: float | None) -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    from ablate.report.draw.marks import verdict_handles
+
+    soft = colour("soft")
+    result: list[Any] = verdict_handles(data["verdict"])
+    result += [
+        Line2D([], [], color=soft, lw=2.4, label="95 % interval"),
+        Line2D([], [], color=soft, lw=0.8, label="Bonferroni"),
+    ]
+    if margin:
+        result.append(Patch(color=colour("band"), lw=0, label=f"margin ±{wording.exact(margin)}"))
+    if data["placebo"].any():
+        result.append(Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label="placebo, 95 %"))
+    return result

@@ -1,0 +1,48 @@
+"""Design, seeds, versions and the machine; the notes of the study."""
+
+from __future__ import annotations
+
+from ablate.base import wording
+from ablate.core.evidence import Evidence
+from ablate.report.section import Block, Heading, Material, Section, Terms, Text
+from ablate.report.tables import text
+
+AT = {"last": "at the last step", "best_validation": "at the step that was best on validation"}
+
+
+class Provenance(Section):
+    """The last section."""
+
+    place = 1400
+    title = "How it was run"
+
+    def blocks(self, material: Material) -> list[Block]:
+        notes = material.facts.notes
+        return [
+            Terms(provenance(material.evidence)),
+            *([Heading("Notes"), Text(notes)] if notes else []),
+        ]
+
+
+def provenance(evidence: Evidence) -> list[tuple[str, str]]:
+    """How the study was run, as pairs of a term and its description; what is not known is left out."""
+    facts, known = evidence.facts, dict(evidence.facts.environment)
+    commit, dirty = known.pop("commit", None), known.pop("dirty", None)
+    versions = known.pop("versions", None) or {}
+    statuses = evidence.trials["status"].value_counts().sort_index()
+    seeds = f" ({', '.join(map(str, facts.seeds))})" if len(facts.seeds) <= 20 else ""
+    fixed = "the same split for every seed; verdicts are conditional on it"
+    pairs = [
+        ("Command", known.pop("command", None)),
+        ("Commit", commit and f"{commit}{', with uncommitted changes' if dirty else ''}"),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ("Machine", known.pop("machine", None)),
+        *((key.replace("_", " ").capitalize(), value) for key, value in sorted(known.items())),
+        ("Design", facts.design.replace("_", " ")),
+        ("Metric", f"{facts.metric}, {AT.get(facts.at, facts.at)}"),
+        ("Margin", "none declared" if facts.margin is None else f"±{wording.exact(facts.margin)}"),
+        ("Seeds", f"{len(facts.seeds)}{seeds}"),
+        ("Trials", ", ".join(f"{n} {status}" for status, n in statuses.items())),
+        ("Test data", fixed if facts.data_fixed else None),
+    ]
+    return [(term, text(value)) for term, value in pairs if text(value)]

@@ -1,0 +1,144 @@
+"""Every run of every variant, joined to the baseline's run of the same seed."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE
+from ablate.core.metric import Metric
+from ablate.report.entries import Entry, entries
+from ablate.report.palette import colour
+from ablate.report.section import Block, Material, Picture, Section, by_task
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OFFSET = 0.2
+"Of the baseline's runs above, and of the variant's below, the middle of a row."
+RUNS = {"baseline": "soft", "variant": "blue"}
+
+
+class Seeds(Section):
+    """A figure a task."""
+
+    place = 700
+    title = "Every seed"
+
+    def blocks(self, material: Material) -> list[Block]:
+        facts = material.facts
+        caption = (
+            f"Every run's {facts.metric}. A line joins the two runs of one seed, which share their data and the "
+            "initial values they have in common. Upright bars are means."
+        )
+        found: list[Block] = []
+        for task, end, of in by_task(facts):
+            data = seeds(material.evidence, task.name)
+            runs = int(data["value"].notna().sum())
+            if facts.metric in task.metrics and (runs or data["baseline"].notna().any()):
+                alt = f"The {facts.metric} of {runs} runs{of}, each joined to the baseline's run of the same seed."
+                draw = functools.partial(figure, data, facts.metric, task.metrics[facts.metric])
+                found.append(Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, draw))
+        return found
+
+
+def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
+    """One row a variant and planned seed: variant, group, label, placebo, seed, baseline, value, status.
+
+    `baseline` and `value` are the primary metric of the pair, NaN where a trial has none; `status` is the
+    variant's, `missing` where the trial has not run.
+    """
+    import numpy as np
+    import pandas as pd
+
+    facts = evidence.facts
+    trials = evidence.trials[evidence.trials["task"] == task]
+    values = pd.to_numeric(trials[facts.column], errors="coerce").where(np.isfinite)
+    keys = list(zip(trials["variant"], trials["seed"], strict=True))
+    by_trial = dict(zip(keys, values, strict=True))
+    status = dict(zip(keys, trials["status"], strict=True))
+    rows = [
+        vars(entry)
+        | {
+            "seed": seed,
+            "baseline": by_trial.get((BASELINE, seed), np.nan),
+            "value": by_trial.get((entry.variant, seed), np.nan),
+            "status": status.get((entry.variant, seed), "missing"),
+        }
+        for entry in entries(facts) or [Entry(BASELINE, BASELINE, BASELINE)]
+        for seed in facts.seeds
+    ]
+    columns = ["variant", "group", "label", "placebo", "seed", "baseline", "value", "status"]
+    return pd.DataFrame(rows, columns=columns).astype({"baseline": float, "value": float})
+
+
+def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
+    """Every run as a point: the baseline's above, the variant's below, a line joining the two of one seed.
+
+    `data` is what `seeds` returns. Runs without a value are counted at the right. Where a few rows dwarf the rest, a
+    second axis looks closer.
+    """
+    import numpy as np
+    import pandas as pd
+    from matplotlib.lines import Line2D
+
+    from ablate.report.draw.marks import closer, padded
+    from ablate.report.draw.rows import axes, placed, write_right
+
+    heights, labels = placed(data)
+    base, value = data["baseline"], data["value"]
+    both = pd.concat([base, value])
+    rows = data.groupby("variant", sort=False)[["baseline", "value"]]
+    always = (base.min(), base.max()) if base.notna().any() else (both.min(), both.max())
+    near = closer(rows.min().min(axis=1), rows.max().max(axis=1), always)
+    full = (both.min(), both.max())
+    views = [padded(*view) for view in ((full, near) if near else (full,))]
+
+    result, found = axes(labels, views, metric, pitch=0.3)
+    y = data["variant"].map(heights).astype(float)
+    runs = pd.concat(
+        [
+            data.assign(run="baseline", x=base, y=y - OFFSET),
+            data.assign(run="variant", x=value, y=y + OFFSET),
+        ]
+    )
+    if set(data["variant"]) == {BASELINE}:
+        runs = runs[runs["run"] == "baseline"]
+    pairs = np.stack([np.column_stack([base, y - OFFSET]), np.column_stack([value, y + OFFSET])], axis=1)
+    for ax in found:
+        _view(ax, runs[runs["x"].notna()], pairs, known)
+    lost = data[value.isna() & (data["status"] != "missing")]
+    counted = lost.groupby("variant", sort=False)["status"].agg(
+        lambda status: "\n".join(f"{n} {name}" for name, n in status.value_counts(sort=False).items())
+    )
+    write_right(found[-1], {heights[variant]: words for variant, words in counted.items()}, colour("purple"))
+    handles = [
+        Line2D([], [], ls="", marker="o", ms=4, color=colour(RUNS[run]), label=run)
+        for run in runs["run"].unique()
+    ]
+    handles.append(Line2D([], [], ls="", marker="|", ms=8, mew=1.6, color=colour("ink"), label="mean"))
+    result.legend(handles=handles, loc="outside upper left", ncols=3)
+    return result
+
+
+def _view(ax: Axes, runs: pd.DataFrame, pairs: list[object], known: Metric) -> None:
+    import seaborn
+    from matplotlib.collections import LineCollection
+
+    from ablate.report.draw.marks import edge_arrow, references
+
+    low, high = ax.get_xlim()
+    ax.add_collection(LineCollection(pairs, colors=colour("line"), linewidths=0.7, zorder=1), autolim=False)
+    palette = {run: colour(name) for run, name in RUNS.items()}
+    seaborn.scatterplot(
+        runs, x="x", y="y", hue="run", palette=palette, s=14, linewidth=0.4, legend=False, zorder=3, ax=ax
+    )
+    means = runs.groupby("y")["x"].mean()
+    ax.plot(means, means.index, "|", ms=8, mew=1.6, color=colour("ink"), zorder=4)
+    ax.set(xlabel=ax.get_xlabel(), ylabel="", xlim=(low, high))
+    for row in runs[~runs["x"].between(low, high)].drop_duplicates(["y"]).itertuples():
+        edge_arrow(ax, row.x, "x", row.y, palette[row.run])
+    references(ax, known, "x")
