@@ -1,4 +1,4 @@
-"""The table of a sweep as sections read it: settings with a value, ranges of paths, values in words.
+"""Tables of searches as sections read them: settings with a value, ranges of paths, values in words.
 
 Like the sections, it imports pandas inside its functions.
 """
@@ -25,10 +25,26 @@ MEASURED = ("validation", "own")
 "Sources of an objective that is a metric."
 
 
-def swept(material: Material) -> Searched | None:
-    """The table of a sweep; None where nothing was swept or no setting was tried."""
-    searched = material.searched
-    return searched if searched and material.facts.searched == "sweep" and len(searched.trials) else None
+class OfSweep:
+    """A section of a study that was swept."""
+
+    def applies(self, material: Material) -> bool:
+        """Whether the study has the table of a sweep."""
+        return material.facts.searched == "sweep" and material.searched is not None
+
+
+class OfTuning:
+    """A section of a study whose variants were tuned."""
+
+    def applies(self, material: Material) -> bool:
+        """Whether the study has the table of the searches."""
+        return material.facts.searched == "tuning" and material.searched is not None
+
+
+def table(material: Material) -> Searched:
+    """The settings that were tried, of a section that applies."""
+    assert material.searched is not None
+    return material.searched
 
 
 def sought(searched: Searched) -> list[tuple[ObjectiveFacts, str]]:
@@ -143,7 +159,7 @@ def ranges(searched: Searched) -> dict[str, Range]:
 
 
 def ranked(importances: pd.DataFrame | None, objective: str) -> pd.DataFrame:
-    """The importances for one objective, the parameter with the largest by fANOVA first; no rows where none are known."""
+    """The importances for one objective, the most important by fANOVA first; no rows where none are known."""
     import pandas as pd
 
     if importances is None:
@@ -190,11 +206,6 @@ def statuses(table: pd.DataFrame) -> list[str]:
     """How the settings of a table ended, in the order of `STATUSES`."""
     found = set(table["status"])
     return [*(status for status in STATUSES if status in found), *sorted(found - set(STATUSES))]
-
-
-def tuned(material: Material) -> Searched | None:
-    """The table of the searches that tuned the variants; None where none were tuned."""
-    return material.searched if material.facts.searched == "tuning" else None
 
 
 def places(rows: pd.DataFrame, whole: pd.DataFrame) -> list[str]:

@@ -141,8 +141,9 @@ class _Space:
         self, has: pd.DataFrame, parameters: Sequence[ParameterFacts], values: Sequence[float], direction: str
     ) -> None:
         import optuna
+        from optuna.study import StudyDirection
 
-        self.direction = {"max": "maximize", "min": "minimize"}[direction]
+        self.direction = StudyDirection.MAXIMIZE if direction == "max" else StudyDirection.MINIMIZE
         axes = {p.path: _axis(p, has[p.path]) for p in parameters}
         self.distributions = {path: distribution for path, (distribution, _) in axes.items()}
         self.trials = [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from ablate.base.wording import MINUS, brief, compact
 from ablate.report import searches
 from ablate.report.draw import style
+from ablate.report.draw.marks import padded, spread
 from ablate.report.palette import colour
 from ablate.report.tables import shortened
 
@@ -65,13 +64,18 @@ def ring(ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFrame) 
 
 def legend(fig: Figure, *axes: Axes) -> None:
     """One legend above all axes, each entry once."""
-    found = {}
+    found: dict[str, Any] = {}
     for ax in axes:
         found |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
         if own := ax.get_legend():
             own.remove()
     fig.legend(
-        [*found.values()], [*found], loc="outside upper left", ncols=5, columnspacing=1.2, handletextpad=0.4
+        list(found.values()),
+        list(found),
+        loc="outside upper left",
+        ncols=5,
+        columnspacing=1.2,
+        handletextpad=0.4,
     )
 
 
@@ -82,8 +86,7 @@ class View:
         self.objective = objective
         self.inside = searches.in_view(values, objective)
         low, high = values[self.inside].min(), values[self.inside].max()
-        pad = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
-        self.low, self.high = low - pad, high + pad
+        self.low, self.high = padded(low, high)
         width = 0 if self.inside.all() else 0.12 * (self.high - self.low)
         up = objective.direction == "max"
         self.band = (self.low - width, self.low) if up else (self.high, self.high + width)
@@ -160,7 +163,7 @@ def name(ax: Axes, chosen: pd.DataFrame) -> None:
     ordered = chosen.sort_values("y")
     low, high = ax.get_ylim()
     wanted = (ordered["y"].to_numpy(float) - low) / (high - low)
-    for row, place in zip(ordered.to_dict("records"), apart(wanted, 0.06), strict=True):
+    for row, place in zip(ordered.to_dict("records"), spread(wanted, 0.06, 0, 1), strict=True):
         ax.annotate(
             row["chosen"],
             (row["x"], row["y"]),
@@ -170,12 +173,3 @@ def name(ax: Axes, chosen: pd.DataFrame) -> None:
             fontsize=style.SMALL,
             arrowprops={"arrowstyle": "-", "color": colour("line"), "lw": 0.6, "shrinkB": 4},
         )
-
-
-def apart(wanted: Iterable[float], gap: float) -> list[float]:
-    """Rising places moved up until they are a gap apart, then down again so that none is above 1."""
-    up = itertools.accumulate(wanted, lambda below, place: max(place, below + gap))
-    down = itertools.accumulate(
-        reversed([*up]), lambda above, place: min(place, above - gap), initial=1 + gap
-    )
-    return [*down][:0:-1]

@@ -29,7 +29,7 @@ MAX_SIZE = 1.1
 class Attention(Section):
     """A figure for each variant and task, in the order of the study, of the first example."""
 
-    place = 900
+    place = 950
     title = "Attention"
 
     def blocks(self, material: Material) -> list[Block]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.report.entries import Entry, panels
-from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 
 if TYPE_CHECKING:

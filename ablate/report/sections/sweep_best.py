@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ablate.core.searched import Searched
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Section
 from ablate.report.tables import NOTHING, Column, Table, count, decimals, fixed, number, text
 
@@ -11,15 +12,14 @@ TOP = 10
 MAX_FRONT = 20
 
 
-class SweepBest(Section):
+class SweepBest(OfSweep, Section):
     """The Pareto front of several objectives, or the top ten for one."""
 
     place = 510
     title = "The best settings"
 
     def blocks(self, material: Material) -> list[Block]:
-        searched = searches.swept(material)
-        table = best_table(searched) if searched else None
+        table = best_table(searches.table(material))
         return [table] if table else []
 
 

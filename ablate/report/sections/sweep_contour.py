@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 
 if TYPE_CHECKING:
@@ -16,21 +17,20 @@ if TYPE_CHECKING:
 
 MIN_SURFACE = 10
 "Completed settings below which nothing is drawn between the points."
-Plane = tuple[ParameterFacts, ParameterFacts]
 
 
-class SweepContour(Section):
+class SweepContour(OfSweep, Section):
     """One figure, for the first objective."""
 
     place = 570
     title = "Contour"
 
     def blocks(self, material: Material) -> list[Block]:
-        searched = searches.swept(material)
-        paths = numbers(searched, material.importances)[:2] if searched else []
-        if searched is None or len(paths) < 2:
+        searched = searches.table(material)
+        objective, paths = searched.facts.objectives[0], numbers(searched, material.importances)
+        if len(paths) < 2:
             return []
-        objective, (x, y) = searched.facts.objectives[0], paths
+        x, y = paths[:2]
         data = plane(searched, objective, x, y)
         if data.empty:
             return []
@@ -84,7 +84,7 @@ def plane(
 
 
 def triangles(points: pd.DataFrame, x: searches.Range, y: searches.Range) -> np.ndarray | None:
-    """The triangles (n × 3, rows of the completed `points`) between neighbours (Delaunay), both axes being equally long.
+    """The triangles (n × 3, rows of the completed `points`) of Delaunay between neighbours, on axes of equal length.
 
     None where a path is of whole numbers, which have nothing between them; where fewer than MIN_SURFACE settings
     completed; or where all lie on a line. Beyond the outermost points there are no triangles, so that nothing is
@@ -129,12 +129,24 @@ def draw(
     if mesh is not None:
         levels = settings.ticks(view.min(), view.max(), most=8)
         surface = Triangulation(done["x"], done["y"], mesh)
-        shown = {"cmap": colours, "norm": values.norm, "alpha": 0.6, "extend": "both", "zorder": 1}
+        shown: dict[str, Any] = {
+            "cmap": colours,
+            "norm": values.norm,
+            "alpha": 0.6,
+            "extend": "both",
+            "zorder": 1,
+        }
         ax.tricontourf(surface, done["value"], levels=levels, **shown)
     for status, (marker, _) in settings.MARKS.items():
         mine = data[data["status"] == status]
         if len(mine):
-            look = {"marker": marker, "s": 24, "linewidths": 0.5, "edgecolors": colour("ink"), "zorder": 3}
+            look: dict[str, Any] = {
+                "marker": marker,
+                "s": 24,
+                "linewidths": 0.5,
+                "edgecolors": colour("ink"),
+                "zorder": 3,
+            }
             ax.scatter(
                 mine["x"], mine["y"], c=values.to_rgba(mine["value"]), label=status, clip_on=False, **look
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ablate.base import wording
 from ablate.core.searched import ObjectiveFacts, Searched, undominated
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 
 if TYPE_CHECKING:
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class SweepFront(Section):
+class SweepFront(OfSweep, Section):
     """The first objective against each other one or, where it is alone, against what a setting costs."""
 
     place = 530
     title = "The Pareto front"
 
     def blocks(self, material: Material) -> list[Block]:
-        searched = searches.swept(material)
+        searched = searches.table(material)
         found: list[Block] = []
-        for i, (upright, across) in enumerate(trades(searched) if searched else []):
+        for i, (upright, across) in enumerate(trades(searched)):
             data = pareto(searched, upright, across)
             if len(data) < 2:
                 continue
@@ -84,7 +85,7 @@ def pareto(searched: Searched, upright: ObjectiveFacts, across: ObjectiveFacts) 
 
 
 def draw(data: pd.DataFrame, upright: ObjectiveFacts, across: ObjectiveFacts) -> Figure:
-    """`data` is `pareto`; the line is what is reached at each cost: between two points, no more than the cheaper has."""
+    """`data` is `pareto`. Between two points of the front, no more is reached than by the cheaper one."""
     from ablate.report.draw import settings, style
     from ablate.report.palette import colour
 

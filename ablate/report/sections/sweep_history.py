@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ablate.base import wording
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 
 if TYPE_CHECKING:
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
     from ablate.core.searched import ObjectiveFacts
 
 
-class SweepHistory(Section):
+class SweepHistory(OfSweep, Section):
     """A figure for each objective that was searched for."""
 
     place = 520
     title = "How the search went"
 
     def blocks(self, material: Material) -> list[Block]:
-        searched = searches.swept(material)
+        searched = searches.table(material)
         found: list[Block] = []
         for objective, end in searches.sought(searched) if searched else []:
             data = searches.history(searched, objective)

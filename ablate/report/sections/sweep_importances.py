@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ablate.base import wording
 from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section, Text
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ EVALUATORS = {"fanova": ("fANOVA", "blue"), "ped_anova": ("PED-ANOVA", "orange")
 "Name in the frame → name and colour in the figure."
 
 
-class SweepImportances(Section):
+class SweepImportances(OfSweep, Section):
     """A figure for each objective that has importances, or why it has none. What a setting costs is known and is not
     judged.
     """
@@ -26,12 +27,8 @@ class SweepImportances(Section):
     place = 540
     title = "Importances"
 
-    def applies(self, material: Material) -> bool:
-        return searches.swept(material) is not None
-
     def blocks(self, material: Material) -> list[Block]:
-        searched = searches.swept(material)
-        assert searched is not None
+        searched = searches.table(material)
         pictures: list[Block] = []
         reasons = []
         for i, objective in enumerate(searched.facts.objectives):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 
 if TYPE_CHECKING:
@@ -21,21 +22,18 @@ ABSENT = -0.09
 "Where a line passes an axis of which its setting has no value, as a share of the axis."
 
 
-class SweepParallel(Section):
+class SweepParallel(OfSweep, Section):
     """One figure, for the first objective."""
 
     place = 560
     title = "Parallel coordinates"
 
-    def applies(self, material: Material) -> bool:
-        searched = searches.swept(material)
-        return searched is not None and len(searches.judged(searched, searched.facts.objectives[0].name)) > 1
-
     def blocks(self, material: Material) -> list[Block]:
-        searched = searches.swept(material)
-        assert searched is not None
+        searched = searches.table(material)
         objective = searched.facts.objectives[0]
         data, words = parallel(searched, objective), searches.named(objective)
+        if len(data) < 2:
+            return []
         gap = data[searched.paths].isna().any(axis=None)
         none = " A line that passes at “none” does not have the path." if gap else ""
         return [
@@ -52,9 +50,10 @@ class SweepParallel(Section):
 
 
 def parallel(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
-    """One row per setting with a value, the worst first: number, status, value, best, chosen, and for every path a share.
+    """One row per setting with a value, the worst first: number, status, value, best, chosen, shares.
 
-    A share is how far along the range of the path the setting lies, from 0 to 1; NaN where it does not have the path.
+    A share, in a column for each path, is how far along its range the setting lies, from 0 to 1; NaN where it does not
+    have the path.
     """
     import numpy as np
 
@@ -95,16 +94,15 @@ def draw(data: pd.DataFrame, paths: dict[str, searches.Range], words: str) -> Fi
     ax.hlines(rows, 0, 1, color=colour("soft"), linewidth=0.8, zorder=5)
     paper: dict[str, Any] = {"facecolor": colour("paper"), "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     for row, along in enumerate(axes.values()):
-        places = (
-            range(len(along.labels)) if along.labels else settings.ticks(along.low, along.high, log=along.log)
-        )
-        room = max(3, 44 // len(places))
-        marks = [
-            (share, settings.tick_label(at)) for at, share in zip(places, along.shares(np.array(places)))
-        ]
+        at = settings.ticks(along.low, along.high, log=along.log)
         if along.labels:
-            marks = [(share, shortened(label, room)) for (share, _), label in zip(marks, along.labels)]
-        if (along.shares(np.array(places)) is not None) and ABSENT in shares[:, row]:
+            at = [float(i) for i in range(len(along.labels))]
+        room = max(3, 44 // len(at))
+        labels = [shortened(label, room) for label in along.labels] or [
+            settings.tick_label(tick) for tick in at
+        ]
+        marks = list(zip(along.shares(np.array(at)), labels, strict=True))
+        if ABSENT in shares[:, row]:
             marks.append((ABSENT, "none"))
         ax.plot([share for share, _ in marks], [row] * len(marks), "|", color=colour("soft"), zorder=5)
         for share, label in marks:

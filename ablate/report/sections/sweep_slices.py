@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 
 if TYPE_CHECKING:
@@ -17,14 +18,14 @@ GOLDEN = 0.618034
 "Multiples of it, modulo 1, are spread evenly in an order that looks like none."
 
 
-class SweepSlices(Section):
+class SweepSlices(OfSweep, Section):
     """A figure for each objective that was searched for, a panel for each path."""
 
     place = 550
     title = "Slices"
 
     def blocks(self, material: Material) -> list[Block]:
-        searched = searches.swept(material)
+        searched = searches.table(material)
         found: list[Block] = []
         for objective, end in searches.sought(searched) if searched else []:
             data = slices(searched, objective)
@@ -46,7 +47,7 @@ class SweepSlices(Section):
 
 
 def slices(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
-    """One row per setting and path that it has: parameter, number, status, place (of `searches.Range`), value, chosen."""
+    """One row per setting and path that it has: number, status, place, value, chosen, parameter."""
     import pandas as pd
 
     values = searches.history(searched, objective).set_index("number")["value"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ablate.base import wording
 from ablate.core.searched import ParameterFacts, Searched
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Section, Terms
 from ablate.report.tables import NOTHING, Column, Table, count, text
 
@@ -18,22 +19,15 @@ MAX_NUMBERS = 8
 "Numbers of settings that a cell names."
 
 
-class SweepTried(Section):
+class SweepTried(OfSweep, Section):
     """Two tables and a list of terms."""
 
     place = 580
     title = "What was tried"
 
-    def applies(self, material: Material) -> bool:
-        return material.facts.searched == "sweep" and material.searched is not None
-
     def blocks(self, material: Material) -> list[Block]:
-        assert material.searched is not None
-        return [
-            status_table(material.searched),
-            space_table(material.searched),
-            Terms(how_searched(material.searched)),
-        ]
+        searched = searches.table(material)
+        return [status_table(searched), space_table(searched), Terms(how_searched(searched))]
 
 
 def status_table(searched: Searched) -> Table:

@@ -8,6 +8,7 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE
 from ablate.core.searched import Searched
 from ablate.report import searches
+from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, count, decimals, fixed, number, text
 
@@ -26,23 +27,18 @@ MAX_PATHS = 4
 "Paths of a winner that a sentence names; the table has all."
 
 
-class SweepWinners(Section):
+class SweepWinners(OfSweep, Section):
     """A row per winner and metric that was searched for, and the baseline, which was not searched."""
 
     place = 500
     title = "What the sweep found"
 
-    def applies(self, material: Material) -> bool:
-        return material.facts.searched == "sweep" and material.searched is not None
-
     def blocks(self, material: Material) -> list[Block]:
-        assert material.searched is not None
-        table = winner_table(material.searched, material.evidence)
+        table = winner_table(searches.table(material), material.evidence)
         return [table, Text(GUIDE, aside=True)] if table else [Text(text) for text in self.findings(material)]
 
     def findings(self, material: Material) -> list[str]:
-        searched = material.searched
-        assert searched is not None
+        searched = searches.table(material)
         chosen = searched.winners.to_dict("records")
         winner = "No setting has been chosen: there is no winner to compare with the baseline."
         if chosen:

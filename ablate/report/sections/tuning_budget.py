@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ablate.base import wording
 from ablate.base.errors import listed
@@ -12,14 +12,13 @@ from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report import searches
 from ablate.report.entries import Entry, panels
-from ablate.report.palette import DASHES, LEVELS, colour
+from ablate.report.searches import OfTuning
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.sections.tuning_given import MAX_NAMES, budgets
-from ablate.report.tables import rows_of, wrapped
+from ablate.report.tables import rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 EXPECTED = (
@@ -35,7 +34,7 @@ SO_FAR = (
 )
 
 
-class TuningBudget(Section):
+class TuningBudget(OfTuning, Section):
     """A figure for each task whose variants were tuned."""
 
     place = 420
@@ -44,9 +43,7 @@ class TuningBudget(Section):
     def blocks(self, material: Material) -> list[Block]:
         from ablate.analysis.tuning import budget_curves, independent
 
-        searched, facts = searches.tuned(material), material.facts
-        if searched is None:
-            return []
+        searched, facts = searches.table(material), material.facts
         found: list[Block] = []
         label = searches.named(searched.facts.objectives[0])
         caption = (EXPECTED if independent(searched) else SO_FAR).format(label)
@@ -67,8 +64,6 @@ class TuningBudget(Section):
         return found
 
     def findings(self, material: Material) -> list[str]:
-        if searches.tuned(material) is None:
-            return []
         from ablate.analysis.tuning import LAST
 
         spent = budgets(material)
@@ -85,50 +80,26 @@ class TuningBudget(Section):
 def figure(
     data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None = None
 ) -> Figure:
-    """In each panel the baseline and the levels of one factor. `data` is `analysis.tuning.budget_curves` of one task."""
+    """In each panel the baseline and the levels of one factor.
+
+    `data` is `analysis.tuning.budget_curves` of one task. An expected best is a line, the best of the first n a step.
+    """
     from matplotlib.ticker import MaxNLocator
 
-    from ablate.report.draw import marks, style
+    from ablate.report.draw import panels, style
+    from ablate.report.draw.marks import padded, references
 
-    across = min(2, len(shown))
-    down = -(-len(shown) // across)
-    fig = style.new_figure(0.4 + 2.0 * down)
-    axes = fig.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
-    for ax, (title, entries) in zip(axes, shown.items(), strict=False):
-        _lines(ax, data, entries)
-        ax.set_title("\n".join(wrapped(title, 30)))
-        ax.set_ylim(marks.padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None)))
+    result, axes = panels.axes(shown)
+    limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None))
+    for title, ax in axes.items():
+        looks = panels.looks(shown[title])
+        steps = "steps-post" if data["low"].isna().all() else "default"
+        panels.lines(ax, data, looks, "n", "best", drawstyle=steps)
+        ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        panels.legend(ax, [look for variant, look in looks.items() if variant in set(data["variant"])])
         if known:
-            marks.references(ax, known, "y")
-        ax.legend(loc="best", handlelength=2.5)
-    for ax in axes[len(shown) :]:
-        ax.remove()
-    fig.supxlabel("settings tried", size=style.TEXT_SIZE)
-    fig.supylabel(label, size=style.TEXT_SIZE)
-    return fig
-
-
-def _lines(ax: Axes, data: pd.DataFrame, entries: list[Entry]) -> None:
-    """The curves of a panel, with a step where the best of the first n is drawn rather than an expected best."""
-    looks = [(BASELINE, BASELINE, "ink", "")]
-    looks += [
-        (e.variant, e.label, shade, dash) for e, shade, dash in zip(entries, LEVELS, DASHES, strict=False)
-    ]
-    # Many bands over one another would hide the lines.
-    alpha = 0.12 if len(looks) <= 4 else 0.05
-    for variant, label, shade, dashes in looks:
-        mine = data[data["variant"] == variant]
-        if mine.empty:
-            continue
-        expected = mine["low"].notna().all()
-        look: dict[str, Any] = {"color": colour(shade), "label": "\n".join(wrapped(label, 24))}
-        look |= {
-            "drawstyle": "default" if expected else "steps-post",
-            "marker": "o" if len(mine) == 1 else "",
-        }
-        ax.plot(mine["n"], mine["best"], linestyle=(0, dashes) if dashes else "-", **look)
-        if expected:
-            ax.fill_between(
-                mine["n"], mine["low"], mine["high"], color=colour(shade), alpha=alpha, linewidth=0
-            )
+            references(ax, known, "y")
+    result.supxlabel("settings tried", size=style.SMALL)
+    result.supylabel(label, size=style.SMALL)
+    return result

@@ -9,6 +9,7 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE
 from ablate.report import searches
 from ablate.report.palette import VERDICTS
+from ablate.report.searches import OfTuning
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import Column, Row, Table, difference, is_true, number, rows_of, text
 
@@ -24,17 +25,18 @@ MAX_CHANGES = 8
 "As many variants a sentence names; the table has all."
 
 
-class TuningChanged(Section):
+class TuningChanged(OfTuning, Section):
     """One row per comparison: untuned, which is exploratory, beside tuned."""
 
     place = 410
     title = "What tuning changed"
 
     def applies(self, material: Material) -> bool:
-        return searches.tuned(material) is not None and len(_changes(material)) > 0
+        return super().applies(material) and len(_changes(material)) > 0
 
     def blocks(self, material: Material) -> list[Block]:
-        caption = f"Each variant against the {BASELINE} on {material.facts.metric}, as the study gives it and once tuned"
+        against = f"Each variant against the {BASELINE} on {material.facts.metric}"
+        caption = f"{against}, as the study gives it and once tuned"
         return [change_table(_changes(material), caption), Text(GUIDE, aside=True)]
 
     def findings(self, material: Material) -> list[str]:
@@ -42,9 +44,8 @@ class TuningChanged(Section):
         rows = changed[changed["changed"].astype(bool)]
         verdicts = "verdict" if len(changed) == 1 else "verdicts"
         if rows.empty:
-            return [
-                f"Tuning did not change {'the' if len(changed) == 1 else f'any of {len(changed)}'} {verdicts}."
-            ]
+            of = "the" if len(changed) == 1 else f"any of {len(changed)}"
+            return [f"Tuning did not change {of} {verdicts}."]
         names = searches.places(rows, changed)
         words = [_in_words(*pair) for pair in zip(names, rows_of(rows), strict=True)]
         if len(words) > MAX_CHANGES:

@@ -8,6 +8,7 @@ from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.searched import ParameterFacts, Searched, SearchFacts
 from ablate.report import searches
+from ablate.report.searches import OfTuning
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import (
     NOTHING,
@@ -32,18 +33,17 @@ MAX_NAMES = 8
 "As many variants a sentence names; the table has all."
 
 
-class TuningGiven(Section):
+class TuningGiven(OfTuning, Section):
     """One row per variant and task that was searched for."""
 
     place = 400
     title = "What each variant was given"
 
     def applies(self, material: Material) -> bool:
-        return searches.tuned(material) is not None and len(budgets(material)) > 0
+        return super().applies(material) and len(budgets(material)) > 0
 
     def blocks(self, material: Material) -> list[Block]:
-        searched = searches.tuned(material)
-        assert searched is not None
+        searched = searches.table(material)
         guide = (
             f"Searched: {space(searched.facts)}. Tuning seeds are used for no verdict. The last number is that of the "
             "chosen setting on them: the best of many, and so too good on average."
@@ -51,8 +51,7 @@ class TuningGiven(Section):
         return [budget_table(searched, budgets(material)), Text(guide, aside=True)]
 
     def findings(self, material: Material) -> list[str]:
-        searched, spent = searches.tuned(material), budgets(material)
-        assert searched is not None
+        searched, spent = searches.table(material), budgets(material)
         return [parity(searched.facts, spent), *_as_given(spent), *_edges(spent)]
 
 
@@ -60,9 +59,8 @@ def budgets(material: Material) -> pd.DataFrame:
     """See `analysis.tuning.budgets`."""
     from ablate.analysis import tuning
 
-    assert material.searched is not None
-    curves = tuning.budget_curves(material.searched, material.facts)
-    return tuning.budgets(material.searched, material.facts, curves)
+    searched, facts = searches.table(material), material.facts
+    return tuning.budgets(searched, facts, tuning.budget_curves(searched, facts))
 
 
 def budget_table(searched: Searched, spent: pd.DataFrame) -> Table:
@@ -86,7 +84,11 @@ def budget_table(searched: Searched, spent: pd.DataFrame) -> Table:
         {"variant": text(row["variant"]), "task": text(row["task"]), "note": _note(row)}
         | {key: count(row[key]) for key in numbers}
         | {f"of {path}": value(row[path]) for path in searched.paths}
-        | {"best": significant(row["best"]) if (number(row["best"]) or 0) >= 1000 else fixed(row["best"], 3)}
+        | {
+            "best": significant(row["best"])
+            if abs(number(row["best"]) or 0) >= 1000
+            else fixed(row["best"], 3)
+        }
         for row in rows_of(spent)
     ]
     return Table(columns, cells, f"Budget and chosen setting of each variant, tuned for {of}")
@@ -135,7 +137,7 @@ def parity(search: SearchFacts, spent: pd.DataFrame) -> str:
     planned = f"{of_each}{where} over {paths} (sampler {search.sampler}{pruner})"
     ended = f"{wording.counted(int(spent['trainings'].sum()), 'training')} in all{_lost(spent)}"
     if spent["settings"].nunique() > 1:
-        groups = {int(n): listed(dict.fromkeys(rows["variant"])) for n, rows in spent.groupby("settings")}  # type: ignore[call-overload]
+        groups = {int(n): listed(dict.fromkeys(rows["variant"])) for n, rows in spent.groupby("settings")}
         found = "; ".join(f"{wording.counted(n, 'setting')} for {names}" for n, names in groups.items())
         return f"Not every variant was tuned with the same budget: {found}, of {planned}; {ended}."
     settings = int(spent["settings"].iloc[0])
