@@ -30,6 +30,7 @@ MARKS = {
     "invalid": ("D", "ochre"),
 }
 "Status → shape and colour."
+GOLDEN = 0.618034
 STEPS = [1, 2, 2.5, 5, 10]
 DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 "Ticks within each power of ten, from many to few."
@@ -47,10 +48,13 @@ def scatter(ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFram
         "markers": {name: marker for name, (marker, _) in MARKS.items()},
     }
     size = 20 if len(data) <= 150 else 10
-    seaborn.scatterplot(
-        x=np.asarray(x), y=y.to_numpy(), s=size, linewidth=0.4, ax=ax, zorder=3, clip_on=False, **looks
-    )
+    seaborn.scatterplot(x=np.asarray(x), y=y.to_numpy(), s=size, linewidth=0.4, ax=ax, zorder=3, **looks)
     ring(ax, x, y, data)
+
+
+def scattered(numbers: pd.Series) -> pd.Series:
+    """Shifts between −.5 and .5 by the numbers of settings, evenly spread in an order that looks like none."""
+    return (numbers * GOLDEN) % 1 - 0.5
 
 
 def ring(ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFrame) -> None:
@@ -59,7 +63,7 @@ def ring(ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFrame) 
     if chosen.any():
         look: dict[str, Any] = {"facecolors": "none", "edgecolors": colour("ink"), "linewidths": 1.1}
         x, y = np.asarray(x)[chosen], y.to_numpy()[chosen]
-        ax.scatter(x, y, s=75, label="winner", zorder=4, clip_on=False, **look)
+        ax.scatter(x, y, s=75, label="winner", zorder=4, **look)
 
 
 def legend(fig: Figure, *axes: Axes) -> None:
@@ -86,7 +90,7 @@ class View:
         self.objective = objective
         self.inside = searches.in_view(values, objective)
         low, high = values[self.inside].min(), values[self.inside].max()
-        self.low, self.high = padded(low, high)
+        self.low, self.high = padded(low, high, 0.1)
         width = 0 if self.inside.all() else 0.12 * (self.high - self.low)
         up = objective.direction == "max"
         self.band = (self.low - width, self.low) if up else (self.high, self.high + width)
@@ -152,7 +156,9 @@ def path_axis(ax: Axes, which: str, along: searches.Range, *, most: int = 6) -> 
         ax.set(**{f"{which}lim": (along.low, along.high)})
         return
     number_axis(ax, which, along.low, along.high, log=along.log, whole=along.whole, most=most)
-    low, high = (math.log(end) if along.log else end for end in (along.low, along.high))
+    # Whole numbers are scattered around their place.
+    ends = (along.low - 0.2, along.high + 0.2) if along.whole else (along.low, along.high)
+    low, high = (math.log(end) if along.log else end for end in ends)
     pad = 0.05 * (high - low)
     limits = [math.exp(end) if along.log else end for end in (low - pad, high + pad)]
     ax.set(**{f"{which}lim": limits})

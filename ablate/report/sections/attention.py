@@ -106,7 +106,7 @@ def draw(data: pd.DataFrame, top: float) -> Figure:
     size = min(MAX_SIZE, (style.WIDTH - 0.8) / across)
     shapes = [line["weights"].iloc[0].shape for line in lines]
     aspects = [min(2.5, max(0.25, queries / keys)) for queries, keys in shapes]
-    fig = style.new_figure(sum(size * aspect + 0.3 for aspect in aspects) + 0.2)
+    fig = style.new_figure(sum(size * aspect + 0.26 for aspect in aspects) + 0.2)
     axes = fig.subplots(len(lines), across, squeeze=False, height_ratios=aspects)
     for panels, line, aspect in zip(axes, lines, aspects, strict=True):
         for ax in panels[len(line) :]:
@@ -115,6 +115,7 @@ def draw(data: pd.DataFrame, top: float) -> Figure:
             look: dict[str, Any] = {"cmap": COLOUR_MAP, "vmin": 0, "vmax": top, "interpolation": "none"}
             image = ax.imshow(weights, aspect="auto", **look)
             ax.set(xticks=[], yticks=[], box_aspect=aspect)
+            ax.spines[:].set_visible(False)
         first, last = line["head"].iloc[[0, -1]]
         few = f"head {first}" if first == last else f"heads {first} to {last}"
         panels[0].set_title(f"{line['layer'].iloc[0]}: {few}", weight="normal", size=style.SMALL)

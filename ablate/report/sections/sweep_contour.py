@@ -60,7 +60,10 @@ def _between(
             "other paths vary as well, so that this is a guide to the eye."
         )
     if any(along.whole for along in ranges):
-        return "Nothing is drawn between the points, as there is nothing between whole numbers."
+        return (
+            "There is nothing between whole numbers, and so nothing is drawn between the points, which are spread a "
+            "little around them."
+        )
     done = int((data["status"] == "completed").sum())
     return f"Nothing is drawn between the points, of which {done} completed: too few, or on one line."
 
@@ -118,8 +121,11 @@ def draw(
     from ablate.report.draw import settings, style
     from ablate.report.palette import colour
 
-    fig = style.new_figure(3.1)
+    fig = style.new_figure(2.8)
     ax = fig.subplots()
+    for which, along in zip("xy", paths.values(), strict=True):
+        if along.whole:
+            data = data.assign(**{which: data[which] + 0.25 * settings.scattered(data["number"])})
     inside = searches.in_view(data["value"], objective)
     view = data.loc[inside, "value"]
     up = objective.direction == "max"
@@ -147,9 +153,7 @@ def draw(
                 "edgecolors": colour("ink"),
                 "zorder": 3,
             }
-            ax.scatter(
-                mine["x"], mine["y"], c=values.to_rgba(mine["value"]), label=status, clip_on=False, **look
-            )
+            ax.scatter(mine["x"], mine["y"], c=values.to_rgba(mine["value"]), label=status, **look)
     settings.ring(ax, data["x"], data["y"], data)
     for which, (path, along) in zip("xy", paths.items(), strict=True):
         settings.path_axis(ax, which, along)

@@ -94,7 +94,7 @@ def draw(data: pd.DataFrame, paths: dict[str, searches.Range], words: str) -> Fi
     ax.hlines(rows, 0, 1, color=colour("soft"), linewidth=0.8, zorder=5)
     paper: dict[str, Any] = {"facecolor": colour("paper"), "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     for row, along in enumerate(axes.values()):
-        at = settings.ticks(along.low, along.high, log=along.log)
+        at = settings.ticks(along.low, along.high, log=along.log, whole=along.whole)
         if along.labels:
             at = [float(i) for i in range(len(along.labels))]
         room = max(3, 44 // len(at))

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-GOLDEN = 0.618034
-"Multiples of it, modulo 1, are spread evenly in an order that looks like none."
-
 
 class SweepSlices(OfSweep, Section):
     """A figure for each objective that was searched for, a panel for each path."""
@@ -37,7 +34,7 @@ class SweepSlices(OfSweep, Section):
                     f"sweep-slices{end}",
                     f"Slices{searches.of(searched, objective)}",
                     f"The {words} of every setting against each path that it has; the others vary as well. Points of "
-                    f"one choice are spread sideways.{searches.band(data['value'], objective)}",
+                    f"one choice or whole number are spread sideways.{searches.band(data['value'], objective)}",
                     f"The {words} of the settings against each of {len(paths)} paths.",
                     data,
                     functools.partial(draw, data, paths, objective),
@@ -72,12 +69,12 @@ def draw(data: pd.DataFrame, paths: dict[str, searches.Range], objective: Object
     for i, (ax, (path, along)) in enumerate(zip(panels, paths.items(), strict=False)):
         mine = data[data["parameter"] == path]
         x = mine["place"]
-        if along.labels:
-            x = x + ((mine["number"] * GOLDEN) % 1 - 0.5) * 0.5
+        if along.labels or along.whole:
+            x = x + (0.5 if along.labels else 0.25) * settings.scattered(mine["number"])
         settings.scatter(ax, x, view.places(mine["value"]), mine)
         settings.path_axis(ax, "x", along, most=3)
         view.apply(ax, label=i % across == 0)
-        ax.set_title("\n".join(wrapped(path, 20)))
+        ax.set_title("\n".join(wrapped(path, 18)), size=style.SMALL)
     for ax in panels[len(paths) :]:
         ax.remove()
     settings.legend(fig, *panels[: len(paths)])
