@@ -10,7 +10,7 @@ import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from ablate.base.wording import MINUS, brief, compact
 from ablate.report import searches
@@ -63,7 +63,7 @@ def ring(ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFrame) 
     if chosen.any():
         look: dict[str, Any] = {"facecolors": "none", "edgecolors": colour("ink"), "linewidths": 1.1}
         x, y = np.asarray(x)[chosen], y.to_numpy()[chosen]
-        ax.scatter(x, y, s=75, label="winner", zorder=4, **look)
+        ax.scatter(x, y, s=75, label="winner", zorder=4, clip_on=False, **look)
 
 
 def legend(fig: Figure, *axes: Axes) -> None:
@@ -101,7 +101,7 @@ class View:
 
     def apply(self, ax: Axes, *, label: bool = True) -> None:
         """Sets limits and ticks, and draws the band."""
-        number_axis(ax, "y", self.low, self.high)
+        number_axis(ax, "y", self.low, self.high, most=5)
         ax.set_ylim(min(self.low, *self.band), max(self.high, *self.band))
         if not self.inside.all():
             ax.axhspan(*self.band, color=colour("band"), linewidth=0, zorder=0)
@@ -128,16 +128,15 @@ def number_axis(
 def ticks(low: float, high: float, *, log: bool = False, whole: bool = False, most: int = 6) -> list[float]:
     """At most so many round numbers from low to high."""
     slack = 1e-9 * (high - low)
-    if log:
-        for steps in DENSITIES:
-            found = LogLocator(subs=steps).tick_values(low, high)
-            inside = [float(tick) for tick in found if low - slack <= tick <= high + slack]
-            if 2 <= len(inside) <= most:
-                return inside
-        if len(inside) > most:
-            return inside[:: -(-len(inside) // most)]
-    found = MaxNLocator(most - 1, steps=STEPS, integer=whole).tick_values(low, high)
-    return [float(tick) for tick in found if low - slack <= tick <= high + slack]
+
+    def inside(locator: Locator) -> list[float]:
+        return [float(tick) for tick in locator.tick_values(low, high) if low - slack <= tick <= high + slack]
+
+    powers = [inside(LogLocator(subs=steps, numticks=most + 1)) for steps in DENSITIES if log]
+    linear = inside(MaxNLocator(most - 1, steps=STEPS, integer=whole))
+    known = [found for found in powers if len(found) > 1] or [linear]
+    shown = next((found for found in known if len(found) <= most), known[-1])
+    return shown[:: -(-len(shown) // most)]
 
 
 def tick_label(number: float) -> str:
@@ -145,14 +144,17 @@ def tick_label(number: float) -> str:
     return compact(number).replace("-", MINUS) if abs(number) >= 1e4 else brief(number)
 
 
+def upright(along: searches.Range) -> bool:
+    """Whether the labels of choices do not fit beside one another below a panel, of which three share a line."""
+    return sum(len(label) + 1 for label in along.labels) > 21
+
+
 def path_axis(ax: Axes, which: str, along: searches.Range, *, most: int = 6) -> None:
     """The whole range that a path was searched on."""
     if along.labels:
         axis = ax.xaxis if which == "x" else ax.yaxis
-        labels = [shortened(label, 16) for label in along.labels]
-        axis.set_ticks(range(len(labels)), labels)
-        if which == "x" and sum(map(len, labels)) > 3 * most + 12:
-            axis.set_tick_params(rotation=90)
+        axis.set_ticks(range(len(along.labels)), [shortened(label, 14) for label in along.labels])
+        axis.set_tick_params(rotation=90 if upright(along) else 0)
         ax.set(**{f"{which}lim": (along.low, along.high)})
         return
     number_axis(ax, which, along.low, along.high, log=along.log, whole=along.whole, most=most)

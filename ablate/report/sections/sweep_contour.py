@@ -38,12 +38,14 @@ class SweepContour(OfSweep, Section):
         mesh = triangles(data, *ranges)
         known = len(searches.ranked(material.importances, objective.name)) > 0
         which = "two most important numbers by fANOVA" if known else "first two numbers of the space"
+        near = searches.in_view(data["value"], objective).all()
+        far = "" if near else " The arrow of the key includes values far worse than the rest."
         return [
             Picture(
                 "sweep-contour",
                 self.title,
-                f"The settings in the plane of the {which}; colour: {searches.named(objective)}, of which an arrow at "
-                f"the end of the key includes values far worse than the rest. {_between(data, ranges, mesh)}",
+                f"The settings in the plane of the {which}; their colour is the {searches.named(objective)}.{far} "
+                f"{_between(data, ranges, mesh)}",
                 f"{len(data)} settings in the plane of {x.path} and {y.path}.",
                 data,
                 functools.partial(draw, data, {x.path: ranges[0], y.path: ranges[1]}, objective, mesh),

@@ -106,7 +106,15 @@ def draw(data: pd.DataFrame) -> Figure:
     shown = data.assign(evaluator=data["evaluator"].map({key: name for key, (name, _) in EVALUATORS.items()}))
     palette = {name: colour(shade) for name, shade in EVALUATORS.values()}
     seaborn.barplot(
-        shown, y="parameter", x="importance", hue="evaluator", palette=palette, saturation=1, width=0.7, ax=ax
+        shown,
+        y="parameter",
+        x="importance",
+        hue="evaluator",
+        palette=palette,
+        saturation=1,
+        width=0.7,
+        errorbar=None,
+        ax=ax,
     )
     of = data.set_index(["evaluator", "parameter"])
     for key, bars in zip(EVALUATORS, ax.containers, strict=True):

@@ -62,10 +62,10 @@ def draw(data: pd.DataFrame, paths: dict[str, searches.Range], objective: Object
     from ablate.report.tables import wrapped
 
     across = min(3, len(paths))
-    down = -(-len(paths) // across)
-    fig = style.new_figure(0.5 + 1.5 * down)
+    lines = [list(paths.values())[start : start + across] for start in range(0, len(paths), across)]
+    fig = style.new_figure(0.5 + sum(2.2 if any(map(settings.upright, line)) else 1.6 for line in lines))
     view = settings.View(data["value"], objective)
-    panels = fig.subplots(down, across, sharey=True, squeeze=False).ravel()
+    panels = fig.subplots(len(lines), across, sharey=True, squeeze=False).ravel()
     for i, (ax, (path, along)) in enumerate(zip(panels, paths.items(), strict=False)):
         mine = data[data["parameter"] == path]
         x = mine["place"]
