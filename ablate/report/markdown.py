@@ -45,5 +45,5 @@ def verdict_markdown(comparisons: Any, claims: Any) -> str:
     Both arguments are frames, or sequences of mappings.
     """
     rows, claimed = rows_of(comparisons), rows_of(claims)
-    tables = [table for section in sections() for table in section.brief(rows, claimed)]
+    tables = [table for section in sections(brief=True) for table in section.brief(rows, claimed)]
     return "\n\n".join(markdown_table(table) for table in tables) + "\n"

@@ -29,10 +29,8 @@ def render(material: Material) -> dict[str, str | bytes]:
     with style.context():
         for section in sections:
             for picture in pictures(section.blocks):
-                figure = picture.draw()
-                source = style.svg(figure, picture.name)
-                files[f"{FIGURES}/{picture.name}.svg"] = source
-                files[f"{FIGURES}/{picture.name}.png"] = style.png(figure)
+                png, source = style.saved(picture.draw(), picture.name)
+                files |= {f"{FIGURES}/{picture.name}.png": png, f"{FIGURES}/{picture.name}.svg": source}
                 inline[picture.name] = Markup(style.inlined(source))
     for name in ("report.html", "report.md"):
         files[name] = _rendered(name, material, sections, inline)

@@ -1,8 +1,8 @@
 """The contract of a report: sections, each of which turns the material of a study into blocks.
 
-A section is a subclass of `Section` in a file of its own under `report/sections/`, found by package scan. Page,
-markdown and terminal know blocks, and nothing of what is in them. Modules of sections import pandas, matplotlib and
-seaborn inside their functions: a run that finds everything done prints its verdicts without them.
+A section is a subclass of `Section` in a file of its own under `report/sections/`, or under `report/brief/` where the
+terminal shows it as well, and is found by package scan. Page, markdown and terminal know blocks, and nothing of what
+is in them.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Section:
     def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> list[Table]:
         """Tables for the terminal and for MLflow, from the rows of `comparisons.csv` and `claims.csv` alone.
 
-        They fit 80 columns. The rows hold text or numbers, and this imports neither pandas nor matplotlib.
+        For sections under `report/brief/`. Tables fit 80 columns; rows hold text or numbers.
         """
         return []
 
@@ -161,12 +161,12 @@ class Shown:
     accent: str = ""
 
 
-def sections() -> list[Section]:
-    """All sections, in order of their places."""
-    import ablate.report.sections as package
-
-    for info in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{info.name}")
+def sections(*, brief: bool = False) -> list[Section]:
+    """All sections, in order of their places; `brief` loads only the modules of those that the terminal shows."""
+    for name in ("brief",) if brief else ("brief", "sections"):
+        package = importlib.import_module(f"ablate.report.{name}")
+        for info in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{info.name}")
     return sorted((kind() for kind in Section.__subclasses__()), key=lambda section: section.place)
 
 

@@ -79,7 +79,12 @@ def shortened(name: str, width: int) -> str:
     return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
 
 
-# Numbers
+def in_lines(name: str, width: int, most: int) -> str:
+    """`name` in at most so many lines of `width` characters; the last is shortened where that is not enough."""
+    lines = wrapped(text(name), width)
+    if len(lines) > most:
+        lines[most - 1 :] = [shortened("".join(lines[most - 1 :]), width)]
+    return "\n".join(lines)
 
 
 def number(value: Any) -> float | None:

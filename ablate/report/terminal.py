@@ -31,7 +31,7 @@ def print_verdicts(folder: Path, console: Console) -> None:
             f"{folder}: has no comparisons.csv; run the study first, or name a folder of results/"
         )
     comparisons, claims = (_read(folder / name) for name in ("comparisons.csv", "claims.csv"))
-    for section in sections():
+    for section in sections(brief=True):
         for table in section.brief(comparisons, claims):
             print_table(table, console)
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from ablate.core.cell import Cell
     from ablate.core.record import Record
-    from ablate.records.evaluated import Evaluated
     from ablate.report.section import Material
 
 
@@ -61,7 +60,7 @@ def publish(evidence: Evidence, folder: Path) -> None:
         from ablate.analysis.claims import judge
         from ablate.analysis.compare import compare
         from ablate.base.files import replacing
-        from ablate.records.evaluated import Evaluated
+        from ablate.core.searched import UNTUNED
         from ablate.report.page import write_report
 
         comparisons = compare(evidence)
@@ -69,39 +68,32 @@ def publish(evidence: Evidence, folder: Path) -> None:
         for name, frame in (("comparisons.csv", comparisons), ("claims.csv", _declared(claims, folder))):
             with replacing(folder / name) as path:
                 frame.to_csv(path, index=False)
-        evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
-        write_report(_material(evidence, comparisons, claims, evaluated, left_out, folder), folder)
+        found = material(folder, evidence, comparisons, claims)
+        if found.untuned_comparisons is not None:
+            with replacing(folder / UNTUNED / "comparisons.csv") as path:
+                found.untuned_comparisons.assign(exploratory=True).to_csv(path, index=False)
+        write_report(found, folder)
 
 
-def _material(
-    evidence: Evidence,
-    comparisons: pd.DataFrame,
-    claims: pd.DataFrame,
-    evaluated: Evaluated,
-    left_out: str,
-    folder: Path,
-) -> Material:
-    """All that a report is made from; the comparisons of untuned variants are written beside their evidence."""
+def material(folder: Path, evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame) -> Material:
+    """All that a report is made from."""
     from ablate.analysis.compare import compare
-    from ablate.base.files import replacing
     from ablate.core.searched import SWEEP, TUNING, UNTUNED, Searched
+    from ablate.records.evaluated import Evaluated
     from ablate.report.section import Material
     from ablate.search.importances import load_importances
 
-    material = Material(evidence, comparisons, claims, evaluated, left_out)
+    evaluated, left_out = Evaluated.load(folder).current(set(evidence.trials["id"]), _checkpoint(folder))
+    found = Material(evidence, comparisons, claims, evaluated, left_out)
     searched = evidence.facts.searched
-    if searched == "sweep" and (found := Searched.load(folder / SWEEP)):
-        return dataclasses.replace(material, searched=found, importances=load_importances(folder))
-    if searched == "tuning" and (found := Searched.load(folder / TUNING)):
-        beside = folder / UNTUNED
-        if not all((beside / name).is_file() for name in ("trials.parquet", "curves.parquet")):
-            return dataclasses.replace(material, searched=found)
-        untuned = Evidence.load(beside)
-        before = compare(untuned)
-        with replacing(beside / "comparisons.csv") as path:
-            before.assign(exploratory=True).to_csv(path, index=False)
-        return dataclasses.replace(material, searched=found, untuned=untuned, untuned_comparisons=before)
-    return material
+    if searched == "sweep" and (table := Searched.load(folder / SWEEP)):
+        return dataclasses.replace(found, searched=table, importances=load_importances(folder))
+    if searched == "tuning" and (table := Searched.load(folder / TUNING)):
+        found = dataclasses.replace(found, searched=table)
+        if all((folder / UNTUNED / name).is_file() for name in ("trials.parquet", "curves.parquet")):
+            untuned = Evidence.load(folder / UNTUNED)
+            found = dataclasses.replace(found, untuned=untuned, untuned_comparisons=compare(untuned))
+    return found
 
 
 def _declared(claims: pd.DataFrame, folder: Path) -> pd.DataFrame:

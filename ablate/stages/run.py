@@ -81,10 +81,11 @@ class Results:
         return Searched.load(self.folder / file) if file else None
 
     def figures(self) -> dict[str, Figure]:
-        """The figures of the report's comparison, by name: `forest`, `seeds`, `cost`, and the learning curves."""
-        from ablate.report.drawings import figures_of
+        """The figures of the report by name: `forest`, `seeds`, `cost`, the learning curves, those of a search."""
+        from ablate.report.page import figures
+        from ablate.stages.publish import material
 
-        return figures_of(self.evidence, self.comparisons)
+        return figures(material(self.folder, self.evidence, self.comparisons, self.claims))
 
 
 def run(study: str | Path, **options: Any) -> Results:

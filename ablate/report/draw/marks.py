@@ -21,10 +21,22 @@ Limits = tuple[float, float]
 MARKS = VERDICTS | {BASELINE: BASELINE_MARK}
 
 
-def verdict_points(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
-    """A point a row, whose shape and colour are those of its `verdict`; `baseline` is one of them."""
+def verdicts(
+    ax: Axes, data: pd.DataFrame, x: str, y: str, along: str, *intervals: tuple[str, str, float]
+) -> None:
+    """A point a row, whose shape and colour are those of its `verdict`, over its intervals: low, high and line width.
+
+    `along` is the axis of the metric, `x` or `y`; an arrow at its edge points to what its limits leave out.
+    """
+    low, high = limits = ax.get_xlim() if along == "x" else ax.get_ylim()
+    value, other = (x, y) if along == "x" else (y, x)
+    shades = data["verdict"].map(lambda verdict: colour(MARKS[verdict].colour))
+    inside = data[data[value].between(low, high)]
+    line = ax.hlines if along == "x" else ax.vlines
+    for start, end, width in intervals:
+        line(inside[other], inside[start], inside[end], color=list(shades[inside.index]), lw=width)
     seaborn.scatterplot(
-        data,
+        inside,
         x=x,
         y=y,
         hue="verdict",
@@ -37,6 +49,10 @@ def verdict_points(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
         zorder=4,
         ax=ax,
     )
+    ax.set(xlabel="", ylabel="", **{f"{along}lim": limits})
+    outside = data[(data[value] < low) | (data[value] > high)]
+    for index, found, at in zip(outside.index, outside[value], outside[other], strict=True):
+        edge_arrow(ax, found, along, at, shades[index])
 
 
 def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
@@ -64,7 +80,7 @@ def references(ax: Axes, known: Metric, along: str) -> None:
     for value, name in ((known.floor, "guessing"), (known.solved, "solved")):
         if value is None or not low <= value <= high:
             continue
-        line = {"color": colour("soft"), "lw": 0.7, "ls": DOTTED, "zorder": 0}
+        line: dict[str, Any] = {"color": colour("soft"), "lw": 0.7, "ls": DOTTED, "zorder": 0}
         words: dict[str, Any] = {"color": colour("soft"), "size": SMALL - 0.5}
         if along == "x":
             ax.axvline(value, **line)
@@ -86,15 +102,21 @@ def closer(lows: ArrayLike, highs: ArrayLike, always: Limits) -> Limits | None:
     The closer view holds `always` and the rows that, with it, take up at most a quarter of the full range, if those
     are at least two, and a third of all.
     """
-    lows, highs = np.asarray(lows, float), np.asarray(highs, float)
-    known = np.isfinite(lows) & np.isfinite(highs)
-    lows, highs = np.minimum(lows[known], always[0]), np.maximum(highs[known], always[1])
-    if not len(lows):
+    ends = np.column_stack([lows, highs]).astype(float)
+    ends = ends[np.isfinite(ends).all(axis=1)]
+    low, high = np.minimum(ends[:, 0], always[0]), np.maximum(ends[:, 1], always[1])
+    near = high - low <= (high.max(initial=always[1]) - low.min(initial=always[0])) / 4
+    if not max(2, len(ends) / 3) <= near.sum() < len(ends):
         return None
-    near = highs - lows <= (highs.max() - lows.min()) / 4
-    if not max(2, len(lows) / 3) <= near.sum() < len(lows):
-        return None
-    return float(lows[near].min()), float(highs[near].max())
+    view = (float(low[near].min()), float(high[near].max()))
+    return view if view[0] < view[1] else None
+
+
+def views(lows: ArrayLike, highs: ArrayLike, always: Limits) -> list[Limits]:
+    """The limits of axes that hold `always`: around all rows and, where `closer` finds one, of the closer view."""
+    full = (float(np.nanmin([*np.ravel(lows), always[0]])), float(np.nanmax([*np.ravel(highs), always[1]])))
+    near = closer(lows, highs, always)
+    return [padded(*view) for view in ((full, near) if near else (full,))]
 
 
 def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray:

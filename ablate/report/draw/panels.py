@@ -16,7 +16,7 @@ from ablate.core.facts import BASELINE
 from ablate.report.draw import style
 from ablate.report.entries import Entry
 from ablate.report.palette import DASHES, LEVELS, colour
-from ablate.report.tables import shortened, text
+from ablate.report.tables import in_lines, text
 
 HEIGHT = 1.5
 "Inches of a panel with its title and its axis."
@@ -30,7 +30,7 @@ def axes(panels: Mapping[str, Sequence[Entry]]) -> tuple[Figure, dict[str, Axes]
     grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     found = dict(zip(panels, grid.ravel(), strict=False))
     for title, ax in found.items():
-        ax.set_title(shortened(text(title), 56 // across))
+        ax.set_title(in_lines(title, 58 // across, 2), size=style.SMALL)
     for ax in grid.ravel()[len(panels) :]:
         ax.remove()
     for ax in grid[-1, :] if len(panels) == down * across else [grid[-1, 0], grid[-2, 1]]:
@@ -70,6 +70,8 @@ def lines(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], x: str, y: str, 
             # A line through one point could not be seen.
             ax.vlines(rows[x], rows["low"], rows["high"], color=shade, lw=0.8)
             ax.plot(rows[x], rows[y], "o", ms=4, color=shade)
+    # Seaborn lays out all tick labels before it names an axis without a name: that takes longer than the lines.
+    ax.set(xlabel=x, ylabel=y)
     seaborn.lineplot(
         mine,
         x=x,

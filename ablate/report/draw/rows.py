@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ablate.report.draw import style
 from ablate.report.draw.marks import Limits
-from ablate.report.tables import shortened, text, wrapped
+from ablate.report.tables import in_lines
 
 LABEL = 24
 "Characters of a line of a label, which has at most two."
@@ -28,23 +28,15 @@ def placed(data: pd.DataFrame) -> tuple[dict[str, float], list[tuple[float, str,
     for group, members in data.drop_duplicates("variant").groupby("group", sort=False):
         alone = len(members) == 1
         if not alone:
-            heading = _label(str(group), 2)
+            heading = in_lines(str(group), LABEL, 2)
             y += 0.45 * heading.count("\n")
             labels.append((y, heading, True))
             y += 0.8
         for variant, label in zip(members["variant"], members["label"], strict=True):
             heights[variant] = y
-            labels.append((y, _label(variant if alone else label, 2), False))
+            labels.append((y, in_lines(variant if alone else label, LABEL, 2), False))
             y += 1
     return heights, labels
-
-
-def _label(name: str, lines: int) -> str:
-    """A name in as many lines at most."""
-    found = wrapped(text(name), LABEL)
-    if len(found) <= lines:
-        return "\n".join(found)
-    return "\n".join([*found[: lines - 1], shortened("".join(found[lines - 1 :]), LABEL)])
 
 
 def axes(
@@ -63,11 +55,9 @@ def axes(
     for tick, (_, _, heading) in zip(found[0].get_yticklabels(), labels, strict=True):
         tick.set_fontweight("bold" if heading else "normal")
     if len(views) > 1:
-        found[0].set_xlabel("full range")
-        found[1].set_xlabel("closer")
-        figure.supxlabel(measured, size=style.SMALL)
-    else:
-        found[0].set_xlabel(measured)
+        found[0].set_title("full range")
+        found[1].set_title("closer")
+    figure.supxlabel(measured, size=style.SMALL)
     return figure, found
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ablate.report.brief.verdicts import comparison_cells
 from ablate.report.section import Block, Folded, Material, Section
-from ablate.report.sections.verdicts import comparison_cells
 from ablate.report.tables import Column, Row, Table, count, decimals, fixed, interval, rows_of, significant
 
 CAPTION = "Outside the verdicts above, everything is exploratory"

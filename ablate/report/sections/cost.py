@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ablate.analysis.power import ALPHA
+from ablate.analysis.runs import Runs
+from ablate.analysis.student import t_interval
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts, VariantFacts
 from ablate.core.metric import Metric
+from ablate.report.draw import style
+from ablate.report.draw.marks import MARKS, Limits, closer, padded, spread, verdict_handles, verdicts
 from ablate.report.entries import by_design
 from ablate.report.palette import DOTTED, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import shortened, text
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from ablate.report.draw.marks import Limits
 
 COSTS = {"parameters": "parameters", "flops": "forward FLOPs an example"}
 "Column → the label of its axis."
@@ -77,16 +80,9 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
     and high: mean of the primary metric over the completed runs, in its own units, with its marginal 95 % t
     interval (NaN for one run).
     """
-    import numpy as np
-    import pandas as pd
-
-    from ablate.analysis.power import ALPHA
-    from ablate.analysis.runs import Runs
-    from ablate.analysis.student import t_interval
-
     facts, runs = evidence.facts, Runs(evidence)
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
-    verdicts = dict(zip(mine["variant"], mine["verdict"], strict=True))
+    judged = dict(zip(mine["variant"], mine["verdict"], strict=True))
     rows = []
     for variant in facts.variants:
         values = runs.values(variant.name, task, facts.metric)
@@ -100,7 +96,7 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
             {
                 "variant": variant.name,
                 "label": _label(variant),
-                "verdict": verdicts.get(variant.name, ""),
+                "verdict": judged.get(variant.name, ""),
                 "parameters": variant.parameters.get(task),
                 "flops": variant.flops.get(task),
                 "n": n,
@@ -133,11 +129,6 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
 
     `data` is what `tradeoff` returns. Where a few means dwarf the rest, they are arrows at the edge.
     """
-    from matplotlib.lines import Line2D
-
-    from ablate.report.draw import style
-    from ablate.report.draw.marks import verdict_handles
-
     data = data.assign(verdict=data["verdict"].where(data["variant"] != BASELINE, BASELINE))
     costs, limits = varying(data), _limits(data, known)
     height = max(1.9, min(len(data), MAX_LABELS) * LABEL_GAP + 0.2)
@@ -156,9 +147,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
 
 
 def _limits(data: pd.DataFrame, known: Metric) -> Limits:
-    """Limits that hold every interval or, where a few means dwarf the rest, the rest; no more than the metric can be."""
-    from ablate.report.draw.marks import closer, padded
-
+    """Limits that hold every interval or, where a few means dwarf the rest, the rest; none beyond the ceiling."""
     lows, highs = data["low"].fillna(data["mean"]), data["high"].fillna(data["mean"])
     first = float(data["mean"].iloc[0])
     near = closer(data["mean"], data["mean"], (first, first))
@@ -176,32 +165,21 @@ def _limits(data: pd.DataFrame, known: Metric) -> Limits:
 
 def _panel(ax: Axes, data: pd.DataFrame, cost: str, gap: float) -> None:
     """One cost; `gap` is that between names, as a share of the height."""
-    import numpy as np
-
-    from ablate.report.draw.marks import MARKS, edge_arrow, padded, spread, verdict_points
-
     low, high = ax.get_ylim()
     values = data[cost]
     if values.min() > 0 and values.max() > 20 * values.min():
-        ax.set(xscale="log", xlim=np.exp(padded(*np.log([values.min(), values.max()]), 0.12)))
+        ax.set(xscale="log", xlim=np.exp(padded(np.log(values.min()), np.log(values.max()), 0.12)))
     else:
         ax.set(xlim=padded(values.min(), values.max(), 0.12))
     ax.xaxis.set_major_formatter(lambda value, _: wording.compact(value))
     scale = ax.transScale + ax.transLimits
     # Points of variants of equal cost are moved apart sideways.
-    across = [scale.transform((value, low))[0] for value in values]
-    across = spread(across, min(0.032, 0.96 / max(1, len(data) - 1)), 0.02, 0.98)
+    wanted = [scale.transform((value, low))[0] for value in values]
+    across = spread(wanted, min(0.032, 0.96 / max(1, len(data) - 1)), 0.02, 0.98)
     data = data.assign(x=[scale.inverted().transform((x, 0.0))[0] for x in across])
 
     ax.axhline(data["mean"].where(data["variant"] == BASELINE).max(), color=colour("soft"), lw=0.7, ls=DOTTED)
-    inside = data[data["mean"].between(low, high)]
-    shades = data["verdict"].map(lambda verdict: colour(MARKS[verdict].colour))
-    ax.vlines(inside["x"], inside["low"], inside["high"], color=shades[inside.index], lw=0.8)
-    verdict_points(ax, inside, "x", "mean")
-    ax.set(ylim=(low, high))
-    outside = data[~data["mean"].between(low, high)]
-    for row in outside.itertuples():
-        edge_arrow(ax, row.mean, "y", row.x, shades[row.Index])
+    verdicts(ax, data, "x", "mean", "y", ("low", "high", 0.8))
 
     far = (data["mean"] - data["mean"].iloc[0]).abs().sort_values(ascending=False, kind="stable")
     named = data.loc[sorted({data.index[0], *far.index[: MAX_LABELS - 1]})]
@@ -209,9 +187,9 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, gap: float) -> None:
     places = spread(heights, gap, 0.02, 0.98)
     for row, from_y, y in zip(named.itertuples(), heights, places, strict=True):
         name = shortened(text(row.label), LABEL)
-        said = f"{name} {wording.number(row.mean, 2)}" if row.Index in outside.index else name
-        shade: dict[str, Any] = {"color": shades[row.Index]}
-        ax.text(1.08, y, said, transform=ax.transAxes, va="center", size=6.5, **shade)
+        said = name if low <= row.mean <= high else f"{name} {wording.number(row.mean, 2)}"
+        shade = colour(MARKS[row.verdict].colour)
+        ax.text(1.08, y, said, transform=ax.transAxes, va="center", size=6.5, color=shade)
         x = scale.transform((row.x, low))[0]
         ax.plot(
             [x, 1.0, 1.06],

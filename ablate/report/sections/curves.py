@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
+from ablate.report.draw import style
+from ablate.report.draw.marks import Limits, padded, references
+from ablate.report.draw.panels import Look, axes, legend, lines, looks
 from ablate.report.entries import Entry, panels
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from ablate.report.draw.marks import Limits
-    from ablate.report.draw.panels import Look
 
 MAX_POINTS = 120
 "Steps that a curve is drawn with; a longer one is averaged over equal windows."
@@ -90,7 +90,6 @@ def broken_curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
 
 
 def _values(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    import numpy as np
 
     trials = evidence.trials.loc[evidence.trials["task"] == task, ["id", "variant", "seed", "status"]]
     long = evidence.curves[evidence.curves["metric"] == metric].merge(trials, on="id")
@@ -118,21 +117,19 @@ def figure(
     `data` is what `curves` returns, `broken` is what `broken_curves` returns. A line is the mean over seeds, its band
     reaches from the lowest seed to the highest; a run that did not complete ends in a cross.
     """
-    from matplotlib.ticker import MaxNLocator
-
-    from ablate.report.draw import panels, style
-    from ablate.report.draw.marks import references
-
-    result, found = panels.axes(shown)
+    result, found = axes(shown)
     limits, scale = _limits(data, broken)
     for title, ax in found.items():
-        looks = panels.looks(shown[title])
+        of = looks(shown[title])
         ax.set(yscale=scale)
-        panels.lines(ax, data, looks, "step", "mean")
-        _broken(ax, broken, looks, limits)
+        lines(ax, data, of, "step", "mean")
+        _broken(ax, broken, of, limits)
         ax.set(xlim=(0, None), ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        panels.legend(ax, [look for v, look in looks.items() if v in {*data["variant"], *broken["variant"]}])
+        if scale == "log":
+            ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            ax.yaxis.set_minor_locator(NullLocator())
+        legend(ax, [look for v, look in of.items() if v in {*data["variant"], *broken["variant"]}])
         if known:
             references(ax, known, "y")
     result.supxlabel("step", size=style.SMALL)
@@ -142,10 +139,6 @@ def figure(
 
 def _limits(data: pd.DataFrame, broken: pd.DataFrame) -> tuple[Limits, str]:
     """The range of the completed trials, so that one that left the numbers does not flatten the others."""
-    import numpy as np
-
-    from ablate.report.draw.marks import padded
-
     low, high = (data["low"], data["high"]) if len(data) else (broken["value"], broken["value"])
     bottom, top = float(low.min()), float(high.max())
     if bottom > 0 and top > 30 * bottom:
@@ -154,9 +147,9 @@ def _limits(data: pd.DataFrame, broken: pd.DataFrame) -> tuple[Limits, str]:
     return padded(bottom, top), "linear"
 
 
-def _broken(ax: Axes, broken: pd.DataFrame, looks: Mapping[str, Look], limits: Limits) -> None:
-    for (variant, _), run in broken[broken["variant"].isin(looks)].groupby(["variant", "seed"]):
-        shade = looks[variant].colour
+def _broken(ax: Axes, broken: pd.DataFrame, of: Mapping[str, Look], limits: Limits) -> None:
+    for (variant, _), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
+        shade = of[variant].colour
         ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
         last = run["value"].clip(*limits).iloc[-1]
         ax.plot(run["step"].iloc[-1], last, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from ablate.base import wording
 from ablate.core.facts import Facts
+from ablate.report.draw.marks import Limits, verdict_handles, verdicts, views
+from ablate.report.draw.rows import axes, placed, write_right
 from ablate.report.entries import entries
-from ablate.report.palette import DOTTED, VERDICTS, colour
+from ablate.report.palette import DOTTED, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import difference
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from ablate.report.draw.marks import Limits
 
 
 class Forest(Section):
@@ -61,8 +62,6 @@ def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
     Columns: variant, group, label, placebo, verdict, diff, ci_low, ci_high, bonferroni_low, bonferroni_high.
     Variants without a comparison on `task` are left out.
     """
-    import pandas as pd
-
     places = pd.DataFrame([vars(e) for e in entries(facts)], columns=["variant", "group", "label", "placebo"])
     numbers = ["diff", "ci_low", "ci_high", "bonferroni_low", "bonferroni_high"]
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
@@ -75,18 +74,13 @@ def figure(data: pd.DataFrame, metric: str, margin: float | None) -> Figure:
 
     `data` is what `forest` returns. Where a few differences dwarf the rest, a second axis looks closer.
     """
-    from ablate.report.draw.marks import closer, padded
-    from ablate.report.draw.rows import axes, placed, write_right
-
     heights, labels = placed(data)
     data = data.assign(y=data["variant"].map(heights))
     # One seed has a difference but no interval.
     lows, highs = data["ci_low"].fillna(data["diff"]), data["ci_high"].fillna(data["diff"])
     always = (-margin, margin) if margin else (0.0, 0.0)
-    full = (min(always[0], lows.min()), max(always[1], highs.max()))
-    near = closer(lows, highs, always)
-    views = [_widened(padded(*view), data) for view in ((full, near) if near else (full,))]
-    result, found = axes(labels, views, f"difference in {metric}, right is better", pitch=0.24)
+    limits = [_widened(view, data) for view in views(lows, highs, always)]
+    result, found = axes(labels, limits, f"difference in {metric}, right is better", pitch=0.24)
     for ax in found:
         _view(ax, data, margin)
     told = [difference(*row) for row in data[["diff", "ci_low", "ci_high"]].itertuples(index=False)]
@@ -106,29 +100,16 @@ def _widened(limits: Limits, data: pd.DataFrame) -> Limits:
 
 
 def _view(ax: Axes, data: pd.DataFrame, margin: float | None) -> None:
-    from ablate.report.draw.marks import edge_arrow, verdict_points
-
-    low, high = ax.get_xlim()
     if margin:
         ax.axvspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
     ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
     for edge in data.loc[data["placebo"], ["ci_low", "ci_high"]].to_numpy().ravel():
         ax.axvline(edge, color=colour("soft"), lw=0.9, ls=DOTTED, zorder=1)
-    inside = data[data["diff"].between(low, high)]
-    shades = [colour(VERDICTS[verdict].colour) for verdict in inside["verdict"]]
-    ax.hlines(inside["y"], inside["bonferroni_low"], inside["bonferroni_high"], color=shades, lw=0.8)
-    ax.hlines(inside["y"], inside["ci_low"], inside["ci_high"], color=shades, lw=2.4)
-    verdict_points(ax, inside, "diff", "y")
-    ax.set(xlabel=ax.get_xlabel(), ylabel="", xlim=(low, high))
-    for row in data[(data["diff"] < low) | (data["diff"] > high)].itertuples():
-        edge_arrow(ax, row.diff, "x", row.y, colour(VERDICTS[row.verdict].colour))
+    family, own = ("bonferroni_low", "bonferroni_high", 0.8), ("ci_low", "ci_high", 2.4)
+    verdicts(ax, data, "diff", "y", "x", family, own)
 
 
 def _handles(data: pd.DataFrame, margin: float | None) -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    from ablate.report.draw.marks import verdict_handles
 
     soft = colour("soft")
     result: list[Any] = verdict_handles(data["verdict"])

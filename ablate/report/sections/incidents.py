@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from ablate.core.evidence import Evidence
 from ablate.report.section import Block, Material, Section
 from ablate.report.tables import Column, Table, rows_of, text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CAPTION = "A run that diverged is an outcome; one that failed is run again the next time"
 COLUMNS = [
@@ -41,8 +38,6 @@ def incidents(evidence: Evidence) -> pd.DataFrame:
 
     Columns: variant, task, seed, status, reason, id.
     """
-    import pandas as pd
-
     facts, trials = evidence.facts, evidence.trials
     columns = ["variant", "task", "seed", "status", "reason", "id"]
     bad = trials[trials["status"] != "completed"]

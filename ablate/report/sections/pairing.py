@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from ablate.analysis.pairing import pairing, summary
 from ablate.core.facts import BASELINE
 from ablate.report.section import Block, Material, Section, Terms, Text
 from ablate.report.tables import (
@@ -19,9 +21,6 @@ from ablate.report.tables import (
     significant,
     text,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = {
     "Correlation": "that of the pairs over seeds, with Fisher’s interval",
@@ -42,7 +41,6 @@ class Pairing(Section):
         return len(_pairs(material)) > 0
 
     def blocks(self, material: Material) -> list[Block]:
-        from ablate.analysis.pairing import summary
 
         pairs = _pairs(material)
         caption = f"Runs of one seed, variant against {BASELINE} on {material.facts.metric}"
@@ -54,7 +52,6 @@ class Pairing(Section):
 
 
 def _pairs(material: Material) -> pd.DataFrame:
-    from ablate.analysis.pairing import pairing
 
     return pairing(material.evidence)
 

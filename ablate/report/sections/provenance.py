@@ -18,10 +18,8 @@ class Provenance(Section):
 
     def blocks(self, material: Material) -> list[Block]:
         notes = material.facts.notes
-        return [
-            Terms(provenance(material.evidence)),
-            *([Heading("Notes"), Text(notes)] if notes else []),
-        ]
+        said: list[Block] = [Heading("Notes"), Text(notes)] if notes else []
+        return [Terms(provenance(material.evidence)), *said]
 
 
 def provenance(evidence: Evidence) -> list[tuple[str, str]]:

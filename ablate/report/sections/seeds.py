@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
+from ablate.report.draw.marks import edge_arrow, references, views
+from ablate.report.draw.rows import axes, placed, write_right
 from ablate.report.entries import Entry, entries
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 OFFSET = 0.2
 "Of the baseline's runs above, and of the variant's below, the middle of a row."
@@ -51,9 +55,6 @@ def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
     `baseline` and `value` are the primary metric of the pair, NaN where a trial has none; `status` is the
     variant's, `missing` where the trial has not run.
     """
-    import numpy as np
-    import pandas as pd
-
     facts = evidence.facts
     trials = evidence.trials[evidence.trials["task"] == task]
     values = pd.to_numeric(trials[facts.column], errors="coerce").where(np.isfinite)
@@ -81,23 +82,13 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     `data` is what `seeds` returns. Runs without a value are counted at the right. Where a few rows dwarf the rest, a
     second axis looks closer.
     """
-    import numpy as np
-    import pandas as pd
-    from matplotlib.lines import Line2D
-
-    from ablate.report.draw.marks import closer, padded
-    from ablate.report.draw.rows import axes, placed, write_right
-
     heights, labels = placed(data)
     base, value = data["baseline"], data["value"]
     both = pd.concat([base, value])
     rows = data.groupby("variant", sort=False)[["baseline", "value"]]
     always = (base.min(), base.max()) if base.notna().any() else (both.min(), both.max())
-    near = closer(rows.min().min(axis=1), rows.max().max(axis=1), always)
-    full = (both.min(), both.max())
-    views = [padded(*view) for view in ((full, near) if near else (full,))]
-
-    result, found = axes(labels, views, metric, pitch=0.3)
+    limits = views(rows.min().min(axis=1), rows.max().max(axis=1), always)
+    result, found = axes(labels, limits, metric, pitch=0.3)
     y = data["variant"].map(heights).astype(float)
     runs = pd.concat(
         [
@@ -124,21 +115,19 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     return result
 
 
-def _view(ax: Axes, runs: pd.DataFrame, pairs: list[object], known: Metric) -> None:
-    import seaborn
-    from matplotlib.collections import LineCollection
-
-    from ablate.report.draw.marks import edge_arrow, references
+def _view(ax: Axes, runs: pd.DataFrame, pairs: np.ndarray, known: Metric) -> None:
 
     low, high = ax.get_xlim()
-    ax.add_collection(LineCollection(pairs, colors=colour("line"), linewidths=0.7, zorder=1), autolim=False)
+    ax.add_collection(
+        LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1), autolim=False
+    )
     palette = {run: colour(name) for run, name in RUNS.items()}
     seaborn.scatterplot(
         runs, x="x", y="y", hue="run", palette=palette, s=14, linewidth=0.4, legend=False, zorder=3, ax=ax
     )
     means = runs.groupby("y")["x"].mean()
     ax.plot(means, means.index, "|", ms=8, mew=1.6, color=colour("ink"), zorder=4)
-    ax.set(xlabel=ax.get_xlabel(), ylabel="", xlim=(low, high))
+    ax.set(xlabel="", ylabel="", xlim=(low, high))
     for row in runs[~runs["x"].between(low, high)].drop_duplicates(["y"]).itertuples():
         edge_arrow(ax, row.x, "x", row.y, palette[row.run])
     references(ax, known, "x")
