@@ -1,22 +1,17 @@
-"""Tables of searches as sections read them: settings with a value, ranges of paths, values in words.
-
-Like the sections, it imports pandas inside its functions.
-"""
+"""Tables of searches as sections read them: settings with a value, ranges of paths, values in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from ablate.base.wording import brief
 from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 from ablate.report.section import Material
 from ablate.report.tables import text
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
 
 STATUSES = ("completed", "diverged", "pruned", "failed", "invalid")
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
@@ -68,9 +63,6 @@ def of(searched: Searched, objective: ObjectiveFacts) -> str:
 
 def judged(searched: Searched, objective: str) -> pd.DataFrame:
     """The settings with a finite value of the objective, whether or not a seed diverged."""
-    import numpy as np
-    import pandas as pd
-
     table = searched.trials
     values = pd.to_numeric(table[objective], errors="coerce")
     return table[table["status"].isin(["completed", "diverged"]) & np.isfinite(values)]
@@ -78,9 +70,6 @@ def judged(searched: Searched, objective: str) -> pd.DataFrame:
 
 def outcomes(table: pd.DataFrame, **columns: pd.Series | np.ndarray) -> pd.DataFrame:
     """The columns, and of the settings of a table also number, status and chosen (empty: not a winner)."""
-    import numpy as np
-    import pandas as pd
-
     known = {name: table[name].to_numpy() for name in ("number", "status")}
     values = {name: np.asarray(column) for name, column in columns.items()}
     return pd.DataFrame({**known, **values, "chosen": table["chosen"].fillna("").to_numpy(str)})
@@ -139,16 +128,12 @@ class Range:
 
     def places(self, values: pd.Series) -> np.ndarray:
         """Numbers as they are, choices as the index of their label; NaN where there is no value."""
-        import pandas as pd
-
         if self.labels:
             values = values.map({label: i for i, label in enumerate(self.labels)})
         return pd.to_numeric(values, errors="coerce").to_numpy(float)
 
     def shares(self, places: np.ndarray) -> np.ndarray:
         """How far along the range places lie, from 0 to 1, on the scale that was searched on."""
-        import numpy as np
-
         scale = np.log if self.log else np.asarray
         return np.asarray((scale(places) - scale(self.low)) / (scale(self.high) - scale(self.low)))
 
@@ -160,8 +145,6 @@ def ranges(searched: Searched) -> dict[str, Range]:
 
 def ranked(importances: pd.DataFrame | None, objective: str) -> pd.DataFrame:
     """The importances for one objective, the most important by fANOVA first; no rows where none are known."""
-    import pandas as pd
-
     if importances is None:
         return pd.DataFrame(columns=["objective", "parameter", "evaluator", "importance", "low", "high"])
     mine = importances[importances["objective"] == objective]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from ablate.base.wording import MINUS, brief, compact
+from ablate.core.searched import ObjectiveFacts
 from ablate.report import searches
 from ablate.report.draw import style
 from ablate.report.draw.marks import padded, spread
 from ablate.report.palette import colour
 from ablate.report.tables import shortened
-
-if TYPE_CHECKING:
-    from ablate.core.searched import ObjectiveFacts
 
 MARKS = {
     "completed": ("o", "blue"),

@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ablate.records.evaluated import AttentionMap
+from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
 from ablate.report.tables import significant
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from ablate.records.evaluated import AttentionMap
 
 COLOUR_MAP = "viridis"
 "Perceptually uniform, and readable in grey and by every eye."
@@ -33,8 +33,6 @@ class Attention(Section):
     title = "Attention"
 
     def blocks(self, material: Material) -> list[Block]:
-        import numpy as np
-
         facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
         order = {variant.name: i for i, variant in enumerate(facts.variants)}
         found: dict[tuple[str, str], list[AttentionMap]] = {}
@@ -79,9 +77,6 @@ def _summary(data: pd.DataFrame) -> str:
 
 def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:
     """One row per layer and head: layer, head (from 1), and weights (T_q, T_k) of the first example without padding."""
-    import numpy as np
-    import pandas as pd
-
     rows = []
     for layer in layers:
         weights = layer.weights[0]
@@ -95,8 +90,6 @@ def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:
 
 def draw(data: pd.DataFrame, top: float) -> Figure:
     """The maps of one variant. `data` is `heads`; `top` is the weight of the last colour."""
-    from ablate.report.draw import style
-
     lines = []
     for _, rows in data.groupby("layer", sort=False):
         # In lines of almost equal length.

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ablate.core.facts import Facts
+from ablate.records.evaluated import TEST
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, fixed
 
@@ -40,8 +41,6 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table |
 
     Numbers of single layers are left to the file.
     """
-    from ablate.records.evaluated import TEST
-
     metrics = list(dict.fromkeys(row["metric"] for row in rows if "/" not in row["metric"]))
     if not metrics:
         return None

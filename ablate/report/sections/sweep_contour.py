@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.tri import Triangulation
+from scipy.spatial import Delaunay, QhullError
 
 from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 from ablate.report import searches
+from ablate.report.draw import settings, style
+from ablate.report.palette import colour
 from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 MIN_SURFACE = 10
 "Completed settings below which nothing is drawn between the points."
@@ -95,9 +101,6 @@ def triangles(points: pd.DataFrame, x: searches.Range, y: searches.Range) -> np.
     completed; or where all lie on a line. Beyond the outermost points there are no triangles, so that nothing is
     extrapolated.
     """
-    import numpy as np
-    from scipy.spatial import Delaunay, QhullError
-
     done = points[points["status"] == "completed"]
     if x.whole or y.whole or len(done) < MIN_SURFACE:
         return None
@@ -115,14 +118,6 @@ def draw(
     mesh: np.ndarray | None,
 ) -> Figure:
     """`data` is `plane`, `mesh` its `triangles`."""
-    import seaborn
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-    from matplotlib.tri import Triangulation
-
-    from ablate.report.draw import settings, style
-    from ablate.report.palette import colour
-
     fig = style.new_figure(2.8)
     ax = fig.subplots()
     for which, along in zip("xy", paths.values(), strict=True):

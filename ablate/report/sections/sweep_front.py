@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from ablate.base import wording
 from ablate.core.searched import ObjectiveFacts, Searched, undominated
 from ablate.report import searches
+from ablate.report.draw import settings, style
+from ablate.report.palette import colour
 from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 
 class SweepFront(OfSweep, Section):
@@ -72,9 +73,6 @@ def pareto(searched: Searched, upright: ObjectiveFacts, across: ObjectiveFacts) 
 
     front: no other is as good in both and better in one; where these are all objectives, as the table says.
     """
-    import numpy as np
-    import pandas as pd
-
     found = searches.judged(searched, upright.name)
     found = found[np.isfinite(pd.to_numeric(found[across.name], errors="coerce"))]
     data = searches.outcomes(found, x=found[across.name].astype(float), y=found[upright.name].astype(float))
@@ -86,9 +84,6 @@ def pareto(searched: Searched, upright: ObjectiveFacts, across: ObjectiveFacts) 
 
 def draw(data: pd.DataFrame, upright: ObjectiveFacts, across: ObjectiveFacts) -> Figure:
     """`data` is `pareto`. Between two points of the front, no more is reached than by the cheaper one."""
-    from ablate.report.draw import settings, style
-    from ablate.report.palette import colour
-
     fig = style.new_figure(3.0)
     ax = fig.subplots()
     view = settings.View(data["y"], upright)

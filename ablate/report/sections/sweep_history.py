@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ablate.base import wording
+from ablate.core.searched import ObjectiveFacts
 from ablate.report import searches
+from ablate.report.draw import settings, style
+from ablate.report.palette import colour
 from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from ablate.core.searched import ObjectiveFacts
 
 
 class SweepHistory(OfSweep, Section):
@@ -50,11 +50,6 @@ class SweepHistory(OfSweep, Section):
 
 def draw(data: pd.DataFrame, objective: ObjectiveFacts) -> Figure:
     """`data` is `searches.history`."""
-    from matplotlib.ticker import MaxNLocator
-
-    from ablate.report.draw import settings, style
-    from ablate.report.palette import colour
-
     fig = style.new_figure(2.5)
     ax = fig.subplots()
     view = settings.View(data["value"], objective)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import seaborn
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from ablate.base import wording
 from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
+from ablate.report.draw import settings, style
+from ablate.report.palette import colour
 from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section, Text
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from ablate.report.tables import wrapped
 
 EVALUATORS = {"fanova": ("fANOVA", "blue"), "ped_anova": ("PED-ANOVA", "orange")}
 "Name in the frame → name and colour in the figure."
@@ -93,13 +96,6 @@ def unjudged(searched: Searched, importances: pd.DataFrame | None, objective: st
 
 def draw(data: pd.DataFrame) -> Figure:
     """Bars by path and evaluator. `data` is `searches.ranked`."""
-    import seaborn
-    from matplotlib.ticker import PercentFormatter
-
-    from ablate.report.draw import settings, style
-    from ablate.report.palette import colour
-    from ablate.report.tables import wrapped
-
     paths = list(dict.fromkeys(data["parameter"]))
     fig = style.new_figure(0.8 + 0.36 * len(paths))
     ax = fig.subplots()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
+from ablate.report.draw import settings, style
+from ablate.report.palette import colour
 from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from ablate.report.tables import shortened, wrapped
 
 BEST = 0.1
 MIN_BEST, MAX_BEST = 3, 20
@@ -55,8 +58,6 @@ def parallel(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
     A share, in a column for each path, is how far along its range the setting lies, from 0 to 1; NaN where it does not
     have the path.
     """
-    import numpy as np
-
     found = searches.judged(searched, objective.name)
     found = found.sort_values(objective.name, ascending=objective.direction == "max", kind="stable")
     number = min(MAX_BEST, max(MIN_BEST, math.ceil(BEST * len(found))))
@@ -69,12 +70,6 @@ def parallel(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
 
 def draw(data: pd.DataFrame, paths: dict[str, searches.Range], words: str) -> Figure:
     """The axes lie below each other, so that paths and choices can be read. `data` is `parallel`."""
-    import numpy as np
-
-    from ablate.report.draw import settings, style
-    from ablate.report.palette import colour
-    from ablate.report.tables import shortened, wrapped
-
     low, high = data["value"].min(), data["value"].max()
     value = searches.Range(low, high) if low < high else searches.Range(low - 1, high + 1)
     axes, rows = {**paths, words: value}, np.arange(len(paths) + 1)

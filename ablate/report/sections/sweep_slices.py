@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
+from ablate.report.draw import settings, style
 from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from ablate.report.tables import wrapped
 
 
 class SweepSlices(OfSweep, Section):
@@ -45,8 +45,6 @@ class SweepSlices(OfSweep, Section):
 
 def slices(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
     """One row per setting and path that it has: number, status, place, value, chosen, parameter."""
-    import pandas as pd
-
     values = searches.history(searched, objective).set_index("number")["value"]
     parts = []
     for path, along in searches.ranges(searched).items():
@@ -58,9 +56,6 @@ def slices(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
 
 def draw(data: pd.DataFrame, paths: dict[str, searches.Range], objective: ObjectiveFacts) -> Figure:
     """`data` is `slices`."""
-    from ablate.report.draw import settings, style
-    from ablate.report.tables import wrapped
-
     across = min(3, len(paths))
     lines = [list(paths.values())[start : start + across] for start in range(0, len(paths), across)]
     fig = style.new_figure(0.5 + sum(2.2 if any(map(settings.upright, line)) else 1.6 for line in lines))

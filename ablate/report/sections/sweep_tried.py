@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from ablate.base import wording
 from ablate.core.searched import ParameterFacts, Searched
@@ -10,9 +10,6 @@ from ablate.report import searches
 from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Section, Terms
 from ablate.report.tables import NOTHING, Column, Table, count, text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_REASONS = 20
 MAX_NUMBERS = 8

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.fresh import fresh, judged_as
 from ablate.base import wording
+from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.searched import Searched
 from ablate.report import searches
 from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, count, decimals, fixed, number, text
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-
-    from ablate.core.evidence import Evidence
 
 GUIDE = (
     "Mean ± standard deviation over seeds. The best of many settings looks better on the seeds that chose it than it "
@@ -48,10 +47,6 @@ class SweepWinners(OfSweep, Section):
 
 def winner_table(searched: Searched, evidence: Evidence) -> Table | None:
     """None without a winner. The change is below zero, where more is better, by the winner's curse."""
-    import numpy as np
-
-    from ablate.analysis.fresh import fresh
-
     chosen = searched.winners.to_dict("records")
     metrics = [o for o in searched.facts.objectives if o.source in searches.MEASURED]
     if not chosen or not metrics:
@@ -100,8 +95,6 @@ def _change(seen: float | None, found: np.ndarray) -> str:
 
 def _spread(values: np.ndarray, mean: float | None = None) -> str:
     """`.941 ± .006`: mean and standard deviation; `mean` where it is not that of the values that are finite."""
-    import numpy as np
-
     known = values[np.isfinite(values)]
     mean = float(known.mean()) if mean is None and len(known) else mean
     shown = fixed(mean, _places(known))
@@ -134,8 +127,6 @@ def _winner(
     searched: Searched, chosen: list[dict[Any, Any]], evidence: Evidence, comparisons: pd.DataFrame
 ) -> str:
     """The first winner: its setting, what the search saw of it, what fresh seeds show, and its verdict."""
-    from ablate.analysis.fresh import fresh, judged_as
-
     row, objective = chosen[0], searched.facts.objectives[0]
     paths = [path for path in searched.paths if not searches.absent(row[path])]
     more = f", and {len(paths) - MAX_PATHS} more" if len(paths) > MAX_PATHS else ""

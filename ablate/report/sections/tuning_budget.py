@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
 
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ablate.analysis.tuning import LAST, budget_curves, independent
 from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report import searches
+from ablate.report.draw import style
+from ablate.report.draw.marks import padded, references
+from ablate.report.draw.panels import axes, legend, lines, looks
 from ablate.report.entries import Entry, panels
 from ablate.report.searches import OfTuning
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.sections.tuning_given import MAX_NAMES, budgets
 from ablate.report.tables import rows_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 EXPECTED = (
     "The {} that the best of n random settings is expected to have (Tang et al. 2020, without bias). Band: one "
@@ -41,8 +44,6 @@ class TuningBudget(OfTuning, Section):
     title = "Best against budget"
 
     def blocks(self, material: Material) -> list[Block]:
-        from ablate.analysis.tuning import budget_curves, independent
-
         searched, facts = searches.table(material), material.facts
         found: list[Block] = []
         label = searches.named(searched.facts.objectives[0])
@@ -64,8 +65,6 @@ class TuningBudget(OfTuning, Section):
         return found
 
     def findings(self, material: Material) -> list[str]:
-        from ablate.analysis.tuning import LAST
-
         spent = budgets(material)
         rows = spent[spent["rising"].astype(bool)]
         words = [
@@ -84,20 +83,14 @@ def figure(
 
     `data` is `analysis.tuning.budget_curves` of one task. An expected best is a line, the best of the first n a step.
     """
-    from matplotlib.ticker import MaxNLocator
-
-    from ablate.report.draw import panels, style
-    from ablate.report.draw.marks import padded, references
-
-    result, axes = panels.axes(shown)
+    result, found = axes(shown)
     limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None))
-    for title, ax in axes.items():
-        looks = panels.looks(shown[title])
-        steps = "steps-post" if data["low"].isna().all() else "default"
-        panels.lines(ax, data, looks, "n", "best", drawstyle=steps)
+    for title, ax in found.items():
+        of = looks(shown[title])
+        lines(ax, data, of, "n", "best", drawstyle="steps-post" if data["low"].isna().all() else "default")
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        panels.legend(ax, [look for variant, look in looks.items() if variant in set(data["variant"])])
+        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])])
         if known:
             references(ax, known, "y")
     result.supxlabel("settings tried", size=style.SMALL)

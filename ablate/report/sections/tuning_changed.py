@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from ablate.analysis.tuning import changes
 from ablate.base import wording
 from ablate.core.facts import BASELINE
 from ablate.report import searches
@@ -12,9 +14,6 @@ from ablate.report.palette import VERDICTS
 from ablate.report.searches import OfTuning
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import Column, Row, Table, difference, is_true, number, rows_of, text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GUIDE = (
     "The verdicts of this study are those of the tuned variants; the untuned ones are exploratory, judged with a "
@@ -56,8 +55,6 @@ class TuningChanged(OfTuning, Section):
 
 def _changes(material: Material) -> pd.DataFrame:
     """See `analysis.tuning.changes`."""
-    from ablate.analysis.tuning import changes
-
     return changes(material.evidence, material.comparisons, material.untuned, material.untuned_comparisons)
 
 

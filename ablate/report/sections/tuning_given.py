@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
+from ablate.analysis import tuning
 from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.searched import ParameterFacts, Searched, SearchFacts
@@ -23,9 +24,6 @@ from ablate.report.tables import (
     significant,
     text,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
 "Trainings and settings that may have been lost: a column each where any was."
@@ -57,8 +55,6 @@ class TuningGiven(OfTuning, Section):
 
 def budgets(material: Material) -> pd.DataFrame:
     """See `analysis.tuning.budgets`."""
-    from ablate.analysis import tuning
-
     searched, facts = searches.table(material), material.facts
     return tuning.budgets(searched, facts, tuning.budget_curves(searched, facts))
 
