@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ablate.base.streams import numpy_stream
-from ablate.core.searched import ParameterFacts, Searched
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
                 0, len(y), (max(resamples // 2, min(resamples, 100 * resamples // len(y))), len(y))
             )
             with quiet():
-                space = _Space(has, together, y.tolist(), objective.direction)
-                spread = list(_spread(space, y, drawn))
+                spread = list(_spread(has, together, objective, drawn))
             for name, shares, low, high in spread:
                 rows += [
                     {
@@ -130,42 +129,12 @@ def _groups(
         yield judged, [*judged, *others]
 
 
-class _Space:
-    """Settings in the coordinates that they were sampled in: a range on a log scale by its logarithm.
+def _axis(parameter: ParameterFacts, values: pd.Series) -> tuple[BaseDistribution, list[Any]]:
+    """The distribution of a searched path, and the coordinate of each setting on it: on a log scale, the logarithm.
 
     fANOVA weighs all of a range alike: without the logarithm, nine tenths of a learning rate from 1e-4 to 1e-2 would
     be above 1e-3.
     """
-
-    def __init__(
-        self, has: pd.DataFrame, parameters: Sequence[ParameterFacts], values: Sequence[float], direction: str
-    ) -> None:
-        import optuna
-        from optuna.study import StudyDirection
-
-        self.direction = StudyDirection.MAXIMIZE if direction == "max" else StudyDirection.MINIMIZE
-        axes = {p.path: _axis(p, has[p.path]) for p in parameters}
-        self.distributions = {path: distribution for path, (distribution, _) in axes.items()}
-        self.trials = [
-            optuna.create_trial(
-                params=dict(zip(axes, row, strict=True)), distributions=self.distributions, value=value
-            )
-            for *row, value in zip(*(column for _, column in axes.values()), values, strict=True)
-        ]
-
-    def shares(self, evaluator: BaseImportanceEvaluator, rows: Sequence[int]) -> Shares:
-        """The importances by these rows, which may repeat; they add up to 1, or are all 0."""
-        import optuna
-
-        study = optuna.create_study(direction=self.direction)
-        study.add_trials(self.trials[row] for row in rows)
-        found = evaluator.evaluate(study, params=list(self.distributions))
-        total = sum(found.values())
-        return {path: float(found[path] / total) if total > 0 else 0.0 for path in self.distributions}
-
-
-def _axis(parameter: ParameterFacts, values: pd.Series) -> tuple[BaseDistribution, list[Any]]:
-    """The distribution of a searched path, and the coordinate of each setting on it."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if parameter.kind == "choice":
@@ -181,18 +150,42 @@ def _axis(parameter: ParameterFacts, values: pd.Series) -> tuple[BaseDistributio
 
 
 def _spread(
-    space: _Space, values: NDArray[np.float64], drawn: NDArray[np.int64]
+    has: pd.DataFrame,
+    parameters: Sequence[ParameterFacts],
+    objective: ObjectiveFacts,
+    drawn: NDArray[np.int64],
 ) -> Iterator[tuple[str, Shares, Shares, Shares]]:
     """Of each evaluator, its importances and their percentiles over the resamples `drawn` (resamples × settings)."""
-    n = len(values)
+    import optuna
+    from optuna.study import StudyDirection
+
+    axes = {p.path: _axis(p, has[p.path]) for p in parameters}
+    distributions = {path: distribution for path, (distribution, _) in axes.items()}
+    values = has[objective.name].to_numpy(float)
+    trials = [
+        optuna.create_trial(
+            params=dict(zip(axes, row, strict=True)), distributions=distributions, value=value
+        )
+        for *row, value in zip(*(column for _, column in axes.values()), values.tolist(), strict=True)
+    ]
+    direction = StudyDirection.MAXIMIZE if objective.direction == "max" else StudyDirection.MINIMIZE
+
+    def shares(evaluator: BaseImportanceEvaluator, rows: Sequence[int]) -> Shares:
+        """The importances by these rows, which may repeat; they add up to 1, or are all 0."""
+        study = optuna.create_study(direction=direction)
+        study.add_trials(trials[row] for row in rows)
+        found = evaluator.evaluate(study, params=list(distributions))
+        total = sum(found.values())
+        return {path: float(found[path] / total) if total > 0 else 0.0 for path in distributions}
+
     # A resample in which all settings have one value says nothing.
     told = drawn[np.ptp(values[drawn], axis=1) > 0].tolist()
     for name in EVALUATORS:
-        shares = space.shares(_evaluator(name, n, TREES), range(n))
-        rough = _evaluator(name, n, TREES_RESAMPLED)
-        again = [list(space.shares(rough, rows).values()) for rows in told] or [[np.nan] * len(shares)]
+        rough = _evaluator(name, len(values), TREES_RESAMPLED)
+        again = [list(shares(rough, rows).values()) for rows in told] or [[np.nan] * len(axes)]
         low, high = np.percentile(again, PERCENTILES, axis=0).tolist()
-        yield name, shares, dict(zip(shares, low, strict=True)), dict(zip(shares, high, strict=True))
+        found = shares(_evaluator(name, len(values), TREES), range(len(values)))
+        yield name, found, dict(zip(axes, low, strict=True)), dict(zip(axes, high, strict=True))
 
 
 def _evaluator(name: str, trials: int, trees: int) -> BaseImportanceEvaluator:

@@ -80,7 +80,7 @@ def test_the_colours_are_perceptually_uniform_and_dark_means_little() -> None:
 def test_cells_stay_sharp_in_the_page() -> None:
     (picture,) = section(layer(heads=2, queries=40, keys=40))[1]
     with style.context():
-        source = style.svg(picture.draw(), picture.name)
+        _, source = style.saved(picture.draw(), picture.name)
     assert source.count("data:image/png;base64,") == 3
     assert source.count("image-rendering:crisp-edges;image-rendering:pixelated") >= 2
 

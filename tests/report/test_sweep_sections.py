@@ -16,10 +16,9 @@ from ablate.core.evidence import Evidence
 from ablate.core.searched import SWEEP, Searched
 from ablate.report.markdown import markdown_table
 from ablate.report.section import Material, Text
-from ablate.report.sections.sweep_best import best_table
 from ablate.report.sections.sweep_importances import SweepImportances
 from ablate.report.sections.sweep_tried import MAX_REASONS, space_table, status_table
-from ablate.report.sections.sweep_winners import SweepWinners, winner_table
+from ablate.report.sections.sweep_winners import SweepWinners, best_table, winner_table
 from ablate.report.tables import Table
 from ablate.search.importances import IMPORTANCES, importances
 from ablate.stages.publish import publish

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from ablate.report.drawings import plan_drawings
+from ablate.report.ticks import fix_ticks
 from matplotlib.figure import Figure
 
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.report import layout, style
-from ablate.report.drawings import plan_drawings
-from ablate.report.ticks import fix_ticks
 
 
 def pixels(figure: Figure) -> np.ndarray:

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.report.drawings import figures_of
 from scipy import stats
 from synthetic import study
 
@@ -14,7 +15,6 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report import figure_data, style, tradeoff
-from ablate.report.drawings import figures_of
 
 KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)
 

@@ -22,7 +22,7 @@ from ablate.report.draw import style
 from ablate.report.section import Material, Picture
 from ablate.report.sections.tuning_budget import TuningBudget
 from ablate.report.sections.tuning_changed import change_table
-from ablate.report.sections.tuning_given import budget_table, space
+from ablate.report.sections.tuning_given import TuningGiven, budget_table
 from ablate.report.tables import Table
 from ablate.stages.publish import publish
 
@@ -86,7 +86,7 @@ def test_the_page_says_what_was_given_and_what_it_changed(folder: Path) -> None:
         "Untuned (exploratory)",
         "▼ worse",
         "the verdict changed, and so did its difference",
-        "Searched: training.lr from .0001 to .1 on a log scale.",
+        ".0001 to .1log",
         "The baseline learned: it solved recall",
         "Best against budget",
     ):
@@ -194,7 +194,7 @@ def test_the_table_of_changes_holds_both_verdicts() -> None:
     assert row["note"].endswith("untuned on 4 pairs, tuned on 5")
 
 
-def test_the_space_in_words() -> None:
+def test_the_space_is_beside_the_budgets() -> None:
     parameters = [
         ParameterFacts("training.lr", "float", 1e-4, 0.1, log=True),
         ParameterFacts("model.mixer", "choice", choices=["attention", "lstm"]),
@@ -202,11 +202,15 @@ def test_the_space_in_words() -> None:
     ]
     settings = [{"training.lr": 1e-3, "model.mixer": "lstm"}]
     search = searched({name: [0.5] for name in BEST}, parameters=parameters, settings=settings)
-    assert space(search.facts) == (
-        "training.lr from .0001 to .1 on a log scale, model.mixer among attention, lstm and model.mixer.num_heads "
-        "from 2 to 8 in steps of 2 where model.mixer=attention"
-    )
-    assert table_of(search, norms()).rows[0]["of model.mixer"] == "lstm"
+    given, _, space = TuningGiven().blocks(material(search, norms()))
+    assert isinstance(given, Table)
+    assert isinstance(space, Table)
+    assert [list(row.values()) for row in space.rows] == [
+        ["training.lr", "float", ".0001 to .1", "log", "always"],
+        ["model.mixer", "choice", "attention, lstm", "–", "always"],
+        ["model.mixer.num_heads", "int", "2 to 8", "linear, step 2", "model.mixer=attention"],
+    ]
+    assert given.rows[0]["of model.mixer"] == "lstm"
 
 
 # Figures

@@ -18,14 +18,13 @@ from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 from ablate.report import searches
 from ablate.report.draw import settings, style
 from ablate.report.palette import colour
-from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 
 MIN_SURFACE = 10
 "Completed settings below which nothing is drawn between the points."
 
 
-class SweepContour(OfSweep, Section):
+class SweepContour(searches.OfSweep, Section):
     """One figure, for the first objective."""
 
     place = 570

@@ -13,11 +13,10 @@ from ablate.core.searched import ObjectiveFacts, Searched, undominated
 from ablate.report import searches
 from ablate.report.draw import settings, style
 from ablate.report.palette import colour
-from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 
 
-class SweepFront(OfSweep, Section):
+class SweepFront(searches.OfSweep, Section):
     """The first objective against each other one or, where it is alone, against what a setting costs."""
 
     place = 530

@@ -13,11 +13,10 @@ from ablate.core.searched import ObjectiveFacts
 from ablate.report import searches
 from ablate.report.draw import settings, style
 from ablate.report.palette import colour
-from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 
 
-class SweepHistory(OfSweep, Section):
+class SweepHistory(searches.OfSweep, Section):
     """A figure for each objective that was searched for."""
 
     place = 520

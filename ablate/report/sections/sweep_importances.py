@@ -14,7 +14,6 @@ from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
 from ablate.report.draw import settings, style
 from ablate.report.palette import colour
-from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section, Text
 from ablate.report.tables import wrapped
 
@@ -22,7 +21,7 @@ EVALUATORS = {"fanova": ("fANOVA", "blue"), "ped_anova": ("PED-ANOVA", "orange")
 "Name in the frame → name and colour in the figure."
 
 
-class SweepImportances(OfSweep, Section):
+class SweepImportances(searches.OfSweep, Section):
     """A figure for each objective that has importances, or why it has none. What a setting costs is known and is not
     judged.
     """

@@ -14,7 +14,6 @@ from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
 from ablate.report.draw import settings, style
 from ablate.report.palette import colour
-from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 from ablate.report.tables import shortened, wrapped
 
@@ -25,7 +24,7 @@ ABSENT = -0.09
 "Where a line passes an axis of which its setting has no value, as a share of the axis."
 
 
-class SweepParallel(OfSweep, Section):
+class SweepParallel(searches.OfSweep, Section):
     """One figure, for the first objective."""
 
     place = 560

@@ -10,12 +10,11 @@ from matplotlib.figure import Figure
 from ablate.core.searched import ObjectiveFacts, Searched
 from ablate.report import searches
 from ablate.report.draw import settings, style
-from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Picture, Section
 from ablate.report.tables import wrapped
 
 
-class SweepSlices(OfSweep, Section):
+class SweepSlices(searches.OfSweep, Section):
     """A figure for each objective that was searched for, a panel for each path."""
 
     place = 550

@@ -7,7 +7,6 @@ import pandas as pd
 from ablate.base import wording
 from ablate.core.searched import ParameterFacts, Searched
 from ablate.report import searches
-from ablate.report.searches import OfSweep
 from ablate.report.section import Block, Material, Section, Terms
 from ablate.report.tables import NOTHING, Column, Table, count, text
 
@@ -16,7 +15,7 @@ MAX_NUMBERS = 8
 "Numbers of settings that a cell names."
 
 
-class SweepTried(OfSweep, Section):
+class SweepTried(searches.OfSweep, Section):
     """Two tables and a list of terms."""
 
     place = 580

@@ -19,7 +19,6 @@ from ablate.report.draw import style
 from ablate.report.draw.marks import padded, references
 from ablate.report.draw.panels import axes, legend, lines, looks
 from ablate.report.entries import Entry, panels
-from ablate.report.searches import OfTuning
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.sections.tuning_given import MAX_NAMES, budgets
 from ablate.report.tables import rows_of
@@ -37,7 +36,7 @@ SO_FAR = (
 )
 
 
-class TuningBudget(OfTuning, Section):
+class TuningBudget(searches.OfTuning, Section):
     """A figure for each task whose variants were tuned."""
 
     place = 420

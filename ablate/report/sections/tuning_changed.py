@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 
 from ablate.analysis.tuning import changes
@@ -11,7 +9,6 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE
 from ablate.report import searches
 from ablate.report.palette import VERDICTS
-from ablate.report.searches import OfTuning
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import Column, Row, Table, difference, is_true, number, rows_of, text
 
@@ -24,7 +21,7 @@ MAX_CHANGES = 8
 "As many variants a sentence names; the table has all."
 
 
-class TuningChanged(OfTuning, Section):
+class TuningChanged(searches.OfTuning, Section):
     """One row per comparison: untuned, which is exploratory, beside tuned."""
 
     place = 410
@@ -60,14 +57,14 @@ def _changes(material: Material) -> pd.DataFrame:
 
 def _in_words(name: str, row: Row) -> str:
     """`norm=batch was worse (−.031 [−.040, −.022]) and is inconclusive once tuned (…)`."""
-    before = _result(row["untuned_diff"], row["untuned_low"], row["untuned_high"])
-    after = _result(row["diff"], row["ci_low"], row["ci_high"])
+    before, after = (
+        "" if number(row[low]) is None else f" ({difference(row[diff], row[low], row[high])})"
+        for diff, low, high in (
+            ("untuned_diff", "untuned_low", "untuned_high"),
+            ("diff", "ci_low", "ci_high"),
+        )
+    )
     return f"{name} was {row['untuned_verdict']}{before} and is {row['verdict']} once tuned{after}"
-
-
-def _result(diff: float, low: float, high: float) -> str:
-    bounds = (low, high)
-    return "" if math.isnan(low) else f" ({wording.signed(diff, bounds)} {wording.interval(bounds)})"
 
 
 def change_table(changed: pd.DataFrame, caption: str = "") -> Table:

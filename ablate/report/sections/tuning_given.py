@@ -7,10 +7,10 @@ import pandas as pd
 from ablate.analysis import tuning
 from ablate.base import wording
 from ablate.base.errors import listed
-from ablate.core.searched import ParameterFacts, Searched, SearchFacts
+from ablate.core.searched import Searched, SearchFacts
 from ablate.report import searches
-from ablate.report.searches import OfTuning
 from ablate.report.section import Block, Material, Section, Text
+from ablate.report.sections.sweep_tried import space_table
 from ablate.report.tables import (
     NOTHING,
     Column,
@@ -27,11 +27,15 @@ from ablate.report.tables import (
 
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
 "Trainings and settings that may have been lost: a column each where any was."
+GUIDE = (
+    "Tuning seeds are used for no verdict. The last number is that of the chosen setting on them: the best of many, "
+    "and so too good on average."
+)
 MAX_NAMES = 8
 "As many variants a sentence names; the table has all."
 
 
-class TuningGiven(OfTuning, Section):
+class TuningGiven(searches.OfTuning, Section):
     """One row per variant and task that was searched for."""
 
     place = 400
@@ -42,11 +46,7 @@ class TuningGiven(OfTuning, Section):
 
     def blocks(self, material: Material) -> list[Block]:
         searched = searches.table(material)
-        guide = (
-            f"Searched: {space(searched.facts)}. Tuning seeds are used for no verdict. The last number is that of the "
-            "chosen setting on them: the best of many, and so too good on average."
-        )
-        return [budget_table(searched, budgets(material)), Text(guide, aside=True)]
+        return [budget_table(searched, budgets(material)), Text(GUIDE, aside=True), space_table(searched)]
 
     def findings(self, material: Material) -> list[str]:
         searched, spent = searches.table(material), budgets(material)
@@ -79,7 +79,7 @@ def budget_table(searched: Searched, spent: pd.DataFrame) -> Table:
     cells = [
         {"variant": text(row["variant"]), "task": text(row["task"]), "note": _note(row)}
         | {key: count(row[key]) for key in numbers}
-        | {f"of {path}": value(row[path]) for path in searched.paths}
+        | {f"of {path}": searches.value(row[path]) or NOTHING for path in searched.paths}
         | {
             "best": significant(row["best"])
             if abs(number(row["best"]) or 0) >= 1000
@@ -96,29 +96,6 @@ def _note(row: Row) -> str:
     if is_true(row["rising"]):
         words.append("the best was still rising by more than the margin when the budget ended")
     return "; ".join(words)
-
-
-def space(search: SearchFacts) -> str:
-    """The space in words: `training.lr from .0001 to .01 on a log scale`."""
-    return wording.joined([_range(parameter) for parameter in search.parameters])
-
-
-def _range(parameter: ParameterFacts) -> str:
-    if parameter.kind == "choice":
-        words = f"among {', '.join(parameter.choices)}"
-    else:
-        words = f"from {value(parameter.low)} to {value(parameter.high)}"
-        words += " on a log scale" if parameter.log else ""
-        words += f" in steps of {value(parameter.step)}" if parameter.step else ""
-    return f"{parameter.path} {words}{f' where {parameter.when}' if parameter.when else ''}"
-
-
-def value(given: object) -> str:
-    """A value of a searched path: a number to three significant digits, or a label."""
-    if isinstance(given, str | bool):
-        return text(given)
-    found = number(given)
-    return NOTHING if found is None else wording.exact(float(f"{found:.3g}"))
 
 
 def parity(search: SearchFacts, spent: pd.DataFrame) -> str:
@@ -172,7 +149,7 @@ def _edges(spent: pd.DataFrame) -> list[str]:
     found: dict[tuple[str, str], list[str]] = {}
     for name, row in zip(searches.places(spent, spent), rows_of(spent), strict=True):
         for path, side in row["edges"].items():
-            found.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
+            found.setdefault((path, side), []).append(f"{name} ({searches.value(row[path])})")
     return [
         f"The best {path} lies at the {side} edge of the space, which may be too narrow: {listed(names, MAX_NAMES)}."
         for (path, side), names in found.items()
