@@ -129,16 +129,17 @@ def draw(
     values = ScalarMappable(Normalize(view.min(), view.max()), colours)
     done = data[data["status"] == "completed"]
     if mesh is not None:
-        levels = settings.ticks(view.min(), view.max(), most=8)
-        surface = Triangulation(done["x"], done["y"], mesh)
+        low, high = view.min(), view.max()
+        levels = sorted({low, *settings.ticks(low, high, most=8), high})
         shown: dict[str, Any] = {
+            "levels": levels,
             "cmap": colours,
             "norm": values.norm,
             "alpha": 0.6,
-            "extend": "both",
             "zorder": 1,
         }
-        ax.tricontourf(surface, done["value"], levels=levels, **shown)
+        surface = Triangulation(done["x"], done["y"], mesh)
+        ax.tricontourf(surface, done["value"].clip(low, high), **shown)
     for status, (marker, _) in settings.MARKS.items():
         mine = data[data["status"] == status]
         if len(mine):
