@@ -8,9 +8,9 @@ import synthetic
 
 from ablate.analysis.claims import judge
 from ablate.analysis.compare import compare
-from ablate.analysis.headline import headline
 from ablate.core.evidence import Evidence
 from ablate.report.page import write_report
+from ablate.report.section import Material
 
 
 def published(evidence: Evidence, folder: Path) -> Path:
@@ -18,7 +18,7 @@ def published(evidence: Evidence, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     comparisons.to_csv(folder / "comparisons.csv", index=False)
     claims.to_csv(folder / "claims.csv", index=False)
-    write_report(evidence, comparisons, claims, headline(evidence, comparisons, claims), folder)
+    write_report(Material(evidence, comparisons, claims), folder)
     return folder
 
 

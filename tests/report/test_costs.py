@@ -6,7 +6,7 @@ import pytest
 
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, Matched, MatchFacts, VariantFacts
-from ablate.report import costs
+from ablate.report.sections import compared as costs
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_evidence_from_before_the_backward_pass_was_counted(facts: Facts) -> Non
 def test_what_the_variants_differ_by_is_said(facts: Facts) -> None:
     name = facts.variants[1].name
     assert costs.differences(facts) == (
-        f"Sizes are as they come, not matched: parameters differ from the baseline's by 0 % to +10.0 %, "
+        f"Sizes are not matched: parameters differ from the baseline's by 0 % to +10.0 %, "
         f"most in {name}; "
         f"FLOPs differ from the baseline's by −4.0 % to 0 %, most in {name}."
     )

@@ -10,19 +10,20 @@ from synthetic import UGLY, study
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.report import figure_data
+from ablate.report import entries
+from ablate.report.sections import curves, forest, headline, incidents, seeds
 
 
 def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) -> None:
-    entries = figure_data.entries(evidence.facts)
-    assert [(e.group, e.label) for e in entries[:3]] == [
+    found = entries.entries(evidence.facts)
+    assert [(e.group, e.label) for e in found[:3]] == [
         ("model.mixer.score", "additive"),
         ("model.mixer.score", "dot"),
         ("model.position", "sincos"),
     ]
-    assert entries[-2].label == UGLY, "a variant named by hand keeps its name"
-    assert entries[-1].placebo
-    assert len(entries) == len(evidence.facts.variants) - 1
+    assert found[-2].label == UGLY, "a variant named by hand keeps its name"
+    assert found[-1].placebo
+    assert len(found) == len(evidence.facts.variants) - 1
 
 
 def test_a_panel_never_has_more_than_eight_curves() -> None:
@@ -30,7 +31,7 @@ def test_a_panel_never_has_more_than_eight_curves() -> None:
     facts = study(
         factors={"a.b": levels, "c": {"x": 0.0, "y": 0.0}}, named={}, claims=False, num_seeds=2
     ).facts
-    panels = figure_data.panels(facts)
+    panels = entries.panels(facts)
     assert {title: len(members) for title, members in panels.items()} == {
         "a.b (1 of 3)": 6,
         "a.b (2 of 3)": 6,
@@ -43,22 +44,22 @@ def test_a_panel_never_has_more_than_eight_curves() -> None:
 def test_a_variant_that_changes_several_paths_has_a_group_of_its_own(evidence: Evidence) -> None:
     both = dataclasses.replace(evidence.facts.variants[1], name="p=1,q=2", changes={"p": "1", "q": "2"})
     facts = dataclasses.replace(evidence.facts, variants=[evidence.facts.variants[0], both])
-    assert figure_data.entries(facts) == [figure_data.Entry("p=1,q=2", "p + q", "1, 2")]
+    assert entries.entries(facts) == [entries.Entry("p=1,q=2", "p + q", "1, 2")]
 
 
 def test_the_forest_holds_the_numbers_of_the_comparisons(evidence: Evidence) -> None:
     comparisons = compare(evidence)
-    data = figure_data.forest(evidence.facts, comparisons, "recall")
-    assert list(data["variant"]) == [e.variant for e in figure_data.entries(evidence.facts)]
+    data = forest.forest(evidence.facts, comparisons, "recall")
+    assert list(data["variant"]) == [e.variant for e in entries.entries(evidence.facts)]
     mine = comparisons[comparisons["metric"] == "accuracy"].set_index("variant")
     for column in ("diff", "ci_low", "ci_high", "bonferroni_low", "bonferroni_high"):
         np.testing.assert_array_equal(data[column], mine.loc[data["variant"], column])
     assert list(data["placebo"]) == [False] * (len(data) - 1) + [True]
-    assert figure_data.forest(evidence.facts, comparisons, "no task").empty
+    assert forest.forest(evidence.facts, comparisons, "no task").empty
 
 
 def test_seeds_pair_each_run_with_the_baseline_of_its_seed(evidence: Evidence) -> None:
-    data = figure_data.seeds(evidence, "recall")
+    data = seeds.seeds(evidence, "recall")
     assert len(data) == 11 * 5
     value = evidence.trials.set_index(["variant", "seed"])["accuracy"]
     row = data[(data["variant"] == "model.norm=batch") & (data["seed"] == 3)].iloc[0]
@@ -76,9 +77,9 @@ def test_a_planned_seed_that_has_not_run_is_missing(evidence: Evidence) -> None:
         ~((evidence.trials["variant"] == "model.norm=batch") & (evidence.trials["seed"] == 4))
     ]
     partial = Evidence(evidence.facts, trials, evidence.curves)
-    data = figure_data.seeds(partial, "recall")
+    data = seeds.seeds(partial, "recall")
     assert set(data.loc[data["status"] == "missing", "variant"]) == {"model.norm=batch"}
-    assert figure_data.incidents(partial)[["variant", "seed", "status"]].values.tolist() == [
+    assert incidents.incidents(partial)[["variant", "seed", "status"]].values.tolist() == [
         ["model.norm=batch", 4, "missing"],
         ["training.lr=0.3", 1, "diverged"],
         [UGLY, 2, "failed"],
@@ -86,7 +87,7 @@ def test_a_planned_seed_that_has_not_run_is_missing(evidence: Evidence) -> None:
 
 
 def test_curves_are_mean_and_extremes_over_completed_trials(evidence: Evidence) -> None:
-    data = figure_data.curves(evidence, "recall", "validation_accuracy")
+    data = curves.curves(evidence, "recall", "validation_accuracy")
     ids = evidence.trials.query("variant == 'training.lr=0.3' and status == 'completed'")["id"]
     assert len(ids) == 4
     points = evidence.curves.query("metric == 'validation_accuracy' and step == 150")
@@ -98,7 +99,7 @@ def test_curves_are_mean_and_extremes_over_completed_trials(evidence: Evidence) 
 
 
 def test_a_broken_curve_ends_at_its_last_number(evidence: Evidence) -> None:
-    broken = figure_data.broken_curves(evidence, "recall", "train_loss")
+    broken = curves.broken_curves(evidence, "recall", "train_loss")
     mine = broken[broken["variant"] == "training.lr=0.3"]
     assert set(mine["seed"]) == {1}
     assert (mine["step"].max(), mine["value"].max()) == (170, 4e6)
@@ -106,24 +107,33 @@ def test_a_broken_curve_ends_at_its_last_number(evidence: Evidence) -> None:
 
 def test_a_long_curve_is_averaged_over_windows() -> None:
     steps = np.arange(1, 1001)
-    curves = pd.DataFrame({"id": "recall-00-0", "step": steps, "metric": "train_loss", "value": steps * 1.0})
+    points = pd.DataFrame({"id": "recall-00-0", "step": steps, "metric": "train_loss", "value": steps * 1.0})
     short = study(factors={"a": {"x": 0.0, "y": 0.0}}, named={}, claims=False, num_seeds=1, placebo=False)
-    data = figure_data.curves(Evidence(short.facts, short.trials, curves), "recall", "train_loss")
-    assert len(data) <= figure_data.MAX_POINTS
+    data = curves.curves(Evidence(short.facts, short.trials, points), "recall", "train_loss")
+    assert len(data) <= curves.MAX_POINTS
     assert data["step"].iloc[-1] == 1000
     assert data["mean"].iloc[0] == np.mean(np.arange(1, data["step"].iloc[0] + 1))
 
 
 def test_which_curves_there_are(evidence: Evidence) -> None:
-    assert figure_data.curve_metrics(evidence) == ["validation_accuracy", "train_loss"]
+    assert curves.curve_metrics(evidence) == ["validation_accuracy", "train_loss"]
     renamed = evidence.curves.replace({"metric": {"validation_accuracy": "accuracy", "train_loss": "loss"}})
-    assert figure_data.curve_metrics(Evidence(evidence.facts, evidence.trials, renamed)) == ["accuracy"]
+    assert curves.curve_metrics(Evidence(evidence.facts, evidence.trials, renamed)) == ["accuracy"]
 
 
 def test_whether_the_baseline_learned(evidence: Evidence) -> None:
-    (task,) = figure_data.learned(evidence)
-    assert (task.solved, task.runs, task.threshold, task.everywhere) == (5, 5, 0.95, True)
-    worse = evidence.trials.assign(accuracy=evidence.trials["accuracy"] - 0.04)
-    (task,) = figure_data.learned(Evidence(evidence.facts, worse, evidence.curves))
-    solved = (worse.loc[worse["variant"] == BASELINE, "accuracy"] >= 0.95).sum()
-    assert (task.solved, task.everywhere) == (solved, False)
+    facts, trials, curves = evidence.facts, evidence.trials, evidence.curves
+    assert headline.badge(evidence) == ("The baseline learned", "green")
+    worse = Evidence(facts, trials.assign(accuracy=trials["accuracy"] - 0.04), curves)
+    assert headline.badge(worse) == ("The baseline did not learn", "orange")
+    assert headline.badge(Evidence(facts, trials.iloc[:0], curves))[0] == "No baseline run has an outcome"
+    lost = Evidence(facts, trials.assign(status="failed"), curves)
+    assert headline.badge(lost)[0] == "No baseline run has an outcome"
+    open_ended = [
+        dataclasses.replace(
+            task, metrics={name: dataclasses.replace(m, solved=None) for name, m in task.metrics.items()}
+        )
+        for task in facts.tasks
+    ]
+    unknown = Evidence(dataclasses.replace(facts, tasks=open_ended), trials, curves)
+    assert headline.badge(unknown) == ("No threshold says whether the baseline learned", "soft")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import itertools
+import re
 import sys
 
 import matplotlib
@@ -11,127 +11,181 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from synthetic import study
 
+from ablate.analysis.claims import judge
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
-from ablate.report import figure_data, figures, layout, style
+from ablate.report import palette
+from ablate.report.draw import marks, style
+from ablate.report.page import figures
+from ablate.report.section import Material
+from ablate.report.sections import forest, seeds
 
 TASK = "recall"
+NAMES = ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
+Drawn = dict[str, Figure]
 
 
-def drawn(evidence: Evidence, kind: str, width: float) -> Figure:
-    facts = evidence.facts
-    known = figure_data.metric_facts(facts, TASK)
+def material(evidence: Evidence) -> Material:
+    return Material(evidence, compare(evidence), judge(evidence))
+
+
+@pytest.fixture(scope="module")
+def drawn(evidence: Evidence) -> Drawn:
+    return figures(material(evidence))
+
+
+def test_the_figures_of_a_report_as_objects(drawn: Drawn) -> None:
+    assert list(drawn) == NAMES
+    for figure in drawn.values():
+        assert figure.get_facecolor()[:3] == pytest.approx((1, 1, 1), abs=0.01)
+        assert figure.get_size_inches()[0] == style.WIDTH
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_written_outside_a_figure_or_over_other_words(drawn: Drawn, name: str) -> None:
+    figure = drawn[name]
     with style.context():
-        if kind == "forest":
-            data = figure_data.forest(facts, compare(evidence), TASK)
-            return figures.forest(data, facts.metric, facts.margin, width)
-        if kind == "seeds":
-            return figures.seeds(figure_data.seeds(evidence, TASK), facts.metric, known, width)
-        data = figure_data.curves(evidence, TASK, "train_loss")
-        broken = figure_data.broken_curves(evidence, TASK, "train_loss")
-        return figures.curves(data, broken, figure_data.panels(facts), "train loss", known, width)
+        figure.draw_without_rendering()
+    texts = [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax._left_title])]  # type: ignore[attr-defined]
+    for ax in figure.axes:
+        low, high = sorted(ax.get_ylim())
+        texts += [t for t in ax.get_yticklabels() if t.get_visible() and low <= t.get_position()[1] <= high]
+    boxes = [(t.get_text(), t.get_window_extent()) for t in texts if t.get_text().strip()]
+    for words, box in boxes:
+        assert box.x0 >= -1, words
+        assert box.x1 <= figure.bbox.width + 1, words
+        assert box.y0 >= -1, words
+        assert box.y1 <= figure.bbox.height + 1, words
+    if name in ("forest", "seeds", "cost"):
+        for i, (words, box) in enumerate(boxes):
+            for others, other in boxes[:i]:
+                width = min(box.x1, other.x1) - max(box.x0, other.x0)
+                height = min(box.y1, other.y1) - max(box.y0, other.y0)
+                assert width <= 1 or height <= 2.5, f"{words} over {others}"
 
 
-@pytest.mark.parametrize("width", [style.WIDE, style.NARROW])
-@pytest.mark.parametrize("kind", ["forest", "seeds", "curves"])
-def test_nothing_is_written_outside_the_figure(evidence: Evidence, kind: str, width: float) -> None:
-    figure = drawn(evidence, kind, width)
-    with style.context():
-        figure.canvas.draw()
-        renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-        written = [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax.title, ax._left_title])]
-        for text in written:
-            if text.get_text():
-                box = text.get_window_extent(renderer)
-                assert box.x0 >= -1, text.get_text()
-                assert box.x1 <= figure.bbox.width + 1, text.get_text()
-                assert box.y1 <= figure.bbox.height + 1, text.get_text()
-
-
-def test_labels_beside_the_rows_do_not_overlap(evidence: Evidence) -> None:
-    figure = drawn(evidence, "forest", style.WIDE)
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-    boxes = sorted(
-        (t.get_window_extent(renderer) for t in figure.texts if t.get_ha() == "left"), key=lambda b: b.y0
-    )
-    assert all(below.y1 <= above.y0 + 1 for below, above in itertools.pairwise(boxes))
-
-
-def test_the_forest_shows_zero_margin_and_every_difference(evidence: Evidence) -> None:
-    figure = drawn(evidence, "forest", style.WIDE)
-    data = figure_data.forest(evidence.facts, compare(evidence), TASK)
-    full = figure.axes[0]
+def test_the_forest_shows_zero_margin_and_every_difference(drawn: Drawn, evidence: Evidence) -> None:
+    data = forest.forest(evidence.facts, compare(evidence), TASK)
+    full, near = drawn["forest"].axes
     low, high = full.get_xlim()
     assert low < min(data["ci_low"].min(), -0.02)
     assert high > max(data["ci_high"].max(), 0.02)
-    points = [line.get_xdata()[0] for line in full.lines if len(line.get_xdata()) == 1]
-    np.testing.assert_allclose(points, data["diff"])
-    markers = [line.get_marker() for line in full.lines if len(line.get_xdata()) == 1]
-    assert markers == [style.VERDICTS[verdict].marker for verdict in data["verdict"]]
-    assert len(figure.axes) == 2, "one difference dwarfs the rest, so that there is a closer look"
+    points = next(c for c in full.collections if len(c.get_offsets()) == len(data))
+    np.testing.assert_allclose(np.asarray(points.get_offsets())[:, 0], data["diff"])
+    colours = [matplotlib.colors.to_hex(c) for c in points.get_facecolors()]
+    assert colours == [palette.colour(palette.VERDICTS[verdict].colour) for verdict in data["verdict"]]
+    outside = ~data["diff"].between(*near.get_xlim())
+    arrows = [line for line in near.lines if line.get_marker() in ("<", ">")]
+    assert len(arrows) == outside.sum() > 0, "one difference dwarfs the rest, so that there is a closer look"
 
 
 def test_a_single_seed_is_in_view_without_an_interval() -> None:
     alone = study(factors={"a": {"x": 0.0, "y": -0.3}}, named={}, claims=False, num_seeds=1, trouble=False)
-    full = drawn(alone, "forest", style.WIDE).axes[0]
-    low, high = full.get_xlim()
-    data = figure_data.forest(alone.facts, compare(alone), TASK)
+    data = forest.forest(alone.facts, compare(alone), TASK)
     assert data["ci_low"].isna().all()
-    assert data["diff"].between(low, high).all()
+    full = figures(material(alone))["forest"].axes[0]
+    assert data["diff"].between(*full.get_xlim()).all()
 
 
-def test_every_seed_is_a_point(evidence: Evidence) -> None:
-    data = figure_data.seeds(evidence, TASK)
-    full = drawn(evidence, "seeds", style.WIDE).axes[0]
-    points = sum(len(line.get_xdata()) for line in full.lines if line.get_marker() == "o")
-    assert points == data["value"].notna().sum() + data["baseline"].notna().sum()
+def test_every_seed_is_a_point_and_every_pair_a_line(drawn: Drawn, evidence: Evidence) -> None:
+    data = seeds.seeds(evidence, TASK)
+    full = drawn["seeds"].axes[0]
+    lines, points = full.collections
+    assert len(points.get_offsets()) == data["value"].notna().sum() + data["baseline"].notna().sum()
+    assert len(lines.get_segments()) == len(data)  # type: ignore[attr-defined]
+    lost = {t.get_text() for t in drawn["seeds"].axes[-1].texts}
+    assert {"1 diverged", "1 failed"} <= lost
 
 
-def test_a_diverged_run_does_not_flatten_the_others(evidence: Evidence) -> None:
-    figure = drawn(evidence, "curves", style.WIDE)
-    assert all(ax.get_ylim()[1] < 10 for ax in figure.axes)
-    assert len(figure.axes) == len(figure_data.panels(evidence.facts))
+def test_the_baseline_alone_has_its_seeds() -> None:
+    alone = study(factors={}, named={}, claims=False, placebo=False, trouble=False, num_seeds=4)
+    found = figures(material(alone))
+    assert set(found) == {"seeds", "validation-accuracy", "train-loss"}
+    _, points = found["seeds"].axes[0].collections
+    assert len(points.get_offsets()) == 4
+
+
+def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
+    drawn: Drawn, evidence: Evidence
+) -> None:
+    axes = {ax.get_title(loc="left"): ax for ax in drawn["train-loss"].axes}
+    assert len(axes) == 8
+    assert all(ax.get_ylim()[1] < 10 for ax in axes.values())
+    crosses = {title: sum(line.get_marker() == "X" for line in ax.lines) for title, ax in axes.items()}
+    assert crosses.pop("training.lr") == 1
+    assert sum(crosses.values()) == 1, "the run that failed"
+    legend = axes["model.position"].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["baseline", "sincos", "none"]
+
+
+def test_one_evaluation_is_a_point(evidence: Evidence) -> None:
+    curves = evidence.curves.query("metric == 'train_loss' and step == 50")
+    ax = figures(material(Evidence(evidence.facts, evidence.trials, curves)))["train-loss"].axes[0]
+    assert sum(line.get_marker() == "o" for line in ax.lines) == 3
 
 
 def test_drawing_leaves_the_settings_of_the_caller_alone(evidence: Evidence) -> None:
     with matplotlib.rc_context({"font.size": 21.0}):
         before = dict(matplotlib.rcParams)
-        drawn(evidence, "forest", style.NARROW)
+        figures(material(evidence))
         assert dict(matplotlib.rcParams) == before
     if "matplotlib.pyplot" in sys.modules:
         assert not sys.modules["matplotlib.pyplot"].get_fignums()
 
 
+def test_svg_in_a_page_keeps_what_is_seen(drawn: Drawn) -> None:
+    with style.context():
+        figure = style.new_figure(1.0)
+        figure.subplots().plot([0, 1], [0, 1], "o-")
+        figure.text(0.1, 0.1, "a < b & c")
+        first, second = (style.inlined(style.saved(figure, name)[1]) for name in ("x", "y"))
+    assert first.startswith("<svg")
+    assert "a &lt; b &amp; c" in first
+    identifiers = [set(re.findall(r'\sid="([^"]*)"', made)) for made in (first, second)]
+    assert identifiers[0]
+    assert not identifiers[0] & identifiers[1]
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) == identifiers[0]
+
+
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_labels_are_moved_apart_but_keep_their_order(wanted: list[float]) -> None:
-    places = layout.apart(wanted, 0.125, 0.0, 1.0)
+    places = marks.spread(wanted, 0.125, 0.0, 1.0)
     order = np.argsort(wanted, kind="stable")
-    assert (np.diff(np.array(places)[order]) >= 0.125 - 1e-9).all()
+    assert (np.diff(places[order]) >= 0.125 - 1e-9).all()
     assert min(places) >= -1e-9
     assert max(places) <= 1 + 1e-9
 
 
 def test_labels_that_do_not_collide_stay() -> None:
-    assert layout.apart([0.1, 0.9, 0.5], 0.125, 0.0, 1.0) == [0.1, 0.9, 0.5]
+    np.testing.assert_allclose(marks.spread([0.1, 0.9, 0.5], 0.125, 0.0, 1.0), [0.1, 0.9, 0.5])
 
 
-def test_a_closer_look_only_where_one_scale_hides_most_rows() -> None:
-    assert layout.closer([(-0.5, -0.4), (-0.01, 0.01), (0.0, 0.02)], (-0.02, 0.02)) == (-0.02, 0.02)
-    assert layout.closer([(-0.03, 0.01), (-0.01, 0.01)], (-0.02, 0.02)) is None
-    assert layout.closer([(np.nan, np.nan)], (0.0, 0.0)) is None
+@pytest.mark.parametrize(
+    ("lows", "highs", "always", "view"),
+    [
+        ([-0.5, -0.01, 0.0], [-0.4, 0.01, 0.02], (-0.02, 0.02), (-0.02, 0.02)),
+        ([-0.03, -0.01], [0.01, 0.01], (-0.02, 0.02), None),
+        ([np.nan], [np.nan], (0.0, 0.0), None),
+        ([0.5, 1.0, 1.0], [0.5, 1.0, 1.0], (1.0, 1.0), None),
+    ],
+)
+def test_a_closer_look_only_where_one_scale_hides_most_rows(
+    lows: list[float], highs: list[float], always: marks.Limits, view: marks.Limits | None
+) -> None:
+    assert marks.closer(lows, highs, always) == view
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_stands_out_from_its_paper(theme: str) -> None:
     def luminance(name: str) -> float:
-        code = getattr(style.PALETTE[name], theme)
+        code = getattr(palette.PALETTE[name], theme)
         parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
         return float(np.dot([0.2126, 0.7152, 0.0722], linear))
 
     paper = luminance("paper")
-    for name in ("ink", "soft", *style.LEVELS):
+    for name in ("ink", "soft", *palette.LEVELS):
         dim, bright = sorted([luminance(name), paper])
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, name

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from matplotlib.image import imread
 from synthetic import UGLY, study
 
 from ablate.core.evidence import Evidence
+from ablate.report.draw import style
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
 VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
@@ -83,7 +85,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(source: str, page:
 
 def test_figures_and_tables_are_described(page: Page) -> None:
     figures = [a for a in page.all("div") if a.get("role") == "img"]
-    assert len(figures) == 2 * 5
+    assert len(figures) == 5
     assert all(len(a["aria-label"] or "") > 30 for a in figures)
     assert page.all("th")
     assert all(a.get("scope") in ("col", "row") for a in page.all("th"))
@@ -92,11 +94,11 @@ def test_figures_and_tables_are_described(page: Page) -> None:
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all("meta")
 
 
-def test_colours_of_figures_follow_the_theme(source: str) -> None:
-    body = source[source.index("<body>") :]
-    assert "var(--blue)" in body
-    assert not re.findall(r"[\s:\"]#[0-9a-f]{6}\b", body)
-    assert "prefers-color-scheme: dark" in source
+def test_text_of_figures_is_text_in_the_font_of_the_page(source: str, page: Page) -> None:
+    assert "difference in accuracy, right is better" in page.text
+    figures = source[source.index("<figure") :]
+    assert "font-family" not in figures
+    assert "<style" not in figures
 
 
 def test_the_page_says_what_was_found_and_how(page: Page) -> None:
@@ -130,15 +132,19 @@ def test_the_markdown_says_the_same(folder: Path) -> None:
     for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
         assert len({line.count("|") for line in block.strip().split("\n")}) == 1
     pictures = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
-    assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").iterdir())
+    assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.png"))
 
 
-def test_pictures_are_fit_for_print(folder: Path) -> None:
-    names = {path.name for path in (folder / "figures").iterdir()}
-    assert names == {"forest.png", "seeds.png", "cost.png", "validation-accuracy.png", "train-loss.png"}
-    picture = imread(folder / "figures" / "forest.png")
-    assert picture.shape[1] == 1440
-    assert picture[0, 0].min() > 0.99
+def test_figures_are_files_of_one_width(folder: Path) -> None:
+    names = ("forest", "seeds", "cost", "validation-accuracy", "train-loss")
+    files = {path.name for path in (folder / "figures").iterdir()}
+    assert files == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
+    for name in names:
+        picture = imread(folder / "figures" / f"{name}.png")
+        assert picture.shape[1] == style.WIDTH * style.DPI
+        assert picture[0, 0].min() > 0.99
+        drawing = ElementTree.parse(folder / "figures" / f"{name}.svg").getroot()
+        assert drawing.get("width") == f"{style.WIDTH * 72:g}pt"
 
 
 def test_the_same_evidence_gives_the_same_bytes(publish: Publish) -> None:
@@ -155,7 +161,8 @@ def test_pictures_of_an_earlier_report_go(publish: Publish) -> None:
     (folder / "figures" / "notes.txt").write_text("kept")
     publish(without)
     names = {path.name for path in (folder / "figures").iterdir()}
-    assert names == {"forest.png", "seeds.png", "cost.png", "notes.txt"}
+    kept = {f"{name}.{kind}" for name in ("forest", "seeds", "cost") for kind in ("png", "svg")}
+    assert names == {*kept, "notes.txt"}
 
 
 def test_one_variant_without_claims_or_margin(publish: Publish) -> None:
@@ -178,7 +185,7 @@ def test_several_tasks_have_figures_of_their_own(publish: Publish) -> None:
         factors=SMALL, named={}, claims=False, num_seeds=2, placebo=False, tasks=("recall", "a/<b>")
     )
     folder = publish(evidence)
-    names = sorted(path.name for path in (folder / "figures").glob("forest*"))
+    names = sorted(path.name for path in (folder / "figures").glob("forest*.png"))
     assert names == ["forest-1-recall.png", "forest-2-a-b.png"]
     page = Page((folder / "report.html").read_text())
     assert not page.all("b")

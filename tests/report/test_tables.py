@@ -14,7 +14,9 @@ from synthetic import UGLY
 
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
-from ablate.report import tables
+from ablate.report import markdown, tables
+from ablate.report.brief.verdicts import verdict_rows, verdict_table
+from ablate.report.sections.comparisons import detail_table
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_names_break_after_separators() -> None:
 @given(st.text())
 def test_markdown_leaves_no_character_that_means_something(value: str) -> None:
     line = tables.text(value)
-    escaped = tables.markdown(line)
+    escaped = markdown.markdown(line)
     assert not set("\\`*[]~#<>|&") & set(re.sub(r"\\[\\`*\[\]~#_]|&(lt|gt|amp|#124);", "", escaped))
     assert re.sub(r"\\([\\`*\[\]~#_])", r"\1", html.unescape(escaped)) == line
 
@@ -98,19 +100,19 @@ def test_markdown_leaves_no_character_that_means_something(value: str) -> None:
     ],
 )
 def test_a_line_of_markdown_is_literal(value: str, shown: str) -> None:
-    assert tables.markdown_line(value) == shown
+    assert markdown.markdown_line(value) == shown
 
 
 def test_frame_and_csv_give_the_same_tables(evidence: Evidence, folder: Path) -> None:
     with (folder / "comparisons.csv").open(newline="") as file:
         read = list(csv.DictReader(file))
     frame = compare(evidence)
-    assert tables.detail_table(read) == tables.detail_table(tables.rows_of(frame))
-    assert tables.verdict_table(tables.verdict_rows(read)) == tables.verdict_table(tables.verdict_rows(frame))
+    assert detail_table(read) == detail_table(tables.rows_of(frame))
+    assert verdict_table(verdict_rows(read)) == verdict_table(verdict_rows(frame))
 
 
 def test_the_verdict_table_holds_the_family_alone(evidence: Evidence) -> None:
-    table = tables.verdict_table(tables.verdict_rows(compare(evidence), "accuracy"))
+    table = verdict_table(verdict_rows(compare(evidence)))
     names = [v.name for v in evidence.facts.variants[1:] if not v.placebo]
     assert [row["variant"] for row in table.rows] == names
     assert {"task", "metric"}.isdisjoint(column.key for column in table.columns)
@@ -118,19 +120,19 @@ def test_the_verdict_table_holds_the_family_alone(evidence: Evidence) -> None:
 
 def test_means_are_those_of_the_trials(evidence: Evidence) -> None:
     trials = evidence.trials[evidence.trials["variant"] == "model.norm=batch"]
-    row = next(r for r in tables.verdict_rows(compare(evidence)) if r["variant"] == "model.norm=batch")
-    cells = tables.verdict_table([row]).rows[0]
+    row = next(r for r in verdict_rows(compare(evidence)) if r["variant"] == "model.norm=batch")
+    cells = verdict_table([row]).rows[0]
     assert float(cells["mean_variant"]) == pytest.approx(np.mean(trials["accuracy"]), abs=1e-4)
 
 
 def test_the_description_for_mlflow_has_both_tables_and_no_markup(evidence: Evidence, folder: Path) -> None:
     with (folder / "claims.csv").open(newline="") as file:
         claims = list(csv.DictReader(file))
-    text = tables.verdict_markdown(compare(evidence), claims)
+    text = markdown.verdict_markdown(compare(evidence), claims)
     blocks = text.strip().split("\n\n")
     assert len(blocks) == 2
     for block in blocks:
         assert len({line.count("|") for line in block.split("\n")}) == 1
     assert UGLY not in text
     assert "&lt;script&gt;alert('x')&lt;/script&gt;&#124;\\`a\\`\\*b\\*" in text
-    assert tables.verdict_markdown(compare(evidence), []).strip() == blocks[0]
+    assert markdown.verdict_markdown(compare(evidence), []).strip() == blocks[0]

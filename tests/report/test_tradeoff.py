@@ -1,26 +1,30 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
-from ablate.report.drawings import figures_of
 from scipy import stats
 from synthetic import study
 
+from ablate.analysis.claims import judge
 from ablate.analysis.compare import compare
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
-from ablate.report import figure_data, style, tradeoff
+from ablate.report.draw import style
+from ablate.report.page import figures
+from ablate.report.section import Material
+from ablate.report.sections import cost
 
 KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)
 
 
 def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
-    data = figure_data.tradeoff(evidence, compare(evidence), "recall").set_index("variant")
+    data = cost.tradeoff(evidence, compare(evidence), "recall").set_index("variant")
     assert data.index[0] == BASELINE
     assert "placebo" not in data.index
     row = data.loc["training.lr=0.3"]
@@ -29,13 +33,13 @@ def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
     assert (row["n"], row["label"], row["verdict"]) == (4, "lr=0.3", "unstable")
     assert (row["mean"], row["low"], row["high"]) == pytest.approx((values.mean(), low, high))
     assert row["parameters"] == 25_000
-    assert tradeoff.varying(data) == ["parameters"]
+    assert cost.varying(data) == ["parameters"]
 
 
 def test_labels_that_are_not_unique_are_names() -> None:
     factors = {"a.size": {"1": 0.0, "2": 0.0}, "b.size": {"1": 0.0, "2": 0.0}}
     made = study(factors=factors, named={}, claims=False, num_seeds=2, trouble=False)
-    data = figure_data.tradeoff(made, compare(made), "recall")
+    data = cost.tradeoff(made, compare(made), "recall")
     assert list(data["label"]) == [BASELINE, "a.size=2", "b.size=2"]
 
 
@@ -57,31 +61,25 @@ def points(number: int) -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize("width", [style.WIDE, style.NARROW])
 @pytest.mark.parametrize("number", [2, 9, 40])
-def test_nothing_hides_another_or_is_outside(number: int, width: float) -> None:
+def test_nothing_hides_another_or_is_outside(number: int) -> None:
     data = points(number)
     with style.context():
-        figure = tradeoff.figure(data, "accuracy", KNOWN, width)
-        figure.canvas.draw()
-        renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+        figure = cost.figure(data, "accuracy", KNOWN)
+        figure.draw_without_rendering()
     assert len(figure.axes) == 2
     for ax in figure.axes:
-        places = np.sort([ax.transData.transform((line.get_xdata()[0], 0))[0] for line in _marks(ax)])
-        assert len(places) == number
-        inches = np.diff(places) / figure.dpi
-        assert inches.min() >= min(tradeoff.BEESWARM, 1.3 / number) - 1e-6
+        (shown,) = (c for c in ax.collections if len(c.get_offsets()) == number)
+        places = ax.transData.transform(np.asarray(shown.get_offsets()))[:, 0]
+        share = np.diff(np.sort(places)) / ax.bbox.width
+        assert share.min() >= min(0.032, 0.96 / (number - 1)) - 1e-6
         assert ax.get_ylim()[1] <= 1.05, "an accuracy is at most 1"
-    names = [t for t in figure.texts if t.get_text().startswith("level=")]
-    assert len(names) == 2 * (min(number, tradeoff.MAX_LABELS) - 1)
-    for text in names:
-        box = text.get_window_extent(renderer)
-        assert box.x1 <= figure.bbox.width + 1
-        assert box.y0 >= 0
-
-
-def _marks(ax: object) -> list:
-    return [line for line in ax.lines if len(line.get_xdata()) == 1]  # type: ignore[attr-defined]
+        names = [t for t in ax.texts if t.get_text().startswith("level=")]
+        assert len(names) == min(number, cost.MAX_LABELS) - 1
+        boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
+        assert all(below.y1 <= above.y0 + 1 for below, above in itertools.pairwise(boxes))
+        assert max(box.x1 for box in boxes) <= figure.bbox.width + 1
+        assert min(box.y0 for box in boxes) >= 0
 
 
 def test_a_mean_far_below_the_rest_is_an_arrow_with_its_value() -> None:
@@ -89,18 +87,17 @@ def test_a_mean_far_below_the_rest_is_an_arrow_with_its_value() -> None:
     data.loc[8, ["mean", "low", "high"]] = 0.1
     data.loc[:7, "low"] = data["mean"] - 0.01
     with style.context():
-        figure = tradeoff.figure(data, "accuracy", KNOWN)
-    low, _ = figure.axes[0].get_ylim()
-    assert low > 0.5
-    assert "level=8 .10" in [t.get_text() for t in figure.texts]
-    assert [line.get_marker() for line in _marks(figure.axes[0])].count("v") == 1
+        ax = cost.figure(data, "accuracy", KNOWN).axes[0]
+    assert ax.get_ylim()[0] > 0.5
+    assert "level=8 .10" in [t.get_text() for t in ax.texts]
+    assert [line.get_marker() for line in ax.lines].count("v") == 1
 
 
 def test_a_cost_that_does_not_vary_has_no_panel() -> None:
     data = points(4).assign(parameters=1000.0)
     with style.context():
-        assert len(tradeoff.figure(data, "accuracy", KNOWN).axes) == 1
-    assert tradeoff.varying(data.assign(flops=np.nan)) == []
+        assert len(cost.figure(data, "accuracy", KNOWN).axes) == 1
+    assert cost.varying(data.assign(flops=np.nan)) == []
 
 
 @pytest.mark.parametrize(
@@ -110,15 +107,7 @@ def test_costs_in_few_characters(value: float, shown: str) -> None:
     assert wording.compact(value) == shown
 
 
-def test_the_figures_of_a_report_as_objects(evidence: Evidence) -> None:
-    figures = figures_of(evidence, compare(evidence))
-    assert list(figures) == ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
-    assert all(
-        figure.get_facecolor()[:3] == pytest.approx((1, 1, 1), abs=0.01) for figure in figures.values()
-    )
-
-
 def test_a_study_without_costs_has_no_such_figure(evidence: Evidence) -> None:
     bare = [dataclasses.replace(v, parameters={}, flops={}) for v in evidence.facts.variants]
     without = Evidence(dataclasses.replace(evidence.facts, variants=bare), evidence.trials, evidence.curves)
-    assert "cost" not in figures_of(without, compare(without))
+    assert "cost" not in figures(Material(without, compare(without), judge(without)))

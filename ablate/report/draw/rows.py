@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ablate.base.wording import exact
 from ablate.report.draw import style
 from ablate.report.draw.marks import Limits
 from ablate.report.tables import in_lines
@@ -49,14 +50,16 @@ def axes(
     for ax, limits in zip(found, views, strict=True):
         ax.set(xlim=limits, ylim=(bottom, -0.6))
         ax.xaxis.set_major_locator(MaxNLocator(5 if len(views) == 1 else 3, steps=[1, 2, 2.5, 5, 10]))
+        ax.xaxis.set_major_formatter(lambda value, _: exact(round(value, 12)))
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
     found[0].set_yticks([y for y, _, _ in labels], [words for _, words, _ in labels])
     for tick, (_, _, heading) in zip(found[0].get_yticklabels(), labels, strict=True):
         tick.set_fontweight("bold" if heading else "normal")
     if len(views) > 1:
-        found[0].set_title("full range")
-        found[1].set_title("closer")
+        for ax, words in zip(found, ("full range", "closer"), strict=True):
+            # The names of reference lines are written below it.
+            ax.set_title(words, size=style.SMALL, weight="normal", pad=12)
     figure.supxlabel(measured, size=style.SMALL)
     return figure, found
 

@@ -107,4 +107,4 @@ def inlined(source: str) -> str:
     """The SVG as an element of a page: in its font, without identifiers that another figure has as well."""
     source = re.sub(r'<g id="[^"]*"', "<g", source[source.index("<svg") :])
     source = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", source, flags=re.DOTALL)
-    return re.sub(r"font-family: [^;]*; ", "", source)
+    return re.sub(r'font-family: [^;]*; | xmlns(:\w+)?="[^"]*"', "", source).replace("xlink:href", "href")

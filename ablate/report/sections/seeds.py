@@ -116,7 +116,6 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
 
 
 def _view(ax: Axes, runs: pd.DataFrame, pairs: np.ndarray, known: Metric) -> None:
-
     low, high = ax.get_xlim()
     ax.add_collection(
         LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1), autolim=False
