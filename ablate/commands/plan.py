@@ -163,7 +163,7 @@ def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> N
 
     empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
     columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in empty]
-    print_table(Table(columns, [empty | dict(row) for row in rows]), title, console)
+    print_table(Table(columns, [empty | dict(row) for row in rows], title), console)
 
 
 def _say(text: str, console: Console) -> None:

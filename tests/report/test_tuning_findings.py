@@ -21,7 +21,9 @@ FINE = {"baseline": 0.9 + NOISE, "a": 0.9 + NOISE[::-1], "b": 0.95 + NOISE}
 TWO = {"baseline": [0.6, 0.8, 0.7], "a": [0.5, 0.9, 0.4], "b": [0.5, 0.9, 0.4]}
 
 
-def findings(search: SearchTable, tuned: Evidence | None = None, untuned: Evidence | None = None) -> list[str]:
+def findings(
+    search: SearchTable, tuned: Evidence | None = None, untuned: Evidence | None = None
+) -> list[str]:
     tuned = tuned or study(FINE)
     tuned = dataclasses.replace(tuned, facts=dataclasses.replace(tuned.facts, searched="tuning"))
     before = None if untuned is None else compare(untuned)

@@ -148,7 +148,9 @@ def test_with_untuned_evidence_of_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("search", "says"), [(None, "tuning"), (by_learning_rate(BEST), "")])
-def test_without_searches_the_report_is_as_ever(tmp_path: Path, search: SearchTable | None, says: str) -> None:
+def test_without_searches_the_report_is_as_ever(
+    tmp_path: Path, search: SearchTable | None, says: str
+) -> None:
     """Also beside a table that an earlier version of the study has left behind."""
     tuned = norms(num_seeds=2, placebo=False)
     given = dataclasses.replace(tuned, facts=dataclasses.replace(tuned.facts, searched=says))

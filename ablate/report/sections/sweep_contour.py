@@ -84,9 +84,7 @@ def numbers(searched: SearchTable, importances: pd.DataFrame | None) -> list[Par
     return sorted(found, key=lambda p: (order.index(p.path) if p.path in order else len(order), bool(p.when)))
 
 
-def plane(
-    searched: SearchTable, objective: Objective, x: Parameter, y: Parameter
-) -> pd.DataFrame:
+def plane(searched: SearchTable, objective: Objective, x: Parameter, y: Parameter) -> pd.DataFrame:
     """One row per setting that has both paths and a value: number, status, x, y, value, chosen."""
     found = searches.judged(searched, objective.name).dropna(subset=[x.path, y.path])
     columns = {name: found[path].astype(float) for name, path in (("x", x.path), ("y", y.path))}

@@ -7,7 +7,7 @@ import pandas as pd
 from ablate.analysis import tuning
 from ablate.base import wording
 from ablate.base.errors import listed
-from ablate.core.search_table import SearchTable, SearchFacts
+from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.report import searches
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.sections.sweep_tried import space_table
