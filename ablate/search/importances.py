@@ -1,6 +1,6 @@
 """Which searched path mattered: importances with their evaluator named, and their spread over resampled trials.
 
-Two evaluators of Optuna, for they answer different questions. fANOVA (Hutter et al. 2014) is the share of the
+Two evaluators of Optuna, which answer different questions. fANOVA (Hutter et al. 2014) is the share of the
 variance over the whole space that a parameter explains alone, by a forest of regression trees. PED-ANOVA (Watanabe et
 al. 2023) is how much the best settings differ from all in that parameter. Each is divided by its sum over the
 parameters that are judged together, as `optuna.importance.get_param_importances` does.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ablate.base.streams import numpy_stream
-from ablate.core.searched import ParameterFacts, Searched
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ that its authors advise."""
 
 
 def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """How much each searched path matters to each objective: one row an objective, parameter and evaluator.
+    """How much each searched path matters to each objective: one row per objective, parameter and evaluator.
 
     Columns: objective; parameter; evaluator, fanova or ped_anova; importance, from 0 to 1; low and high, its 5th and
     95th percentile over bootstrap resamples of the settings; trials, on how many settings it rests; condition, under
@@ -72,8 +72,7 @@ def importances(searched: Searched, resamples: int = RESAMPLES) -> pd.DataFrame:
                 0, len(y), (max(resamples // 2, min(resamples, 100 * resamples // len(y))), len(y))
             )
             with quiet():
-                space = _Space(has, together, y.tolist(), objective.direction)
-                spread = list(_spread(space, y, drawn))
+                spread = list(_spread(has, together, objective, drawn))
             for name, shares, low, high in spread:
                 rows += [
                     {
@@ -130,80 +129,63 @@ def _groups(
         yield judged, [*judged, *others]
 
 
-class _Space:
-    """Settings in the coordinates that they were sampled in: a range on a log scale by its logarithm.
+def _axis(parameter: ParameterFacts, values: pd.Series) -> tuple[BaseDistribution, list[Any]]:
+    """The distribution of a searched path, and the coordinate of each setting on it: on a log scale, the logarithm.
 
     fANOVA weighs all of a range alike: without the logarithm, nine tenths of a learning rate from 1e-4 to 1e-2 would
     be above 1e-3.
     """
-
-    def __init__(
-        self, has: pd.DataFrame, parameters: Sequence[ParameterFacts], values: Sequence[float], direction: str
-    ) -> None:
-        import optuna
-        from optuna.study import StudyDirection
-
-        self.distributions = {p.path: _distribution(p, has[p.path]) for p in parameters}
-        columns = {p.path: _coordinates(p, has[p.path]) for p in parameters}
-        self.direction = StudyDirection.MAXIMIZE if direction == "max" else StudyDirection.MINIMIZE
-        self.trials = [
-            optuna.create_trial(
-                params=dict(zip(columns, row, strict=True)), distributions=self.distributions, value=value
-            )
-            for *row, value in zip(*columns.values(), values, strict=True)
-        ]
-
-    def shares(self, evaluator: BaseImportanceEvaluator, rows: Sequence[int]) -> Shares:
-        """The importances by these rows, which may repeat; they add up to 1, or are all 0."""
-        import optuna
-
-        study = optuna.create_study(direction=self.direction)
-        study.add_trials(self.trials[row] for row in rows)
-        found = evaluator.evaluate(study, params=list(self.distributions))
-        total = sum(found.values())
-        return {path: float(found[path] / total) if total > 0 else 0.0 for path in self.distributions}
-
-
-def _distribution(parameter: ParameterFacts, values: pd.Series) -> BaseDistribution:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if parameter.kind == "choice":
-        return CategoricalDistribution(list(dict.fromkeys([*parameter.choices, *values])))
-    low = min(float(values.min()), np.inf if parameter.low is None else parameter.low)
-    high = max(float(values.max()), -np.inf if parameter.high is None else parameter.high)
-    if parameter.log:
-        return FloatDistribution(float(np.log(low)), float(np.log(high)))
-    return IntDistribution(int(low), int(high)) if parameter.kind == "int" else FloatDistribution(low, high)
-
-
-def _coordinates(parameter: ParameterFacts, values: pd.Series) -> list[Any]:
-    if parameter.kind == "choice":
-        return values.tolist()
+        return CategoricalDistribution(list(dict.fromkeys([*parameter.choices, *values]))), values.tolist()
     numbers = values.to_numpy(float)
+    known = [end for end in (parameter.low, parameter.high) if end is not None]
+    low, high = min(*known, *numbers), max(*known, *numbers)
     if parameter.log:
-        return np.log(numbers).tolist()
-    return numbers.astype(int).tolist() if parameter.kind == "int" else numbers.tolist()
+        return FloatDistribution(float(np.log(low)), float(np.log(high))), np.log(numbers).tolist()
+    if parameter.kind == "int":
+        return IntDistribution(int(low), int(high)), numbers.astype(int).tolist()
+    return FloatDistribution(low, high), numbers.tolist()
 
 
 def _spread(
-    space: _Space, values: NDArray[np.float64], drawn: NDArray[np.int64]
+    has: pd.DataFrame,
+    parameters: Sequence[ParameterFacts],
+    objective: ObjectiveFacts,
+    drawn: NDArray[np.int64],
 ) -> Iterator[tuple[str, Shares, Shares, Shares]]:
     """Of each evaluator, its importances and their percentiles over the resamples `drawn` (resamples × settings)."""
-    n = len(values)
+    import optuna
+    from optuna.study import StudyDirection
+
+    axes = {p.path: _axis(p, has[p.path]) for p in parameters}
+    distributions = {path: distribution for path, (distribution, _) in axes.items()}
+    values = has[objective.name].to_numpy(float)
+    trials = [
+        optuna.create_trial(
+            params=dict(zip(axes, row, strict=True)), distributions=distributions, value=value
+        )
+        for *row, value in zip(*(column for _, column in axes.values()), values.tolist(), strict=True)
+    ]
+    direction = StudyDirection.MAXIMIZE if objective.direction == "max" else StudyDirection.MINIMIZE
+
+    def shares(evaluator: BaseImportanceEvaluator, rows: Sequence[int]) -> Shares:
+        """The importances by these rows, which may repeat; they add up to 1, or are all 0."""
+        study = optuna.create_study(direction=direction)
+        study.add_trials(trials[row] for row in rows)
+        found = evaluator.evaluate(study, params=list(distributions))
+        total = sum(found.values())
+        return {path: float(found[path] / total) if total > 0 else 0.0 for path in distributions}
+
     # A resample in which all settings have one value says nothing.
     told = drawn[np.ptp(values[drawn], axis=1) > 0].tolist()
     for name in EVALUATORS:
-        shares = space.shares(_evaluator(name, n, TREES), range(n))
-        rough = _evaluator(name, n, TREES_RESAMPLED)
-        again = [space.shares(rough, rows) for rows in told]
-        low, high = (
-            {path: _percentile([found[path] for found in again], at) for path in shares} for at in PERCENTILES
-        )
-        yield name, shares, low, high
-
-
-def _percentile(values: Sequence[float], at: float) -> float:
-    return float(np.percentile(values, at)) if len(values) else float("nan")
+        rough = _evaluator(name, len(values), TREES_RESAMPLED)
+        again = [list(shares(rough, rows).values()) for rows in told] or [[np.nan] * len(axes)]
+        low, high = np.percentile(again, PERCENTILES, axis=0).tolist()
+        found = shares(_evaluator(name, len(values), TREES), range(len(values)))
+        yield name, found, dict(zip(axes, low, strict=True)), dict(zip(axes, high, strict=True))
 
 
 def _evaluator(name: str, trials: int, trees: int) -> BaseImportanceEvaluator:
