@@ -112,6 +112,13 @@ def fixed(value: Any, places: int) -> str:
     return NOTHING if value is None else wording.number(value, places)
 
 
+def plus_minus(mean: float | None, spread: float | None) -> str:
+    """`.941 ± .006`: a mean with its standard deviation, where that is known."""
+    places = decimals(None if spread is None else -spread, spread)
+    shown = fixed(mean, places)
+    return shown if mean is None or spread is None else f"{shown} ± {fixed(spread, places)}"
+
+
 def significant(value: Any) -> str:
     """A number with two significant digits."""
     value = number(value)

@@ -1,0 +1,198 @@
+"""Tables of searches as sections read them: settings with a value, ranges of paths, values in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ablate.base.wording import brief
+from ablate.core.searched import ObjectiveFacts, ParameterFacts, Searched
+from ablate.report.section import Material
+from ablate.report.tables import text
+
+STATUSES = ("completed", "diverged", "pruned", "failed", "invalid")
+COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
+FAR = 3
+MEASURED = ("validation", "own")
+"Sources of an objective that is a metric."
+
+
+class OfSweep:
+    """A section of a study that was swept."""
+
+    def applies(self, material: Material) -> bool:
+        """Whether the study has the table of a sweep."""
+        return material.facts.searched == "sweep" and material.searched is not None
+
+
+class OfTuning:
+    """A section of a study whose variants were tuned."""
+
+    def applies(self, material: Material) -> bool:
+        """Whether the study has the table of the searches."""
+        return material.facts.searched == "tuning" and material.searched is not None
+
+
+def table(material: Material) -> Searched:
+    """The settings that were tried, of a section that applies."""
+    assert material.searched is not None
+    return material.searched
+
+
+def sought(searched: Searched) -> list[tuple[ObjectiveFacts, str]]:
+    """The objectives with the end of the names of their files, `-2` for the second. A cost is sought only if it is the
+    first: what a setting costs is known without a search.
+    """
+    found = enumerate(searched.facts.objectives)
+    return [(o, f"-{i + 1}" if i else "") for i, o in found if o.source != "cost" or not i]
+
+
+def named(objective: ObjectiveFacts) -> str:
+    """An objective in words: `validation accuracy`."""
+    words = objective.name.replace("_", " ").replace("flops", "FLOPs")
+    return f"validation {words}" if objective.source == "validation" else words
+
+
+def of(searched: Searched, objective: ObjectiveFacts) -> str:
+    """` of validation accuracy` where there are several objectives, for a title."""
+    return f" of {named(objective)}" if len(searched.facts.objectives) > 1 else ""
+
+
+def judged(searched: Searched, objective: str) -> pd.DataFrame:
+    """The settings with a finite value of the objective, whether or not a seed diverged."""
+    table = searched.trials
+    values = pd.to_numeric(table[objective], errors="coerce")
+    return table[table["status"].isin(["completed", "diverged"]) & np.isfinite(values)]
+
+
+def outcomes(table: pd.DataFrame, **columns: pd.Series | np.ndarray) -> pd.DataFrame:
+    """The columns, and of the settings of a table also number, status and chosen (empty: not a winner)."""
+    known = {name: table[name].to_numpy() for name in ("number", "status")}
+    values = {name: np.asarray(column) for name, column in columns.items()}
+    return pd.DataFrame({**known, **values, "chosen": table["chosen"].fillna("").to_numpy(str)})
+
+
+def history(searched: Searched, objective: ObjectiveFacts) -> pd.DataFrame:
+    """One row per setting, in the order of their numbers: number, status, value, best (so far), chosen.
+
+    value: NaN where there is none; the value that a pruned setting had reached is not one.
+    """
+    table = searched.trials.sort_values("number", kind="stable")
+    found = judged(searched, objective.name)[objective.name].astype(float)
+    values = found.reindex(table.index)
+    so_far = values.cummax() if objective.direction == "max" else values.cummin()
+    return outcomes(table, value=values, best=so_far.ffill())
+
+
+def in_view(values: pd.Series, objective: ObjectiveFacts) -> pd.Series:
+    """Which values a figure has room for: not those that are missing, nor those far worse than the rest, which are
+    more than `FAR` times as far from the median as the best.
+    """
+    middle, best = values.median(), values.max() if objective.direction == "max" else values.min()
+    reach = FAR * abs(best - middle)
+    return (values - middle).abs() <= reach if reach else values.notna()
+
+
+def band(values: pd.Series, objective: ObjectiveFacts) -> str:
+    """The grey band of a figure in a sentence, where it has one."""
+    shown = " In the grey band: settings without a value, or far worse than the rest."
+    return "" if in_view(values, objective).all() else shown
+
+
+@dataclass(frozen=True)
+class Range:
+    """The whole range that a path was searched on."""
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+    labels: tuple[str, ...] = ()
+    "Of the choices, whose places are 0, 1, …"
+
+    @classmethod
+    def of(cls, searched: Searched, parameter: ParameterFacts) -> Range:
+        """Of a searched path, with the values that were tried outside, if any."""
+        values = searched.trials[parameter.path].dropna()
+        if parameter.kind == "choice":
+            labels = tuple(dict.fromkeys([*parameter.choices, *map(str, values)]))
+            return cls(-0.5, len(labels) - 0.5, labels=labels)
+        known = [end for end in (parameter.low, parameter.high, *values.astype(float)) if end is not None]
+        low, high = min(known), max(known)
+        if low == high:
+            low, high = (low / 2, high * 2) if parameter.log else (low - 1, high + 1)
+        return cls(low, high, parameter.log, parameter.kind == "int")
+
+    def places(self, values: pd.Series) -> np.ndarray:
+        """Numbers as they are, choices as the index of their label; NaN where there is no value."""
+        if self.labels:
+            values = values.map({label: i for i, label in enumerate(self.labels)})
+        return pd.to_numeric(values, errors="coerce").to_numpy(float)
+
+    def shares(self, places: np.ndarray) -> np.ndarray:
+        """How far along the range places lie, from 0 to 1, on the scale that was searched on."""
+        scale = np.log if self.log else np.asarray
+        return np.asarray((scale(places) - scale(self.low)) / (scale(self.high) - scale(self.low)))
+
+
+def ranges(searched: Searched) -> dict[str, Range]:
+    """The range of each searched path."""
+    return {p.path: Range.of(searched, p) for p in searched.facts.parameters}
+
+
+def ranked(importances: pd.DataFrame | None, objective: str) -> pd.DataFrame:
+    """The importances for one objective, the most important by fANOVA first; no rows where none are known."""
+    if importances is None:
+        return pd.DataFrame(columns=["objective", "parameter", "evaluator", "importance", "low", "high"])
+    mine = importances[importances["objective"] == objective]
+    first = mine[mine["evaluator"] == "fanova"].sort_values("importance", ascending=False, kind="stable")
+    order = {path: i for i, path in enumerate(first["parameter"])}
+    return mine.sort_values("parameter", key=lambda paths: paths.map(order), kind="stable")
+
+
+def setting(searched: Searched, row: dict[str, object], only: Sequence[str] = ()) -> str:
+    """The values of a setting in a line, `training.lr=.0031, model.mixer=lstm`; paths that it lacks are left out."""
+    paths = [path for path in only or searched.paths if not absent(row[path])]
+    return ", ".join(f"{path}={value(row[path])}" for path in paths)
+
+
+def short(paths: Sequence[str]) -> dict[str, str]:
+    """Path → its end, as much of it as tells it from the others: `model.mixer.num_heads` is `num_heads`."""
+    found = {}
+    for path in paths:
+        parts = path.split(".")
+        ends = [".".join(parts[-size:]) for size in range(1, len(parts) + 1)]
+        alone = [end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1]
+        found[path] = alone[0] if alone else path
+    return found
+
+
+def absent(found: object) -> bool:
+    """Whether a cell has no value."""
+    return found is None or found != found
+
+
+def value(found: object) -> str:
+    """A value of a searched path; a number with three significant digits."""
+    if absent(found):
+        return ""
+    if isinstance(found, str):
+        return text(found)
+    number = float(found)  # type: ignore[arg-type]
+    return brief(number).removeprefix("0") if 0 < number < 1 else brief(number)
+
+
+def statuses(table: pd.DataFrame) -> list[str]:
+    """How the settings of a table ended, in the order of `STATUSES`."""
+    found = set(table["status"])
+    return [*(status for status in STATUSES if status in found), *sorted(found - set(STATUSES))]
+
+
+def places(rows: pd.DataFrame, whole: pd.DataFrame) -> list[str]:
+    """The variants of the rows of a frame, with their tasks where the whole frame has several."""
+    several = whole["task"].nunique() > 1
+    pairs = zip(rows["variant"], rows["task"], strict=True)
+    return [f"{variant} on {task}" if several else variant for variant, task in pairs]

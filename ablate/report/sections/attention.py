@@ -1,0 +1,127 @@
+"""Attention weights as heat maps: a row of small panels for each layer, a panel for each head."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ablate.records.evaluated import AttentionMap
+from ablate.report.draw import style
+from ablate.report.section import Block, Material, Picture, Section, Text
+from ablate.report.tables import significant
+
+COLOUR_MAP = "viridis"
+"Perceptually uniform, and readable in grey and by every eye."
+MAX_FIGURES = 8
+"Variants that the page shows, the baseline included; the rest are in the file."
+ACROSS = 8
+"Heads beside one another."
+MAX_SIZE = 1.1
+"Inches of a panel: a few heads leave the right side empty rather than grow."
+
+
+class Attention(Section):
+    """A figure for each variant and task, in the order of the study, of the first example."""
+
+    place = 950
+    title = "Attention"
+
+    def blocks(self, material: Material) -> list[Block]:
+        facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
+        order = {variant.name: i for i, variant in enumerate(facts.variants)}
+        found: dict[tuple[str, str], list[AttentionMap]] = {}
+        for layer in sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.task)):
+            found.setdefault((layer.variant, layer.task), []).append(layer)
+        if not found:
+            return []
+        shown = {place: heads(layers) for place, layers in list(found.items())[:MAX_FIGURES]}
+        top = max(float(weights.max()) for data in shown.values() for weights in data["weights"]) or 1.0
+        pictures: list[Block] = []
+        for i, ((variant, task), data) in enumerate(shown.items(), 1):
+            name = f"{variant} on {task}" if len(facts.tasks) > 1 else variant
+            alt = f"Heat maps of the attention weights of {name}: {_summary(data)}."
+            # A caption would be the same for all: it is said once, above them.
+            pictures.append(
+                Picture(f"attention-{i}", name, "", alt, data, functools.partial(draw, data, top))
+            )
+        padded = any(np.isnan(layer.weights[0]).any() for place in shown for layer in found[place])
+        legend = _legend(maps[0].seed, padded, len(found) - len(shown))
+        return [Text(legend, aside=True), *pictures]
+
+
+def _legend(seed: int, padded: bool, left_out: int) -> str:
+    """The explanation of all figures."""
+    cut = " Queries and keys that are padding are cut away." if padded else ""
+    variants = "variant is" if left_out == 1 else "variants are"
+    more = f" {left_out} more {variants} in attention.npz." if left_out else ""
+    return (
+        f"Attention weights of the first test example, seed {seed}: each panel is a head, each of its rows a query, "
+        f"each column a key. The colours of all figures have one scale; masked weights are zero.{cut}{more}"
+    )
+
+
+def _summary(data: pd.DataFrame) -> str:
+    parts = []
+    for layer, rows in data.groupby("layer", sort=False):
+        queries, keys = rows["weights"].iloc[0].shape
+        top = significant(max(float(weights.max()) for weights in rows["weights"]) or 1.0)
+        parts.append(f"{layer}, {len(rows)} heads of {queries} queries by {keys} keys, largest weight {top}")
+    return "; ".join(parts)
+
+
+def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:
+    """One row per layer and head: layer, head (from 1), and weights (T_q, T_k) of the first example without padding."""
+    rows = []
+    for layer in layers:
+        weights = layer.weights[0]
+        padding = np.isnan(weights).all(0)
+        if not padding.all():
+            weights = weights[:, ~padding.all(1)][:, :, ~padding.all(0)]
+        for head, shown in enumerate(np.nan_to_num(weights), 1):
+            rows.append({"layer": layer_name(layer.path), "head": head, "weights": shown})
+    return pd.DataFrame(rows)
+
+
+def draw(data: pd.DataFrame, top: float) -> Figure:
+    """The maps of one variant. `data` is `heads`; `top` is the weight of the last colour."""
+    lines = []
+    for _, rows in data.groupby("layer", sort=False):
+        # In lines of almost equal length.
+        length = -(-len(rows) // -(-len(rows) // ACROSS))
+        lines += [rows.iloc[start : start + length] for start in range(0, len(rows), length)]
+    across = max(map(len, lines))
+    size = min(MAX_SIZE, (style.WIDTH - 0.8) / across)
+    shapes = [line["weights"].iloc[0].shape for line in lines]
+    aspects = [min(2.5, max(0.25, queries / keys)) for queries, keys in shapes]
+    fig = style.new_figure(sum(size * aspect + 0.26 for aspect in aspects) + 0.2)
+    axes = fig.subplots(len(lines), across, squeeze=False, height_ratios=aspects)
+    for panels, line, aspect in zip(axes, lines, aspects, strict=True):
+        for ax in panels[len(line) :]:
+            ax.set_visible(False)
+        for ax, weights in zip(panels, line["weights"], strict=False):
+            look: dict[str, Any] = {"cmap": COLOUR_MAP, "vmin": 0, "vmax": top, "interpolation": "none"}
+            image = ax.imshow(weights, aspect="auto", **look)
+            ax.set(xticks=[], yticks=[], box_aspect=aspect)
+            ax.spines[:].set_visible(False)
+        first, last = line["head"].iloc[[0, -1]]
+        few = f"head {first}" if first == last else f"heads {first} to {last}"
+        panels[0].set_title(f"{line['layer'].iloc[0]}: {few}", weight="normal", size=style.SMALL)
+        panels[0].set_ylabel("query", size=style.SMALL)
+    for ax in axes[-1]:
+        ax.set_xlabel("key", size=style.SMALL)
+    fig.colorbar(image, ax=axes, label="attention weight", fraction=0.05, aspect=30)
+    return fig
+
+
+def layer_name(path: str) -> str:
+    """`stack.decoder.blocks.1.cross` as `decoder layer 2, cross`."""
+    words = [word for word in ("encoder", "decoder") if f".{word}." in f".{path}."]
+    number = re.search(r"blocks\.(\d+)", path)
+    name = " ".join([*words, f"layer {int(number[1]) + 1}"]) if number else path
+    return f"{name}, cross" if re.search(r"\.cross\b", path) else name

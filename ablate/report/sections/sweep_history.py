@@ -1,0 +1,61 @@
+"""The value of every setting of a sweep in the order in which they were chosen, and the best so far."""
+
+from __future__ import annotations
+
+import functools
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ablate.base import wording
+from ablate.core.searched import ObjectiveFacts
+from ablate.report import searches
+from ablate.report.draw import settings, style
+from ablate.report.palette import colour
+from ablate.report.section import Block, Material, Picture, Section
+
+
+class SweepHistory(searches.OfSweep, Section):
+    """A figure for each objective that was searched for."""
+
+    place = 520
+    title = "How the search went"
+
+    def blocks(self, material: Material) -> list[Block]:
+        searched = searches.table(material)
+        found: list[Block] = []
+        for objective, end in searches.sought(searched) if searched else []:
+            data = searches.history(searched, objective)
+            if data["value"].isna().all():
+                continue
+            words = searches.named(objective)
+            counts = wording.joined([f"{n} {status}" for status, n in data["status"].value_counts().items()])
+            seeds = wording.counted(len(searched.facts.seeds), "tuning seed")
+            what = "" if objective.source == "cost" else f", the mean over {seeds},"
+            found.append(
+                Picture(
+                    f"sweep-history{end}",
+                    f"History{searches.of(searched, objective)}",
+                    f"The {words} of each setting{what} in the order in which they were chosen."
+                    f"{searches.band(data['value'], objective)}",
+                    f"The {words} of {len(data)} settings by number, and the best so far: {counts}.",
+                    data,
+                    functools.partial(draw, data, objective),
+                )
+            )
+        return found
+
+
+def draw(data: pd.DataFrame, objective: ObjectiveFacts) -> Figure:
+    """`data` is `searches.history`."""
+    fig = style.new_figure(2.5)
+    ax = fig.subplots()
+    view = settings.View(data["value"], objective)
+    ax.step(data["number"], data["best"], where="post", color=colour("ink"), label="best so far", zorder=2)
+    settings.scatter(ax, data["number"], view.places(data["value"]), data)
+    view.apply(ax)
+    ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    ax.set_xlabel("setting")
+    settings.legend(fig, ax)
+    return fig

@@ -1,0 +1,219 @@
+"""The winners of a sweep on fresh seeds, and the best settings by what the search saw."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.fresh import fresh, judged_as
+from ablate.base import wording
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE
+from ablate.core.searched import Searched
+from ablate.report import searches
+from ablate.report.section import Block, Material, Section, Text
+from ablate.report.tables import (
+    NOTHING,
+    Column,
+    Table,
+    count,
+    decimals,
+    difference,
+    fixed,
+    number,
+    plus_minus,
+    text,
+)
+
+GUIDE = (
+    "Mean ± standard deviation over seeds. The best of many settings looks better on the seeds that chose it than it "
+    "is: the change is the same validation metric on fresh seeds minus that on tuning seeds. The verdict rests on test "
+    "data of fresh seeds."
+)
+TOP = 10
+MAX_FRONT = 20
+MAX_PATHS = 4
+"Paths of a winner that a sentence names; the table has all."
+
+
+class SweepWinners(searches.OfSweep, Section):
+    """A table of the winners with the baseline, which was not searched, and a table of the best settings."""
+
+    place = 500
+    title = "What the sweep found"
+
+    def blocks(self, material: Material) -> list[Block]:
+        table = winner_table(searches.table(material), material.evidence)
+        winners: list[Block] = [table, Text(GUIDE, aside=True)] if table else []
+        best = best_table(searches.table(material))
+        return [*winners, best] if best else winners
+
+    def findings(self, material: Material) -> list[str]:
+        searched = searches.table(material)
+        chosen = searched.winners.to_dict("records")
+        winner = "No setting has been chosen: there is no winner to compare with the baseline."
+        if chosen:
+            winner = _winner(searched, chosen, material.evidence, material.comparisons)
+        return [_ended(searched), winner]
+
+
+def winner_table(searched: Searched, evidence: Evidence) -> Table | None:
+    """A row per winner and metric that was searched for, and the baseline; None without a winner.
+
+    The change is below zero, where more is better, by the winner's curse.
+    """
+    chosen = searched.winners.to_dict("records")
+    metrics = [o for o in searched.facts.objectives if o.source in searches.MEASURED]
+    if not chosen or not metrics:
+        return None
+    columns = [
+        Column("variant", "Variant"),
+        *([Column("metric", "Metric")] if len(metrics) > 1 else []),
+        Column("tuning", "Validation, tuning seeds", True),
+        Column("fresh", "Validation, fresh seeds", True),
+        Column("change", "Change", True),
+        Column("test", "Test, fresh seeds", True),
+        Column("n", "Fresh seeds", True),
+        Column("setting", "Setting", below=True),
+    ]
+    rows = []
+    for metric in metrics:
+        for row in [*chosen, {"chosen": BASELINE, "task": chosen[0]["task"]}]:
+            found = {
+                of: fresh(evidence, metric, row["chosen"], of, row["task"]) for of in ("validation", "test")
+            }
+            seen = number(row.get(metric.name))
+            own = row.get("values") if metric is searched.facts.objectives[0] else None
+            rows.append(
+                {
+                    "variant": text(row["chosen"]),
+                    "metric": text(metric.name),
+                    "tuning": fixed(seen, 4)
+                    if own is None
+                    else plus_minus(seen, _summary(np.asarray(own, float))[1]),
+                    "fresh": plus_minus(*_summary(found["validation"])),
+                    "change": _change(seen, found["validation"]),
+                    "test": plus_minus(*_summary(found["test"])),
+                    "n": count(len(found["test"])),
+                    "setting": searches.setting(searched, row) if metric.name in row else "",
+                }
+            )
+    return Table(columns, rows, "What the search saw of a winner, and what seeds show that chose nothing")
+
+
+def _change(seen: float | None, found: np.ndarray) -> str:
+    """How much more or less fresh seeds show than the search saw: −.012."""
+    mean, spread = _summary(found)
+    if seen is None or mean is None:
+        return NOTHING
+    half = math.nan if spread is None else spread
+    return wording.signed(mean - seen, (-half, half))
+
+
+def _summary(values: np.ndarray) -> tuple[float | None, float | None]:
+    """Mean and standard deviation of the finite values, as far as there are any."""
+    known = values[np.isfinite(values)]
+    return (float(known.mean()) if len(known) else None, float(known.std(ddof=1)) if len(known) > 1 else None)
+
+
+def _ended(searched: Searched) -> str:
+    """How the settings ended."""
+    counts = searched.trials["status"].value_counts()
+    found = []
+    for status in searches.statuses(searched.trials):
+        were = "was" if counts[status] == 1 else "were"
+        verb = {"pruned": f"{were} pruned", "invalid": "could not be built"}.get(status, status)
+        found.append(f"{counts[status]} {verb}")
+    asked = searched.facts.trials
+    rest = f"; {asked - len(searched.trials)} are still to be tried" if asked > len(searched.trials) else ""
+    of = wording.counted(max(asked, len(searched.trials)), "setting")
+    return f"Of {of}, {wording.joined(found) if found else 'none was tried'}{rest}."
+
+
+def _winner(
+    searched: Searched, chosen: list[dict[Any, Any]], evidence: Evidence, comparisons: pd.DataFrame
+) -> str:
+    """The first winner: its setting, what the search saw of it, what fresh seeds show, and its verdict."""
+    row, objective = chosen[0], searched.facts.objectives[0]
+    paths = [path for path in searched.paths if not searches.absent(row[path])]
+    more = f", and {len(paths) - MAX_PATHS} more" if len(paths) > MAX_PATHS else ""
+    values = searches.setting(searched, row, paths[:MAX_PATHS])
+    first = "winner" if len(chosen) == 1 else f"first of {len(chosen)} winners"
+    sentence = f"The {first} ({values}{more})"
+    seen, verdict = number(row[objective.name]), _verdict(evidence, row["chosen"], comparisons)
+    if objective.source in searches.MEASURED:
+        found = fresh(evidence, objective, row["chosen"], "validation", row["task"])
+        mean, spread = _summary(found)
+        half = number(row["spread"]) if spread is None else spread
+        places = decimals(None if half is None else -half, half)
+        sentence += f" reached {searches.named(objective)} {fixed(seen, places)} on its tuning seeds"
+        if len(found):
+            ones = wording.counted(len(found), "fresh one")
+            sentence += f" and {fixed(mean, places)} on {ones}"
+        else:
+            sentence += (
+                " and was trained on fresh ones" if verdict else "; it has not been trained on fresh ones yet"
+            )
+    else:
+        sentence += f" has {searches.named(objective)} {wording.brief(float(row[objective.name]))}"
+        sentence += " and was trained on fresh seeds" if verdict else ""
+    if judged_as(evidence, row["chosen"]) != row["chosen"]:
+        return f"{sentence}; it is the baseline itself, so that nothing is left to compare."
+    return f"{sentence}{verdict}."
+
+
+def _verdict(evidence: Evidence, variant: str, comparisons: pd.DataFrame) -> str:
+    """The result of the comparison with the baseline; empty before there is one."""
+    if not len(comparisons):
+        return ""
+    mine = comparisons[(comparisons["variant"] == variant) & (comparisons["metric"] == evidence.facts.metric)]
+    if not len(mine) or not mine.iloc[0]["n"]:
+        return ""
+    row = mine.iloc[0]
+    low, high = ("ci90_low", "ci90_high") if row["verdict"] == "equivalent" else ("ci_low", "ci_high")
+    amount = f": {difference(row['diff'], row[low], row[high])}" if row["n"] > 1 else ""
+    on = f"the baseline on {evidence.facts.metric}"
+    joint = {"better": "than", "worse": "than", "equivalent": "to"}.get(row["verdict"])
+    if joint:
+        return f", where it is {row['verdict']} {joint} {on}{amount}"
+    return f", where the comparison with {on} is {row['verdict']}{amount}"
+
+
+def best_table(searched: Searched) -> Table | None:
+    """The Pareto front of several objectives, or the top ten for one; None where no setting has a value."""
+    first, *others = searched.facts.objectives
+    found = searches.judged(searched, first.name)
+    if others:
+        found = found[found["front"].astype(bool)]
+    found = found.sort_values(first.name, ascending=first.direction == "min", kind="stable")
+    found = found.head(MAX_FRONT if others else TOP)
+    if not len(found):
+        return None
+    objectives = [o for o in searched.facts.objectives if o.name not in searches.COSTS]
+    measured = next((o for o in objectives if o.source in searches.MEASURED), None)
+    names = {o.name: searches.named(o) for o in objectives}
+    short = searches.short(searched.paths)
+    columns = [
+        Column("number", "Setting"),
+        *(Column(f"objective {name}", words[0].upper() + words[1:], True) for name, words in names.items()),
+        *(Column(cost, words, True) for cost, words in searches.COSTS.items() if found[cost].notna().any()),
+        *(Column(f"path {p.path}", short[p.path], p.kind != "choice") for p in searched.facts.parameters),
+        # What is alike in every row is said of the search.
+        *([Column("seeds", "Seeds", True)] if found["seeds"].nunique() > 1 else []),
+        *([Column("status", "Status")] if (found["status"] != "completed").any() else []),
+    ]
+    rows = []
+    for row in found.to_dict("records"):
+        name = f", {text(row['chosen'])}" if text(row["chosen"]) else ""
+        cells = {"number": f"{int(row['number'])}{name}", "status": text(row["status"])}
+        cells |= {key: count(row[key]) for key in ("seeds", *searches.COSTS)}
+        cells |= {f"path {path}": searches.value(row[path]) or NOTHING for path in searched.paths}
+        for objective in objectives:
+            spread = number(row["spread"]) if objective is measured else None
+            cells[f"objective {objective.name}"] = plus_minus(number(row[objective.name]), spread)
+        rows.append(cells)
+    which = "The Pareto front" if others else "The best settings by what the search saw"
+    return Table(columns, rows, f"{which}; mean ± standard deviation over tuning seeds")
