@@ -1,4 +1,4 @@
-"""The parts of a report that a study has whose variants were tuned."""
+"""The sections of a study whose variants were tuned."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_searches import by_learning_rate, searched
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
-from ablate.analysis.tuning import Tuning, tuning
+from ablate.analysis.tuning import budget_curves, budgets, changes
 from ablate.core.evidence import Evidence
 from ablate.core.searched import TUNING, UNTUNED, ParameterFacts, Searched
-from ablate.report import style, tuning_figures, tuning_tables
+from ablate.report.draw import style
+from ablate.report.section import Material, Picture
+from ablate.report.sections.tuning_budget import TuningBudget
+from ablate.report.sections.tuning_changed import change_table
+from ablate.report.sections.tuning_given import TuningGiven, budget_table
+from ablate.report.tables import Table
 from ablate.stages.publish import publish
 
 NORMS = {"model.norm": {"layer": 0.0, "batch": -0.002, "rms": 0.001}}
@@ -30,8 +36,24 @@ def norms(effects: Mapping[str, dict[str, float]] = NORMS, **options: object) ->
     return dataclasses.replace(made, facts=dataclasses.replace(made.facts, searched="tuning"))
 
 
-def analysed(search: Searched, tuned: Evidence, untuned: Evidence | None = None) -> Tuning:
-    return tuning(search, tuned, compare(tuned), untuned, None if untuned is None else compare(untuned))
+def material(search: Searched, tuned: Evidence, untuned: Evidence | None = None) -> Material:
+    before = None if untuned is None else compare(untuned)
+    return Material(
+        tuned,
+        compare(tuned),
+        pd.DataFrame(),
+        searched=search,
+        untuned=untuned,
+        untuned_comparisons=before,
+    )
+
+
+def table_of(search: Searched, tuned: Evidence) -> Table:
+    return budget_table(search, budgets(search, tuned.facts, budget_curves(search, tuned.facts)))
+
+
+def drawings(search: Searched, tuned: Evidence) -> list[Picture]:
+    return [block for block in TuningBudget().blocks(material(search, tuned)) if isinstance(block, Picture)]
 
 
 def published(
@@ -64,7 +86,7 @@ def test_the_page_says_what_was_given_and_what_it_changed(folder: Path) -> None:
         "Untuned (exploratory)",
         "▼ worse",
         "the verdict changed, and so did its difference",
-        "Searched: training.lr from .0001 to .1 on a log scale.",
+        ".0001 to .1log",
         "The baseline learned: it solved recall",
         "Best against budget",
     ):
@@ -102,7 +124,7 @@ def test_links_lead_somewhere(folder: Path) -> None:
     identifiers = re.findall(r'\bid="([^"]*)"', source)
     assert len(set(identifiers)) == len(identifiers)
     assert set(re.findall(r'href="#([^"]*)"', source)) <= set(identifiers)
-    assert {"tuning", "tuning-changed", "budget"} <= set(re.findall(r'href="#([^"]*)"', source))
+    assert {"tuning-given", "tuning-changed", "tuning-budget"} <= set(re.findall(r'href="#([^"]*)"', source))
 
 
 @pytest.mark.parametrize("missing", ["all of it", "trials.parquet", "curves.parquet"])
@@ -150,7 +172,7 @@ def test_names_of_the_study_are_text(tmp_path: Path) -> None:
 def test_the_table_of_budgets_holds_what_was_lost() -> None:
     values = {"baseline": [0.7, 0.9], "model.norm=batch": [0.6, np.nan], "model.norm=rms": [0.5, 0.4]}
     statuses = {("model.norm=batch", 1): "failed", ("baseline", 0): "diverged"}
-    table = tuning_tables.budget_table(analysed(searched(values, statuses=statuses), norms()))
+    table = table_of(searched(values, statuses=statuses), norms())
     assert [column.heading for column in table.columns] == [
         *("Variant", "Settings", "Tuning seeds", "Trainings", "Diverged", "Failed", "Training seconds"),
         *("training.lr", "Accuracy, tuning seeds", "Note"),
@@ -161,19 +183,18 @@ def test_the_table_of_budgets_holds_what_was_lost() -> None:
 
 def test_a_search_that_chose_nothing_has_a_dash() -> None:
     values = {"baseline": [0.7], "model.norm=batch": [np.nan], "model.norm=rms": [0.5]}
-    found = analysed(searched(values, statuses={("model.norm=batch", 0): "failed"}), norms())
-    row = tuning_tables.budget_table(found).rows[1]
+    row = table_of(searched(values, statuses={("model.norm=batch", 0): "failed"}), norms()).rows[1]
     assert (row["of training.lr"], row["best"]) == ("–", "–")
 
 
 def test_the_table_of_changes_holds_both_verdicts() -> None:
-    found = analysed(by_learning_rate(BEST), norms(), norms(BEFORE, num_seeds=4))
-    row = tuning_tables.change_table(found).rows[0]
+    tuned, untuned = norms(), norms(BEFORE, num_seeds=4)
+    row = change_table(changes(tuned, compare(tuned), untuned, compare(untuned))).rows[0]
     assert (row["untuned"], row["verdict"]) == ("▼ worse", "equivalent")
     assert row["note"].endswith("untuned on 4 pairs, tuned on 5")
 
 
-def test_the_space_in_words() -> None:
+def test_the_space_is_beside_the_budgets() -> None:
     parameters = [
         ParameterFacts("training.lr", "float", 1e-4, 0.1, log=True),
         ParameterFacts("model.mixer", "choice", choices=["attention", "lstm"]),
@@ -181,64 +202,61 @@ def test_the_space_in_words() -> None:
     ]
     settings = [{"training.lr": 1e-3, "model.mixer": "lstm"}]
     search = searched({name: [0.5] for name in BEST}, parameters=parameters, settings=settings)
-    found = analysed(search, norms())
-    assert tuning_tables.space(found) == (
-        "training.lr from .0001 to .1 on a log scale, model.mixer among attention, lstm and model.mixer.num_heads "
-        "from 2 to 8 in steps of 2 where model.mixer=attention"
-    )
-    assert tuning_tables.budget_table(found).rows[0]["of model.mixer"] == "lstm"
+    given, _, space = TuningGiven().blocks(material(search, norms()))
+    assert isinstance(given, Table)
+    assert isinstance(space, Table)
+    assert [list(row.values()) for row in space.rows] == [
+        ["training.lr", "float", ".0001 to .1", "log", "always"],
+        ["model.mixer", "choice", "attention, lstm", "–", "always"],
+        ["model.mixer.num_heads", "int", "2 to 8", "linear, step 2", "model.mixer=attention"],
+    ]
+    assert given.rows[0]["of model.mixer"] == "lstm"
 
 
 # Figures
 
 
-@pytest.mark.parametrize("width", [style.WIDE, style.NARROW])
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
 @pytest.mark.parametrize("many", [False, True])
-def test_nothing_is_written_outside_the_figure(many: bool, sampler: str, width: float) -> None:
+def test_nothing_is_written_outside_the_figure(many: bool, sampler: str) -> None:
     evidence = study() if many else norms()
     names = [v.name for v in evidence.facts.variants if not v.placebo]
-    found = analysed(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3)), sampler=sampler), evidence)
+    (picture,) = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3)), sampler=sampler), evidence)
     with style.context():
-        (drawing,) = tuning_figures.drawings(found, evidence.facts)
-        figure = drawing.draw(width)
-        figure.canvas.draw()
-        renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-        for text in [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax._left_title])]:
-            box = text.get_window_extent(renderer)
-            assert box.x0 >= -1, text.get_text()
-            assert box.x1 <= figure.bbox.width + 1, text.get_text()
-            assert box.y1 <= figure.bbox.height + 1, text.get_text()
+        figure = picture.draw()
+        FigureCanvasAgg(figure).draw()
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert min(box.x0, box.y0) >= -0.02
+    assert box.x1 <= width + 0.02
+    assert box.y1 <= height + 0.02
     # The baseline and its placebo share a search: the placebo has no panel.
     assert len(figure.axes) == (7 if many else 1)
-    assert ("Band: " in drawing.caption) == (sampler == "random")
+    assert ("Band: " in picture.caption) == (sampler == "random")
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
 def test_the_lines_are_the_curves(sampler: str) -> None:
-    found = analysed(by_learning_rate(BEST, sampler=sampler), norms())
+    (picture,) = drawings(by_learning_rate(BEST, sampler=sampler), norms())
     with style.context():
-        (drawing,) = tuning_figures.drawings(found, norms().facts)
-        (ax,) = drawing.draw(style.WIDE).axes
+        (ax,) = picture.draw().axes
     lines = [line for line in ax.lines if len(line.get_xdata()) == 12]  # type: ignore[arg-type]
     assert len(lines) == 3
     for line, name in zip(lines, BEST, strict=True):
-        mine = found.curves[found.curves["variant"] == name]
+        mine = picture.data[picture.data["variant"] == name]
         np.testing.assert_array_equal(line.get_xdata(), mine["n"])
         np.testing.assert_array_equal(line.get_ydata(), mine["best"])
         assert line.get_drawstyle() == ("default" if sampler == "random" else "steps-post")
-    assert len(ax.collections) == (3 if sampler == "random" else 0)
+    bands = [band for band in ax.collections if band.get_paths()]
+    assert len(bands) == (3 if sampler == "random" else 0)
 
 
 def test_one_setting_is_a_figure_too() -> None:
-    found = analysed(searched({name: [0.9] for name in BEST}), norms())
+    (picture,) = drawings(searched({name: [0.9] for name in BEST}), norms())
     with style.context():
-        (drawing,) = tuning_figures.drawings(found, norms().facts)
-        drawing.draw(style.NARROW).canvas.draw()
+        FigureCanvasAgg(picture.draw()).draw()
 
 
 def test_each_task_has_a_figure() -> None:
     evidence = norms(tasks=("recall", "a/<b>"), num_seeds=2)
-    found = analysed(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
-    names = [drawing.name for drawing in tuning_figures.drawings(found, evidence.facts)]
-    assert names == ["budget-1-recall", "budget-2-a-b"]
+    found = drawings(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
+    assert [picture.name for picture in found] == ["budget-1-recall", "budget-2-a-b"]

@@ -1,4 +1,4 @@
-"""The section of a sweep: its tables, its sentences, and the page that has it."""
+"""The sections of a sweep: their tables, their sentences, and the page that has them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,22 @@ import pytest
 import searches
 
 from ablate.analysis.compare import compare
+from ablate.core.evidence import Evidence
 from ablate.core.searched import SWEEP, Searched
-from ablate.report import search_tables
-from ablate.report.search_headline import search_headline
-from ablate.report.search_section import Sweep, search_content
-from ablate.report.tables import Table, markdown_table
+from ablate.report.markdown import markdown_table
+from ablate.report.section import Material, Text
+from ablate.report.sections.sweep_importances import SweepImportances
+from ablate.report.sections.sweep_tried import MAX_REASONS, space_table, status_table
+from ablate.report.sections.sweep_winners import SweepWinners, best_table, winner_table
+from ablate.report.tables import Table
 from ablate.search.importances import IMPORTANCES, importances
 from ablate.stages.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
+
+
+def sentences(made: Searched, after: Evidence) -> list[str]:
+    return SweepWinners().findings(Material(after, compare(after), pd.DataFrame(), searched=made))
 
 
 def column(table: Table | None, key: str) -> list[str]:
@@ -31,7 +38,7 @@ def column(table: Table | None, key: str) -> list[str]:
 def test_the_winners_curse_in_numbers() -> None:
     made = searches.sweep(40)
     after = searches.after(made)
-    table = search_tables.winner_table(made, after)
+    table = winner_table(made, after)
     assert column(table, "variant") == ["winner", "baseline"]
     seen = float(made.trials.loc[made.trials["chosen"] == "winner", "accuracy"].iloc[0])
     mine = after.trials[after.trials["variant"] == "winner"]
@@ -53,51 +60,50 @@ def test_only_the_task_of_the_search_counts() -> None:
     both = dataclasses.replace(
         after, facts=dataclasses.replace(after.facts, tasks=tasks), trials=pd.concat([after.trials, other])
     )
-    assert search_tables.winner_table(made, both) == search_tables.winner_table(made, after)
+    assert winner_table(made, both) == winner_table(made, after)
 
 
 def test_a_winner_that_has_not_been_trained() -> None:
     made = searches.sweep(40)
     waiting = searches.after(made, trained=False)
-    table = search_tables.winner_table(made, waiting)
+    table = winner_table(made, waiting)
     assert column(table, "fresh")[0] == "–"
     assert column(table, "change")[0] == "–"
-    sentences = search_headline(made, waiting, compare(waiting))
-    assert "has not been trained on fresh ones yet" in sentences[1]
+    assert "has not been trained on fresh ones yet" in sentences(made, waiting)[1]
 
 
 def test_the_best_come_first() -> None:
     made = searches.sweep(40)
-    numbers = [int(cell.split(",")[0]) for cell in column(search_tables.best_table(made), "number")]
+    numbers = [int(cell.split(",")[0]) for cell in column(best_table(made), "number")]
     values = made.trials.set_index("number")["accuracy"][numbers]
     assert len(numbers) == 10
     assert values.is_monotonic_decreasing
-    assert column(search_tables.best_table(made), "number")[0].endswith(", winner")
+    assert column(best_table(made), "number")[0].endswith(", winner")
 
 
 def test_of_several_objectives_the_front_is_shown() -> None:
     made = searches.sweep(40, TWO)
     front = set(made.trials.loc[made.trials["front"], "number"])
-    shown = {int(cell.split(",")[0]) for cell in column(search_tables.best_table(made), "number")}
+    shown = {int(cell.split(",")[0]) for cell in column(best_table(made), "number")}
     assert shown == front
 
 
 def test_every_setting_is_counted() -> None:
     made = searches.sweep(40)
-    table = search_tables.status_table(made)
+    table = status_table(made)
     assert sum(map(int, column(table, "n"))) == 40
     reasons = column(table, "reason")
     assert searches.REASONS["invalid"] in reasons
     assert "given up by the pruner at step 200" in reasons
     longer = Searched(dataclasses.replace(made.facts, trials=50), made.trials)
-    assert search_tables.status_table(longer).rows[-1]["n"] == "10"
+    assert status_table(longer).rows[-1]["n"] == "10"
     many = made.trials.assign(status="failed", reason=[f"reason {i}" for i in range(40)])
-    rows = search_tables.status_table(Searched(made.facts, many)).rows
-    assert (len(rows), rows[-1]["n"]) == (search_tables.MAX_REASONS + 1, "20")
+    rows = status_table(Searched(made.facts, many)).rows
+    assert (len(rows), rows[-1]["n"]) == (MAX_REASONS + 1, "20")
 
 
 def test_the_space_as_it_was_searched() -> None:
-    table = search_tables.space_table(searches.sweep(3))
+    table = space_table(searches.sweep(3))
     rows = {row["path"]: row for row in table.rows}
     assert rows["training.lr"]["range"] == ".0001 to .1"
     assert rows["training.lr"]["scale"] == "log"
@@ -109,12 +115,11 @@ def test_the_space_as_it_was_searched() -> None:
 def test_the_sentences() -> None:
     made = searches.sweep(40)
     after = searches.after(made)
-    comparisons = compare(after)
-    first, second = search_headline(made, after, comparisons)
+    first, second = sentences(made, after)
     assert first == (
         "Of 40 settings, 28 completed, 5 diverged, 5 were pruned, 1 failed and 1 could not be built."
     )
-    verdict = comparisons.set_index("variant").loc["winner", "verdict"]
+    verdict = compare(after).set_index("variant").loc["winner", "verdict"]
     assert verdict == "better"
     assert re.search(
         r"^The winner \(training\.lr=.*, and 2 more\) reached validation accuracy \.9\d+", second
@@ -126,7 +131,7 @@ def test_sentences_without_a_winner_or_before_the_end() -> None:
     made = searches.sweep(40)
     none = Searched(dataclasses.replace(made.facts, trials=44), made.trials.assign(chosen=""))
     after = searches.after(none)
-    first, second = search_headline(none, after, compare(after))
+    first, second = sentences(none, after)
     assert first.startswith("Of 44 settings, 28 completed")
     assert first.endswith("4 are still to be tried.")
     assert "no winner" in second
@@ -146,18 +151,18 @@ def published(folder: Path, made: Searched, *, found: bool = True, **options: bo
 def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     folder = published(tmp_path / "a", searches.sweep(24, TWO, winners=2), placebo=True)
     page, text = ((folder / f"report.{end}").read_text(encoding="utf-8") for end in ("html", "md"))
-    for piece in ("The sweep", "fANOVA", "Pareto front", "What was tried", "validation accuracy"):
+    for piece in ("What the sweep found", "fANOVA", "Pareto front", "What was tried", "validation accuracy"):
         assert piece in page, piece
         assert piece in text, piece
-    body = page[page.index("<body>") :]
-    assert not re.findall(r"[\s:\"]#[0-9a-f]{6}\b", body), "colours follow the theme"
     identifiers = re.findall(r'\bid="([^"]*)"', page)
     assert len(identifiers) == len(set(identifiers))
     assert set(re.findall(r'(?:href="#|aria-labelledby="|url\(#)([^")]*)', page)) <= set(identifiers)
+    assert {"sweep-winners", "sweep-front", "sweep-contour", "sweep-tried"} <= set(identifiers)
     pictures = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
-    assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").iterdir())
+    assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.png"))
     for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
         assert len({line.count("|") for line in block.strip().split("\n")}) == 1
+    assert text.index("Of 24 settings") < text.index("## Verdicts")
 
 
 def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -181,30 +186,7 @@ def test_a_sweep_of_which_nothing_completed(tmp_path: Path) -> None:
     made.trials["status"], made.trials["accuracy"], made.trials["chosen"] = "failed", np.nan, ""
     page = (published(tmp_path / "a", made) / "report.html").read_text(encoding="utf-8")
     assert "0 settings with a value are too few" in page
-    assert 'id="sweep-settings"' in page
-
-
-def test_fresh_seeds_are_measured_as_the_search_measured() -> None:
-    made = searches.sweep(40)
-    after = searches.after(made, num_seeds=3)
-    facts = dataclasses.replace(after.facts, at="best_validation", column="accuracy_at_best_validation")
-    mine = after.trials["variant"] == "winner"
-    trials = after.trials.assign(
-        best_validation_step=10.0, accuracy_at_best_validation=after.trials["accuracy"]
-    )
-    trials.loc[trials.index[mine][2], ["status", "validation_accuracy"]] = ["diverged", np.nan]
-    ids = trials.loc[mine, "id"].tolist()
-    curves = pd.DataFrame(
-        [(i, step, "validation_accuracy", v) for i in ids for step, v in ((10, 0.8), (20, 0.7))],
-        columns=["id", "step", "metric", "value"],
-    )
-    best = dataclasses.replace(after, facts=facts, trials=trials, curves=curves)
-    found = search_tables.fresh(best, searches.ACCURACY, "winner", "validation", "digits")
-    assert found.tolist() == [0.8, 0.8, searches.ACCURACY.floor]
-    # A workload that measures it on the way only.
-    last = dataclasses.replace(best, facts=after.facts, trials=trials.drop(columns="validation_accuracy"))
-    found = search_tables.fresh(last, searches.ACCURACY, "winner", "validation", "digits")
-    assert found.tolist() == [0.7, 0.7, searches.ACCURACY.floor]
+    assert 'id="sweep-tried"' in page
 
 
 def test_a_winner_that_is_the_baseline() -> None:
@@ -216,30 +198,30 @@ def test_a_winner_that_is_the_baseline() -> None:
         facts=dataclasses.replace(after.facts, variants=baseline),
         trials=after.trials[after.trials["variant"] == "baseline"],
     )
-    _, second = search_headline(made, alone, compare(alone))
+    _, second = sentences(made, alone)
     assert second.endswith("on 5 fresh ones; it is the baseline itself, so that nothing is left to compare.")
-    winner, base = search_tables.winner_table(made, alone).rows  # type: ignore[union-attr]
+    winner, base = winner_table(made, alone).rows  # type: ignore[union-attr]
     assert winner["fresh"] == base["fresh"] != "–"
 
 
 def test_a_winner_by_a_cost_has_been_trained() -> None:
     made = searches.sweep(40, (searches.PARAMETERS, searches.ACCURACY))
     after = searches.after(made)
-    _, second = search_headline(made, after, compare(after))
+    _, second = sentences(made, after)
     assert re.search(r"has parameters \d+ and was trained on fresh seeds, where ", second)
 
 
 def test_the_spread_over_seeds_is_that_of_the_metric() -> None:
     made = searches.sweep(40, (searches.DIVERGENCE, searches.ACCURACY), trouble=False)
-    table = search_tables.best_table(made)
+    table = best_table(made)
     assert not any("±" in cell for cell in column(table, "objective divergence_rate"))
     assert all("±" in cell for cell in column(table, "objective accuracy"))
 
 
 def test_what_a_setting_costs_lacks_no_importances() -> None:
-    made = searches.sweep(40, TWO)
-    content = search_content(Sweep(made, importances(made, resamples=1)), searches.after(made))
-    assert content["no_importances"] == []
-    few = searches.sweep(4, TWO)
-    content = search_content(Sweep(few, importances(few, resamples=1)), searches.after(few))
-    assert [why.partition(":")[0] for why in content["no_importances"]] == ["validation accuracy"]
+    for trials, reasons in ((40, []), (4, ["validation accuracy"])):
+        made = searches.sweep(trials, TWO)
+        empty, found = pd.DataFrame(), importances(made, resamples=1)
+        material = Material(searches.after(made), empty, empty, searched=made, importances=found)
+        texts = [block.words for block in SweepImportances().blocks(material) if isinstance(block, Text)]
+        assert [words.partition(":")[0] for words in texts] == reasons
