@@ -168,7 +168,7 @@ def test_a_workload_may_have_no_parameters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("import torch\nraise ValueError('no')\n", "own.py:2: fails when it is loaded: ValueError: no. Mend"),
+        ("import torch\nraise ValueError('no')\n", "own.py:2: fails when it is loaded: ValueError: no. Fix"),
         ("def (:\n", "own.py:1: fails when it is loaded: SyntaxError"),
     ],
 )
