@@ -366,5 +366,5 @@ def test_a_trial_in_two_rows_is_refused():
 
 def test_evidence_that_was_saved_gives_the_same_comparisons(tmp_path):
     evidence = study({"baseline": BASE, "a": BASE - 0.1 + WOBBLE}, margin=0.02)
-    evidence.save(tmp_path)
+    StudyFolder.at(tmp_path).save_evidence(evidence)
     pd.testing.assert_frame_equal(compare(StudyFolder.at(tmp_path).evidence()), compare(evidence))

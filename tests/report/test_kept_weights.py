@@ -12,6 +12,7 @@ import synthetic
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
 from ablate.records.evaluated import AttentionMap, Evaluated
+from ablate.records.folder import StudyFolder
 from ablate.report.section import Material, Text
 from ablate.report.sections.kept_weights import KeptWeights, evaluation_table
 
@@ -58,10 +59,11 @@ def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path: Path)
 
     weights = np.full((1, 2, 3, 3), 1 / 3, np.float32)
     found = AttentionMap("a", BASELINE, "recall", 0, "stack.blocks.0.mixer", weights)
-    assert Evaluated.load(tmp_path) == Evaluated()
+    folder = StudyFolder.at(tmp_path)
+    assert folder.evaluated() == Evaluated()
     first = Evaluated([row("a", "test", 0.1), row("a", "long", 0.2), row("b", "test", 0.3)], [found])
-    first.save(tmp_path)
-    loaded = Evaluated.load(tmp_path)
+    folder.save_evaluated(first)
+    loaded = folder.evaluated()
     assert loaded.rows == first.rows
     np.testing.assert_array_equal(loaded.maps[0].weights, first.maps[0].weights)
     newer = loaded.updated(Evaluated([row("a", "test", 0.5)]))
@@ -79,4 +81,4 @@ def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path: Path)
     assert (current.rows, reason) == (newer.rows, "")
     (tmp_path / "attention.npz").write_bytes(b"PK cut")
     with pytest.raises(AblateError, match="cannot be read"):
-        Evaluated.load(tmp_path)
+        folder.evaluated()

@@ -13,14 +13,15 @@ import searches
 
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
-from ablate.core.search_table import SWEEP, SearchTable
+from ablate.core.search_table import SearchTable
+from ablate.records.folder import StudyFolder
 from ablate.report.markdown import markdown_table
 from ablate.report.section import Material, Text
 from ablate.report.sections.sweep_importances import SweepImportances
 from ablate.report.sections.sweep_tried import MAX_REASONS, space_table, status_table
 from ablate.report.sections.sweep_winners import SweepWinners, best_table, winner_table
 from ablate.report.tables import Table
-from ablate.search.importances import IMPORTANCES, importances
+from ablate.search.importances import importances
 from ablate.stages.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
@@ -138,13 +139,12 @@ def test_sentences_without_a_winner_or_before_the_end() -> None:
 
 
 def published(folder: Path, made: SearchTable, *, found: bool = True, **options: bool) -> Path:
-    folder.mkdir(parents=True)
-    made.save(folder / SWEEP)
+    study = StudyFolder.at(folder)
+    study.save_search_table("sweep", made)
     if found:
-        importances(made, resamples=2).to_csv(folder / IMPORTANCES, index=False)
-    evidence = searches.after(made, **options)  # type: ignore[arg-type]
-    evidence.save(folder)
-    publish(evidence, folder)
+        study.save_importances(importances(made, resamples=2))
+    study.save_evidence(searches.after(made, **options))  # type: ignore[arg-type]
+    publish(study)
     return folder
 
 
@@ -175,7 +175,7 @@ def test_a_page_without_importances_or_winner(tmp_path: Path) -> None:
     made = searches.sweep(10)
     made.trials["chosen"] = ""
     folder = published(tmp_path / "a", made, found=False)
-    assert not (folder / IMPORTANCES).exists()
+    assert not (folder / "importances.csv").exists()
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Importances have not been computed" in page
     assert "What the search saw of a winner" not in page

@@ -17,7 +17,8 @@ from synthetic import UGLY, study
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import budget_curves, budgets, changes
 from ablate.core.evidence import Evidence
-from ablate.core.search_table import TUNING, UNTUNED, Parameter, SearchTable
+from ablate.core.search_table import Parameter, SearchTable
+from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture
 from ablate.report.sections.tuning_budget import TuningBudget
@@ -59,12 +60,13 @@ def drawings(search: SearchTable, tuned: Evidence) -> list[Picture]:
 def published(
     folder: Path, search: SearchTable | None, tuned: Evidence, untuned: Evidence | None = None
 ) -> Path:
-    tuned.save(folder)
+    study = StudyFolder.at(folder)
+    study.save_evidence(tuned)
     if search:
-        search.save(folder / TUNING)
+        study.save_search_table("tuning", search)
     if untuned:
-        untuned.save(folder / UNTUNED)
-    publish(tuned, folder)
+        study.save_evidence(untuned, untuned=True)
+    publish(study)
     return folder
 
 
@@ -108,7 +110,7 @@ def test_the_markdown_says_the_same(folder: Path) -> None:
 
 
 def test_the_untuned_comparisons_are_exploratory(folder: Path) -> None:
-    before = pd.read_csv(folder / UNTUNED / "comparisons.csv")
+    before = pd.read_csv(folder / "untuned" / "comparisons.csv")
     assert before["exploratory"].all()
     expected = compare(norms(BEFORE))
     pd.testing.assert_series_equal(before["diff"], expected["diff"])
@@ -131,8 +133,8 @@ def test_links_lead_somewhere(folder: Path) -> None:
 def test_without_the_untuned_evidence(tmp_path: Path, missing: str) -> None:
     tuned = norms(num_seeds=3)
     if missing != "all of it":
-        norms(BEFORE).save(tmp_path / UNTUNED)
-        (tmp_path / UNTUNED / missing).unlink()
+        StudyFolder.at(tmp_path).save_evidence(norms(BEFORE), untuned=True)
+        (tmp_path / "untuned" / missing).unlink()
     text = plain(published(tmp_path, by_learning_rate(BEST), tuned))
     assert "What each variant was given" in text
     assert "Tuning changed" not in text
