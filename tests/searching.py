@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import optuna
@@ -82,15 +83,25 @@ def search_in_memory(
         config = experiment.patched(base, spec.space.patches(point))
         return [experiment.trial(config, seed) for seed in spec.seeds], experiment.workload.describe(config)
 
-    return Search(spec, queue, name, trials_of, lambda trial_id: None, "baseline")
+    return Search(spec, queue, name, trials_of, "baseline")
 
 
-def drive(search: Search, experiment: Experiment, records: dict[str, Record], *, stop: int = 10**9) -> int:
-    """Trains what a search asks for, at most `stop` trials; how many it was."""
-    plan = SearchPlan([search], lambda: [], lambda _, trials: None, lambda message: None)
+def drive(
+    search: Search,
+    experiment: Experiment,
+    records: dict[str, Record],
+    *,
+    stop: int = 10**9,
+    stored: Mapping[str, Record] = MappingProxyType({}),
+) -> int:
+    """Trains what a search asks for and `stored` does not have, at most `stop` trials; how many it was."""
+    plan = SearchPlan([search], lambda message: None, "memory")
     done = 0
-    while trials := plan.ask(records):
-        for trial in trials:
+    while cells := plan.ask(records):
+        for trial in [cell.trial for cell in cells]:
+            if trial.id in stored:
+                records[trial.id] = stored[trial.id]
+                continue
             if done == stop:
                 return done
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options
-
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -40,10 +37,13 @@ class Results:
     @property
     def searched(self) -> SearchTable | None:
         """What a sweep has tried, or what tuned the variants: `.trials`, a row a setting, and `.facts`."""
+        from ablate.records.folder import StudyFolder
+
         return StudyFolder.at(self.folder).search_table(self.evidence.facts.searched)
 
     def figures(self) -> dict[str, Figure]:
         """The figures of the report by name: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
+        from ablate.records.folder import StudyFolder
         from ablate.report.page import figures
         from ablate.stages.publish import material
 
@@ -58,6 +58,7 @@ def run(study: str | Path, **options: Any) -> Results:
     from rich.console import Console
 
     from ablate.commands.run import execute
+    from ablate.stages.options import Options
 
     if "results" in options:
         options["results"] = Path(options["results"])
@@ -66,5 +67,7 @@ def run(study: str | Path, **options: Any) -> Results:
 
 def load(folder: str | Path) -> Results:
     """The results of a study from its folder alone; raises `AblateError` when they are not there."""
+    from ablate.records.folder import StudyFolder
+
     found = StudyFolder.at(Path(folder))
     return Results(found.path, found.evidence(), *found.frames())

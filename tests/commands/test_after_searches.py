@@ -17,7 +17,7 @@ from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.stages.options import Options
 from ablate.study.experiment import prepare
-from ablate.study.resolved import write_resolved
+from ablate.study.resolved import resolved_text
 
 STUDY = f"""
 name: toy
@@ -114,8 +114,7 @@ def test_a_trial_of_a_search_is_shown_without_its_record(tmp_path: Path, text: s
 def test_the_resolved_study_holds_no_password(tmp_path: Path, kind: str) -> None:
     space = "{over: {model.noise: {float: [0.1, 1]}}, storage: 'mysql://me:secret@host/db'}"
     (tmp_path / "study.yaml").write_text(STUDY + f"{kind}: {space}\n")
-    write_resolved(prepare(tmp_path / "study.yaml"), tmp_path / "resolved.yaml")
-    text = (tmp_path / "resolved.yaml").read_text()
+    text = resolved_text(prepare(tmp_path / "study.yaml"), tmp_path / "results/toy")
     assert "secret" not in text
     assert "mysql://me:…@host/db" in text
 

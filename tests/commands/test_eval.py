@@ -52,9 +52,9 @@ def run_in(folder: Path, text: str = STUDY, **options: object) -> tuple[Outcome,
 
 
 def evaluated(folder: Path, **options: object) -> str:
-    console = Console(file=io.StringIO(), width=200)
-    evaluate(folder / "study.yaml", folder / "results", console, **options)  # type: ignore[arg-type]
-    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+    said: list[str] = []
+    evaluate(folder / "study.yaml", folder / "results", said.append, said.append, **options)  # type: ignore[arg-type]
+    return "\n".join(said)
 
 
 @pytest.fixture(scope="module")
@@ -228,9 +228,8 @@ def test_a_workload_that_keeps_nothing_refuses_to(toy_study: Path) -> None:
 
 def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
     run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
-    console = Console(file=io.StringIO(), width=200)
-    written = evaluate(Path("tiny"), tmp_path / "results", console)
-    assert len({row["id"] for row in StudyFolder.at(written).evaluated().rows}) == 2
+    written = evaluate(Path("tiny"), tmp_path / "results", print, print)
+    assert len({row["id"] for row in written.evaluated().rows}) == 2
 
 
 def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Path) -> None:
@@ -279,7 +278,7 @@ def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_repor
 
 def test_what_is_no_study_says_what_is_expected(folder: Path) -> None:
     with pytest.raises(StudyError, match="nothing was evaluated") as caught:
-        evaluate(Path("tinny"), folder / "results", Console(file=io.StringIO()))
+        evaluate(Path("tinny"), folder / "results", print, print)
     assert f"is neither a study file nor the name of a study under {folder / 'results'}" in str(caught.value)
     assert "Did you mean 'tiny'?" in str(caught.value)
 

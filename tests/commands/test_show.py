@@ -147,10 +147,10 @@ def test_without_its_record_a_trial_is_shown_from_the_studys_table(folder: Path,
     assert f"--results {tmp_path / 'results'}" in shown
 
 
-def test_a_trial_that_no_study_has_reported(tmp_path: Path) -> None:
+def test_a_trial_that_no_study_refers_to(tmp_path: Path) -> None:
     Store(tmp_path / "store").save(Record("ab12", {"a": {}}, 3, "completed", metrics={"loss": None}))
     found = sections(text("ab", tmp_path))
-    assert found["studies"].strip() == "No reported study refers to this trial."
+    assert found["studies"].strip() == "No study refers to this trial."
     assert found["metrics"].split() == ["loss", "–"]
     assert not any(title.startswith("to repeat") for title in found)
 

@@ -12,11 +12,14 @@ import torch
 from drivers import start, wait_for, workers_of
 from harness import ablate
 
+from ablate.core.cell import Cell
 from ablate.core.plan import FixedPlan
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
+from ablate.execution.supervisor import Supervised
+from ablate.execution.trial import WorkloadRef
 from ablate.models.build import build_model
 from ablate.records.store import Store
 from ablate.training.trial import parse, train_trial
@@ -158,10 +161,9 @@ def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(
     monkeypatch.setattr(loop, "clip_gradients", counted)
 
     def run(fresh: bool = False) -> Record:
-        records: dict[str, Record] = {}
-        engine = InProcess(workload, store.save_state)
-        drive(FixedPlan([trial]), records, lambda: engine, store, {}, fresh=fresh)
-        return records["x"]
+        engine = Supervised(InProcess(WorkloadRef("sequence"), workload))
+        cell = Cell("baseline", "recall", 0, trial, "x")
+        return drive(FixedPlan([cell]), engine, store, lambda event: None, fresh=fresh)["x"]
 
     assert run().status == "failed"
     assert store.load_state("x") is not None
