@@ -130,7 +130,7 @@ def _run(
     from ablate.tracking.tracker import Tracker
 
     say, warn = saying(console), saying(console, "warning")
-    study = experiment.study
+    study, declared = experiment.study, experiment.claims
     kind: Kind | None = "sweep" if options.sweep else "tuning" if study.tune is not None else None
     if kind == "sweep":
         experiment = for_sweep(experiment, say)
@@ -145,7 +145,7 @@ def _run(
     with closing(search) if search is not None else nullcontext():
         planned = experiment.cells() if search is None else []
         begun = search is not None and search.begun
-        claims = date_claims(folder, experiment.claims, planned, store, begun)
+        claims = date_claims(folder, declared, planned, store, begun)
         folder.begin(resolved_text(experiment, folder.path), planned)
         with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
             display = Display(console, study.name, metric, jobs, at_most=search is not None)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ablate.records import environment as subject
-from ablate.records.environment import environment
+from ablate.records.environment import command_line, environment
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -37,32 +37,32 @@ def clean_package(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("clean_package")
 def test_results_never_make_a_commit_dirty_but_study_and_plugins_do(checkout: Path) -> None:
     watched = [checkout / "study.yaml", checkout / "plugin.py"]
-    assert environment(["ablate"], watched)["dirty"] is False
+    assert environment("ablate", watched)["dirty"] is False
     (checkout / "results").mkdir()
     (checkout / "results" / "x").write_text("new")
-    found = environment(["ablate"], watched)
+    found = environment("ablate", watched)
     assert found["dirty"] is False
     assert len(found["commit"]) == 40
     (checkout / "plugin.py").write_text("x = 2\n")
-    assert environment(["ablate"], watched)["dirty"] is True
+    assert environment("ablate", watched)["dirty"] is True
 
 
 def test_a_plugin_in_another_checkout_counts(checkout: Path) -> None:
     (checkout / "plugin.py").write_text("x = 2\n")
-    assert environment(["ablate"], [checkout / "plugin.py"])["dirty"] is True
+    assert environment("ablate", [checkout / "plugin.py"])["dirty"] is True
 
 
 @pytest.mark.usefixtures("clean_package")
 def test_outside_of_git_there_is_no_commit(tmp_path: Path) -> None:
-    found = environment(["/usr/bin/ablate", "run", "a b.yaml"], [tmp_path / "study.yaml"])
+    found = environment("ablate run", [tmp_path / "study.yaml"])
     assert (found["commit"], found["dirty"]) == (None, None)
-    assert found["command"].endswith("run 'a b.yaml'")
+    assert found["command"] == "ablate run"
     assert found["versions"]["python"]
 
 
 def test_a_password_on_the_command_line_is_not_kept() -> None:
     command = ["/usr/bin/ablate", "sweep", "a.yaml", "--storage", "postgresql://me:se@cret@host/db"]
-    assert environment(command, [])["command"].endswith("--storage 'postgresql://me:…@host/db'")
-    assert environment(["ablate", "ui", "http://host:5000/a@b"], [])["command"].endswith(
-        "http://host:5000/a@b"
+    assert command_line(command).endswith("--storage 'postgresql://me:…@host/db'")
+    assert command_line(["ablate", "run", "a b.yaml", "http://host:5000/a@b"]).endswith(
+        "run 'a b.yaml' http://host:5000/a@b"
     )

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
 from ablate.search.table import _front, best
+from ablate.stages.choose import _point
+from ablate.study.space import Space
 
 SCORE = Objective("score", "max", "validation")
 COST = Objective("cost", "min", "cost")
@@ -81,13 +83,9 @@ def test_the_front_is_what_none_beats(values: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("kind", ["int", "float"])
 def test_numbers_that_are_missing_do_not_change_those_that_are_there(kind: str) -> None:
-    from ablate.stages.judged import point_of
-
-    from ablate.study.space import Parameter, Space
-
     spec: Any = type("Spec", (), {"space": Space((Parameter("x", kind, 0, 10),))})  # type: ignore[arg-type]
     table = searched([{"score": 1.0, "x": 3}, {"score": 0.5, "x": None}], SCORE)
     table.trials["x"] = np.array([3.0, math.nan])
-    assert point_of(table, spec, 0) == {"x": 3}
-    assert type(point_of(table, spec, 0)["x"]).__name__ == kind
-    assert point_of(table, spec, 1) == {}
+    assert _point(table, spec, 0) == {"x": 3}
+    assert type(_point(table, spec, 0)["x"]).__name__ == kind
+    assert _point(table, spec, 1) == {}
