@@ -43,8 +43,8 @@ OnOff = Annotated[bool, BeforeValidator(_on_off)]
 """A switch: `on`, `off`, `true` or `false`."""
 
 
-class Section(BaseModel):
-    """A group of settings: unknown keys are refused, numbers are finite, nothing is coerced."""
+class StrictModel(BaseModel):
+    """Base of all that a study file holds: unknown keys are refused, numbers are finite, nothing is coerced."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -56,7 +56,7 @@ class Section(BaseModel):
     )
 
 
-class PartConfig(Section):
+class PartConfig(StrictModel):
     """The parameters of one part; subclasses add typed fields, each with its meaning under it."""
 
     part: ClassVar[type]

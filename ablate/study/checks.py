@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
-from ablate.base.registry import CATALOGUE, Section
+from ablate.base.registry import CATALOGUE, StrictModel
 from ablate.core.claim import Claim
 from ablate.core.metric import Metric
 from ablate.core.workload import Workload
 from ablate.study.claims import parse_claim
-from ablate.study.designs import CHANGES_NOTHING, Config, Design, Variant, report_at
+from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, Variant, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.load import translated
 from ablate.study.patch import value_at
@@ -37,14 +37,16 @@ def check_keeping(workload: Workload, study: StudyBase, document: Document) -> N
 
 def check_faulty_paths(study: StudyBase, baseline: Config, document: Document) -> None:
     """Checks the paths of sections that were refused for another reason, so that one mistake does not hide the next."""
+    sections: dict[str, Config] = {k: found for k, found in document.data.items() if isinstance(found, dict)}
     named: list[tuple[str, PathKey]] = []
     for kind in ("search", "tune"):
-        over = _inside(document.data, kind, "over")
-        for path in over if isinstance(over, dict) else ():
+        over = sections.get(kind, {}).get("over")
+        over = over if isinstance(over, dict) else {}
+        for path in over:
             outer = any(path.startswith(f"{other}.") for other in over)
             if document.is_faulty((kind, "over", path)) and not outer:
                 named.append((path, (kind, "over", path)))
-    by = _inside(document.data, "match", "by")
+    by = sections.get("match", {}).get("by")
     if study.match is None and isinstance(by, str):
         named.append((by, ("match", "by")))
     for path, at in named:
@@ -52,33 +54,22 @@ def check_faulty_paths(study: StudyBase, baseline: Config, document: Document) -
             value_at(baseline, path)
 
 
-def _inside(data: Config, section: str, key: str) -> Any:
-    found = data.get(section)
-    return found.get(key) if isinstance(found, dict) else None
-
-
-def with_stand_in(baseline: list[Config], resolver: Resolver, document: Document) -> list[Config]:
+def with_stand_in(baseline: list[Config], resolve: Resolve, document: Document) -> list[Config]:
     """The baseline on some other task, when the study's own cannot be read: so that more mistakes are found."""
     for name in CATALOGUE.names("task"):
         try:
-            return [resolver({**config, "task": name}) for config in baseline]
+            return [resolve({**config, "task": name}) for config in baseline]
         except Invalid:
             continue
     raise StudyError(document.problems)
 
 
-class Resolver:
-    """Validates a config and fills in its defaults."""
-
-    def __init__(self, model: type[Section]) -> None:
-        self.model = model
-
-    def __call__(self, config: Mapping[str, Any]) -> Config:
-        """The config, resolved; raises `Invalid` with paths from its root."""
-        try:
-            return self.model.model_validate(config).model_dump()
-        except ValidationError as error:
-            raise Invalid.many(translated(error, self.model, config)) from None
+def resolved(model: type[StrictModel], config: Mapping[str, Any]) -> Config:
+    """A config with its defaults filled in; raises `Invalid` with paths from its root."""
+    try:
+        return model.model_validate(config).model_dump()
+    except ValidationError as error:
+        raise Invalid.many(translated(error, model, config)) from None
 
 
 def check_baseline(workload: Workload, baseline: list[Config], document: Document) -> list[Problem]:
@@ -127,10 +118,10 @@ def check_variants(workload: Workload, design: Design, known: list[Problem], doc
 
 
 def check_metric(
-    workload: Workload, baseline: list[Config], study: StudyBase, resolver: Resolver, document: Document
+    workload: Workload, baseline: list[Config], study: StudyBase, resolve: Resolve, document: Document
 ) -> Mapping[str, Metric]:
     """The metrics that all tasks have; the study's must be one of them."""
-    described = [_metrics(workload, config, resolver) for config in baseline]
+    described = [_metrics(workload, config, resolve) for config in baseline]
     shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
     name = study.metric.name
     if shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
@@ -138,15 +129,14 @@ def check_metric(
     return shared
 
 
-def _metrics(workload: Workload, config: Config, resolver: Resolver) -> Mapping[str, Metric]:
+def _metrics(workload: Workload, config: Config, resolve: Resolve) -> Mapping[str, Metric]:
     """The metrics of a config; where it cannot be built, those of its task with everything else at its default."""
     task = config.get("task")
     simpler: list[Config] = [{"task": task}, {"task": {"name": task["name"]}}] if task else [{}]
     for candidate in (config, *simpler):
-        description, problems = attempt(lambda given: workload.describe(resolver(given)), candidate)
+        description, problems = attempt(lambda given: workload.describe(resolve(given)), candidate)
         if not problems:
-            found: Mapping[str, Metric] = description.metrics
-            return found
+            return description.metrics
     return {}
 
 

@@ -116,8 +116,7 @@ class Matcher:
             seconds = self.match.quantity == "seconds"
             why = "its rate was not measured" if seconds else "they cannot be counted"
             raise Invalid("", f"has no known {self.noun}: {why}", hint="Match another quantity")
-        found: float = amount
-        return found
+        return amount
 
     def has_effect(self, config: Config) -> bool:
         """Whether the value at the path changes the quantity at all."""
@@ -135,8 +134,7 @@ class Matcher:
             changed = self._with(config, value)
             if changed is None or attempt(self.workload.check, changed)[1]:
                 return None
-            amount: float | None = attempt(self._amount, changed)[0]
-            return amount
+            return attempt(self._amount, changed)[0]
 
         return quantity
 
@@ -147,20 +145,16 @@ class Matcher:
             return None
 
     def _amount(self, config: Config) -> float | None:
-        key = key_of(config)
+        key, quantity = key_of(config), self.match.quantity
         if key not in self._amounts:
-            self._amounts[key] = self._counted(config)
+            if quantity == "seconds":
+                rate = self.rate(config) if self.rate else None
+                self._amounts[key] = None if rate is None else rate * self.number(config)
+            elif quantity == "parameters":
+                self._amounts[key] = self.workload.parameters(config)
+            else:
+                self._amounts[key] = getattr(self.workload.describe(config), quantity)
         return self._amounts[key]
-
-    def _counted(self, config: Config) -> float | None:
-        quantity, workload = self.match.quantity, self.workload
-        if quantity == "seconds":
-            rate = self.rate(config) if self.rate else None
-            return None if rate is None else rate * self.number(config)
-        if quantity == "parameters":
-            return workload.parameters(config)
-        found: float | None = getattr(workload.describe(config), quantity)
-        return found
 
 
 def check_match(
@@ -171,7 +165,10 @@ def check_match(
     resolve: Resolve,
     document: Document,
 ) -> Matcher | None:
-    """Checks a `match:` and returns its matcher; None where there are problems, which are reported to the document."""
+    """Checks a `match:` and returns its matcher.
+
+    None where there are problems, which are reported to the document, and where rates must be measured first.
+    """
     before = len(document.problems)
     if match.quantity == "seconds":
         _check_timed(match, study, workload, document)
@@ -191,39 +188,40 @@ def check_match(
             at = ("match", "by" if problem.path else match.quantity)
             document.report(replace(problem, rule=_of_baseline(problem, match.by), path=at))
         return None
-    return matcher
+    return None if match.quantity == "seconds" else matcher
 
 
 def _check_timed(match: MatchSection, study: StudyBase, workload: Workload, document: Document) -> None:
-    at = ("match", "seconds")
-    if workload.steps_path is None:
+    at, steps_path = ("match", "seconds"), workload.steps_path
+    if steps_path is None:
         rule = f"needs a workload that says what its steps are, which {study.workload} does not"
         document.refuse(at, rule, hint="Match another quantity")
-    elif match.by != workload.steps_path:
-        rule = "must be the number of steps, of which the time is measured"
-        document.refuse(("match", "by"), rule, match.by, workload.steps_path)
-    for section in ("search", "tune"):
-        if getattr(study, section) is not None:
-            rule = f"cannot be matched with `{section}`: rates are measured of variants, not of every setting"
-            document.refuse(at, rule, hint="Match compute")
+    elif match.by != steps_path:
+        rule = "must be the number of steps, whose time is measured"
+        document.refuse(("match", "by"), rule, match.by, steps_path)
+    for kind in study.searches():
+        rule = f"cannot be matched with `{kind}`: rates are measured for variants, not for every setting"
+        document.refuse(at, rule, hint="Match compute")
 
 
 def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
     """A path that is compared or searched cannot be changed to match."""
     by = match.by
-    if by in study.factors:
-        rule = f"{by} is a factor: what is compared cannot be changed to match"
+    rules = (
+        [f"{by} is a factor, whose levels are compared; a match cannot change it"]
+        if by in study.factors
+        else []
+    )
+    for kind, section in study.searches().items():
+        if by in section.over:
+            rules.append(f"{by} is searched by `{kind}`; a match cannot change it")
+    for rule in rules:
         document.refuse(("match", "by"), rule, hint=OTHER_PATH)
     for name, patches in study.variants.items():
         if by in patches:
-            rule = "is what `match` changes, so that it would not stay as it is given"
+            rule = "is what `match` changes, so that this value would not be kept"
             hint = f"Take it out, or match by another path than {by}"
             document.refuse(("variants", name, by), rule, patches[by], hint=hint)
-    for name in ("search", "tune"):
-        section = getattr(study, name)
-        if section is not None and by in section.over:
-            rule = f"{by} is searched by `{name}`, and so cannot be changed to match"
-            document.refuse(("match", "by"), rule, hint=OTHER_PATH)
 
 
 def match_variants(

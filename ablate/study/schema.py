@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ablate.base.registry import OnOff, Section
+from ablate.base.registry import OnOff, StrictModel
 from ablate.core.facts import BASELINE
 from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
@@ -57,7 +57,7 @@ def _short_metric(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-class MetricSection(Section):
+class MetricSection(StrictModel):
     """The number that is judged, the same for all variants."""
 
     name: str | None = None
@@ -74,7 +74,7 @@ StudyName = Annotated[
 VariantName = Annotated[str, AfterValidator(_variant_name)]
 
 
-class StudyBase(Section):
+class StudyBase(StrictModel):
     """A study, without the sections of its workload."""
 
     name: StudyName
@@ -114,9 +114,9 @@ class StudyBase(Section):
     notes: str = ""
     "Free text for the report."
 
-    def given(self, section: str) -> Any:
-        """A section of the workload, or None."""
-        return getattr(self, section, None)
+    def searches(self) -> dict[str, SearchSection | TuneSection]:
+        """The `search` and the `tune` that the study has."""
+        return {name: found for name in ("search", "tune") if (found := getattr(self, name)) is not None}
 
     def configs(self, sections: list[str]) -> list[dict[str, Any]]:
         """The baseline's resolved config, one for each task."""
@@ -138,7 +138,7 @@ def study_model(workload: Workload) -> type[StudyBase]:
     return create_model("Study", __base__=_Study, **fields)
 
 
-def config_model(workload: Workload) -> type[Section]:
+def config_model(workload: Workload) -> type[StrictModel]:
     """The schema of one trial's config: the workload's sections, one task."""
     fields: dict[str, Any] = dict(workload.schema())
     return create_model("Config", __base__=_Config, **fields)
@@ -149,5 +149,5 @@ class _Study(StudyBase):
     model_config = ConfigDict(use_attribute_docstrings=False)
 
 
-class _Config(Section):
+class _Config(StrictModel):
     model_config = ConfigDict(use_attribute_docstrings=False)

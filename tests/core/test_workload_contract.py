@@ -231,4 +231,4 @@ def test_a_workload_that_only_trains_has_about_twenty_lines_and_runs(tmp_path: P
     assert list(results.comparisons.variant) == ["training.lr=0.2"]
     kept = ablate("run", "s.yaml", "--set", "checkpoint=final", "--set", "save_every=2", cwd=tmp_path)
     assert "checkpoint: needs a workload that keeps weights, which parabola does not" in kept.stderr
-    assert "save_every: needs a workload that can go on inside a trial, which parabola cannot" in kept.stderr
+    assert "save_every: needs a workload that can resume inside a trial, which parabola cannot" in kept.stderr

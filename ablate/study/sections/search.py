@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from ablate.base.registry import OnOff, Section, Slot
+from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.core.facts import MatchFacts
 
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
@@ -31,7 +31,7 @@ def refusal(rule: str, allowed: str) -> PydanticCustomError:
     return PydanticCustomError("rule", rule, {"allowed": allowed})
 
 
-class _Range(Section):
+class _Range(StrictModel):
     """Base of ranges of numbers."""
 
     log: OnOff = False
@@ -80,7 +80,7 @@ class IntRange(_Range):
     "Only low, low + step, …"
 
 
-class Choice(Section):
+class Choice(StrictModel):
     """One of several values: parts, numbers or words."""
 
     choice: Annotated[list[Any], Field(min_length=1)]
@@ -92,13 +92,13 @@ class Choice(Section):
 class _OneKind:
     """Validates a mapping as the kind of space that its key names."""
 
-    models: ClassVar[dict[str, type[Section]]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
+    models: ClassVar[dict[str, type[StrictModel]]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        def validate(value: Any, info: core_schema.ValidationInfo) -> Section:
-            if isinstance(value, Section):
+        def validate(value: Any, info: core_schema.ValidationInfo) -> StrictModel:
+            if isinstance(value, StrictModel):
                 return value
             kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
             if len(kinds) != 1:
@@ -112,7 +112,7 @@ class _OneKind:
             return model.model_validate(value, context=info.context)
 
         def serialize(value: Any) -> Any:
-            return value.model_dump(exclude_defaults=True) if isinstance(value, Section) else value
+            return value.model_dump(exclude_defaults=True) if isinstance(value, StrictModel) else value
 
         # The union is what a JSON Schema shows.
         union = handler.generate_schema(FloatRange | IntRange | Choice)
@@ -127,7 +127,7 @@ Space = Annotated[dict[str, Annotated[Any, _OneKind()]], Field(min_length=1)]
 """Path → what it may be."""
 
 
-class _Budget(Section):
+class _Budget(StrictModel):
     """Base of searches."""
 
     over: Space
@@ -178,7 +178,7 @@ def _target(value: Any) -> Any:
 Target = Annotated[Literal["baseline"] | float, BeforeValidator(_target)]
 
 
-class MatchSection(Section):
+class MatchSection(StrictModel):
     """One quantity that every variant has alike, and the setting that is changed for it."""
 
     parameters: Target | None = None
