@@ -15,7 +15,7 @@ from ablate.core.claim import Claim
 from ablate.core.metric import Metric
 from ablate.core.workload import Workload
 from ablate.study.claims import parse_claim
-from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, Variant, report_at
+from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.load import translated
 from ablate.study.patch import value_at
@@ -79,9 +79,8 @@ def check_baseline(workload: Workload, baseline: list[Config], document: Documen
         problems = attempt(workload.check, config)[1] or attempt(workload.describe, config)[1]
         found += problems
         for problem in problems:
-            path = problem.path
-            if path[:1] == ("task",) and len(baseline) > 1:
-                path = ("tasks", index, *path[1:])
+            several = problem.path[:1] == ("task",) and len(baseline) > 1
+            path = ("tasks", index, *problem.path[1:]) if several else problem.path
             if not document.is_faulty(path):
                 document.report(replace(problem, path=path))
     return found
@@ -112,9 +111,8 @@ def check_variants(workload: Workload, design: Design, known: list[Problem], doc
     before = len(document.problems)
     for group in (levels, rest[:: max(1, -(-len(rest) // MAX_CHECKED))]):
         for variant in group if len(document.problems) == before else ():
-            for config in variant.configs:
-                new = [problem for problem in attempt(workload.check, config)[1] if problem not in known]
-                report_at(new, variant.patches, variant.at, document)
+            found = [problem for config in variant.configs for problem in attempt(workload.check, config)[1]]
+            report_at([p for p in found if p not in known], variant.patches, variant.at, document)
 
 
 def check_metric(
@@ -147,8 +145,7 @@ def parse_claims(
     claims: list[Claim] = []
     if study.search is not None:
         # A claim may be about winners before they are known.
-        configs = design.variants[0].configs
-        winners = [Variant(name, configs) for name in winner_names(study.search.winners)]
+        winners = [replace(design.variants[0], name=name) for name in winner_names(study.search.winners)]
         design = replace(design, variants=[*design.variants, *winners])
     for index, text in enumerate(study.claims):
         # A side cannot be judged when the factor that it names is at fault itself.
@@ -156,18 +153,11 @@ def parse_claims(
         if any(path in text for path in faulty):
             continue
         with document.reporting("claims", index):
-            claim = parse_claim(text, design, metrics or _AnyMetric())
+            claim = parse_claim(text, design, metrics)
             if any(claim.hash == known.hash for known in claims):
                 raise Invalid("", "is made twice", text)
             claims.append(claim)
     return claims
-
-
-class _AnyMetric(frozenset[str]):
-    """The metrics of a baseline that cannot be built: any name may be one."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
 
 
 def check_live(workload: Workload, design: Design, document: Document) -> None:
@@ -188,6 +178,8 @@ def check_live(workload: Workload, design: Design, document: Document) -> None:
         found = [attempt(workload.fingerprint, config) for config in configs]
         problems = [problem for _, faults in found for problem in faults]
         if not problems and found == reference:
-            rule = "changes nothing: under one seed, parameters and output are bitwise the baseline's"
+            rule = (
+                "changes nothing: under one seed, its parameters and output equal the baseline's bit for bit"
+            )
             problems = [Problem(rule, hint=CHANGES_NOTHING)]
         report_at(problems, patches, at, document)

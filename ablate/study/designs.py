@@ -119,7 +119,7 @@ def _factor(
             value_at(config, path)
     except Invalid as error:
         # A section that was refused took its default, so that a path below it cannot be judged.
-        if not any(document.is_refused(keys[:length]) for length in range(1, len(keys))):
+        if not any(keys[:length] in document.faulty for length in range(1, len(keys))):
             document.report_all(error.problems, at, given=NOT_GIVEN)
         return None
     levels: list[Level] = []

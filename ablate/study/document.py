@@ -41,20 +41,20 @@ class Document:
 
     def line(self, path: PathKey) -> int | None:
         """The line of the node at `path`, or of its nearest ancestor that the file holds."""
-        for length in range(len(path), -1, -1):
-            if path[:length] in self.lines:
-                return self.lines[path[:length]]
-        return None
+        ancestors = (path[:length] for length in range(len(path), -1, -1))
+        return next((self.lines[node] for node in ancestors if node in self.lines), None)
 
     def report(self, problem: Problem) -> None:
         """Notes a problem, with its line or the option that caused it."""
-        self.faulty.append(problem.path)
-        for path, option in self.origins.items():
-            if problem.path and _overlap(path, problem.path):
-                self.problems.append(replace(problem, source=option))
-                return
-        line = problem.line or self.line(problem.path)
-        self.problems.append(replace(problem, line=line, source=problem.source or self.source))
+        path = problem.path
+        self.faulty.append(path)
+        option = next((text for node, text in self.origins.items() if path and _overlap(node, path)), None)
+        place = (
+            {"source": option}
+            if option
+            else {"line": problem.line or self.line(path), "source": problem.source or self.source}
+        )
+        self.problems.append(replace(problem, **place))
 
     def refuse(
         self, path: PathKey, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""
@@ -78,10 +78,6 @@ class Document:
     def is_faulty(self, path: PathKey) -> bool:
         """Whether a problem is known at `path`, above it or below it."""
         return any(_overlap(path, known) for known in self.faulty)
-
-    def is_refused(self, path: PathKey) -> bool:
-        """Whether a problem is known of the node at `path` itself."""
-        return path in self.faulty
 
     def set(self, path: str, value: Any, option: str) -> None:
         """Changes the value at a dotted path, as `option` of the command line asks."""
@@ -119,10 +115,10 @@ def read_document(path: Path) -> Document:
     except RecursionError:
         raise _refusal(source, "must be YAML: is nested too deeply") from None
     if root is None:
-        raise _refusal(source, "must be a mapping of settings, but the file is empty", line=1)
+        raise _refusal(source, "must be a mapping, but the file is empty", line=1)
     if not isinstance(root, MappingNode):
         kind = "a list" if isinstance(root, SequenceNode) else "a single value"
-        raise _refusal(source, f"must be a mapping of settings, not {kind}", line=root.start_mark.line + 1)
+        raise _refusal(source, f"must be a mapping, not {kind}", line=root.start_mark.line + 1)
     document = Document(source, lines={(): 1})
     document.data = _Reader(document, yaml).read(root, ())
     return document
@@ -181,19 +177,17 @@ class _Reader:
     def mapping(self, node: MappingNode, path: PathKey) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
+            line, key = key_node.start_mark.line + 1, str(key_node.value)
             if not isinstance(key_node, ScalarNode):
                 self.note("a key must be a word", path, line)
-                continue
-            key = str(key_node.value)
-            if key in result:
+            elif key in result:
                 first = self.document.lines[(*path, key)]
                 self.note(f"duplicate key, first defined on line {first}", (*path, key), line)
-                continue
-            self.document.lines[(*path, key)] = line
-            value = self.read(value_node, (*path, key))
-            if value is not _FAULT:
-                result[key] = value
+            else:
+                self.document.lines[(*path, key)] = line
+                value = self.read(value_node, (*path, key))
+                if value is not _FAULT:
+                    result[key] = value
         return result
 
     def scalar(self, node: ScalarNode, path: PathKey, line: int) -> Any:

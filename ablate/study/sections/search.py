@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
     FiniteFloat,
-    GetCoreSchemaHandler,
+    PlainSerializer,
     PositiveFloat,
     PositiveInt,
+    ValidationInfo,
     model_validator,
 )
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.core.facts import MatchFacts
@@ -21,7 +22,6 @@ from ablate.core.facts import MatchFacts
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
 Conditions = str | list[str]
-KINDS = ("float", "int", "choice")
 QUANTITIES = ("parameters", "flops", "compute", "seconds")
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
 
@@ -48,18 +48,17 @@ class _Range(StrictModel):
             raise refusal("is inverted", "[low, high] with low < high")
         if self.log and low <= 0:
             raise refusal(f"has no logarithm at {low:g}", "with log: true, low > 0")
-        step = getattr(self, "step", None)
-        if step is not None and step > high - low:
+        step = getattr(self, "step", None) or 0
+        if step > high - low:
             raise refusal(f"holds no step of {step:g}", f"a step of at most {high - low:g}")
-        if step is not None and self.log:
+        if step and self.log:
             raise refusal("cannot have both log and step", "one of them")
         return self
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Lowest and highest value."""
-        low, high = getattr(self, "float", None) or getattr(self, "int")  # noqa: B009
-        return low, high
+        return tuple(getattr(self, "float", None) or getattr(self, "int"))  # noqa: B009
 
 
 class FloatRange(_Range):
@@ -89,42 +88,30 @@ class Choice(StrictModel):
     "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
 
 
-class _OneKind:
-    """Validates a mapping as the kind of space that its key names."""
-
-    models: ClassVar[dict[str, type[StrictModel]]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        def validate(value: Any, info: core_schema.ValidationInfo) -> StrictModel:
-            if isinstance(value, StrictModel):
-                return value
-            kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
-            if len(kinds) != 1:
-                raise refusal(
-                    "must be one kind of space",
-                    "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}",
-                )
-            model = self.models[kinds[0]]
-            if unknown := [key for key in value if key not in model.model_fields]:
-                raise refusal(f"has no {unknown[0]!r}", ", ".join(model.model_fields))
-            return model.model_validate(value, context=info.context)
-
-        def serialize(value: Any) -> Any:
-            return value.model_dump(exclude_defaults=True) if isinstance(value, StrictModel) else value
-
-        # The union is what a JSON Schema shows.
-        union = handler.generate_schema(FloatRange | IntRange | Choice)
-        return core_schema.with_info_wrap_validator_function(
-            lambda value, _, info: validate(value, info),
-            union,
-            serialization=core_schema.plain_serializer_function_ser_schema(serialize),
-        )
+KINDS: dict[str, type[StrictModel]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
 
 
-Space = Annotated[dict[str, Annotated[Any, _OneKind()]], Field(min_length=1)]
-"""Path → what it may be."""
+def _one_kind(value: Any, info: ValidationInfo) -> StrictModel:
+    """A mapping as the kind of values that its key names."""
+    if isinstance(value, StrictModel):
+        return value
+    kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
+    if len(kinds) != 1:
+        allowed = "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
+        raise refusal("must be one kind of space", allowed)
+    model = KINDS[kinds[0]]
+    if unknown := [key for key in value if key not in model.model_fields]:
+        raise refusal(f"has no {unknown[0]!r}", ", ".join(model.model_fields))
+    return model.model_validate(value, context=info.context)
+
+
+Values = Annotated[
+    FloatRange | IntRange | Choice,
+    BeforeValidator(_one_kind),
+    PlainSerializer(lambda value: value.model_dump(exclude_defaults=True)),
+]
+Space = Annotated[dict[str, Values], Field(min_length=1)]
+"""Path → the values that are searched."""
 
 
 class _Budget(StrictModel):
@@ -169,8 +156,7 @@ class TuneSection(_Budget):
 
 
 def _target(value: Any) -> Any:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if value == "baseline" or (number and value > 0):
+    if value == "baseline" or (type(value) in (int, float) and value > 0):
         return value
     raise refusal("must be a quantity", "baseline, or a number above 0")
 
@@ -179,7 +165,7 @@ Target = Annotated[Literal["baseline"] | float, BeforeValidator(_target)]
 
 
 class MatchSection(StrictModel):
-    """One quantity that every variant has alike, and the setting that is changed for it."""
+    """One quantity that is equal for all variants, and the path that is changed for it."""
 
     parameters: Target | None = None
     "Trainable parameters: those of the baseline, or a number."
@@ -209,8 +195,7 @@ class MatchSection(StrictModel):
     @property
     def target(self) -> Literal["baseline"] | float:
         """The value of that quantity."""
-        found: Literal["baseline"] | float = getattr(self, self.quantity)
-        return found
+        return getattr(self, self.quantity)
 
     def facts(self) -> MatchFacts:
         """The facts that tables and figures show."""
