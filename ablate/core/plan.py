@@ -1,4 +1,4 @@
-"""The contract of plans: what a run trains next."""
+"""The contract of plans, which decide what a run trains next."""
 
 from __future__ import annotations
 

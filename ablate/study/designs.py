@@ -74,16 +74,14 @@ class Design:
 
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
     """All variants of `study`; problems are reported to the document."""
-    variants = [Variant(BASELINE, baseline)]
     factors = [f for path in study.factors if (f := _factor(path, study, baseline, resolve, document))]
-    if study.design == "one_factor":
-        variants += [
-            Variant("", level.configs, {factor.path: level.value}, level.at)
-            for factor in factors
-            for level in factor.levels
+    found = (
+        _combinations(factors, baseline, resolve, document)
+        if study.design == "factorial"
+        else [
+            Variant("", level.configs, {f.path: level.value}, level.at) for f in factors for level in f.levels
         ]
-    else:
-        variants += _combinations(factors, baseline, resolve, document)
+    )
     named = []
     for name, patches in study.variants.items():
         at: PathKey = ("variants", name)
@@ -93,7 +91,7 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
         elif configs is not None:
             named.append(Variant(name, configs, patches, at))
     paths = list(dict.fromkeys([f.path for f in factors] + [path for v in named for path in v.patches]))
-    variants = _named(variants, factors) + named
+    variants = _named([Variant(BASELINE, baseline), *found], factors) + named
     refuse_twins(variants, "has the same config as {}", "Take one of them out", document)
     if study.placebo:
         variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
@@ -213,20 +211,17 @@ def _labels(variants: list[Variant], path: str, levels: list[Level]) -> list[str
             alone.setdefault(key_of(variant.patches[path]), value_at(variant.configs[0], path))
     baseline = value_at(variants[0].configs[0], path)
     labels = level_labels([baseline, *alone.values()])
-    return [_label(variant, path, baseline, alone, labels) for variant in variants]
 
-
-def _label(
-    variant: Variant, path: str, baseline: Any, alone: Mapping[str, Any], labels: Mapping[str, str]
-) -> str:
-    if path in variant.patches:
-        return labels[key_of(alone[key_of(variant.patches[path])])]
-    if not has_path(variant.configs[0], path):
-        return ""
-    value = value_at(variant.configs[0], path)
-    if any(path.startswith(f"{outer}.") for outer in variant.patches):
+    def label(variant: Variant) -> str:
+        if path in variant.patches:
+            return labels[key_of(alone[key_of(variant.patches[path])])]
+        if not has_path(variant.configs[0], path):
+            return ""
+        inside = any(path.startswith(f"{outer}.") for outer in variant.patches)
+        value = value_at(variant.configs[0], path) if inside else baseline
         return labels.get(key_of(value)) or _short(value)
-    return labels[key_of(baseline)]
+
+    return [label(variant) for variant in variants]
 
 
 def level_labels(values: Iterable[Any]) -> dict[str, str]:
@@ -234,10 +229,7 @@ def level_labels(values: Iterable[Any]) -> dict[str, str]:
     values of one name (`low_rank(rank=8)`).
     """
     distinct = {key_of(value): value for value in values}
-    groups: dict[str, list[Any]] = {}
-    for value in distinct.values():
-        groups.setdefault(_short(value), []).append(value)
-    return {key: _short(value) + _telling(value, groups[_short(value)]) for key, value in distinct.items()}
+    return {key: _short(value) + _telling(value, distinct.values()) for key, value in distinct.items()}
 
 
 def _short(value: Any) -> str:
@@ -250,12 +242,12 @@ def _short(value: Any) -> str:
     return str(value) if isinstance(value, (str, int, float)) else json.dumps(value, separators=(",", ":"))
 
 
-def _telling(value: Any, group: list[Any]) -> str:
+def _telling(value: Any, values: Iterable[Any]) -> str:
     """The parameters of a part by which it differs from others of its name, in brackets; or nothing."""
     if not isinstance(value, Mapping):
         return ""
     flat = _flat(value)
-    others = [_flat(other) for other in group if isinstance(other, Mapping)]
+    others = [_flat(o) for o in values if isinstance(o, Mapping) and _short(o) == _short(value)]
     differing = [key for key in flat if any(key not in other or other[key] != flat[key] for other in others)]
     return f"({','.join(f'{key}={_short(flat[key])}' for key in differing)})" if differing else ""
 
@@ -273,6 +265,6 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def task_labels(tasks: list[Config]) -> list[str]:
-    """Names of the tasks of a study, told apart by their parameters where two share a name."""
+    """The names of the tasks of a study, with the parameters that differ where two share a name."""
     labels = level_labels(tasks)
     return [labels[key_of(task)] for task in tasks]

@@ -13,7 +13,7 @@ from ablate.base.errors import Invalid
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
 from ablate.core.facts import Facts, Matched, TaskFacts, VariantFacts
-from ablate.core.metric import Description, Metric
+from ablate.core.metric import Description
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import (
@@ -35,7 +35,7 @@ from ablate.study.load import load, refuse_if_faulty
 from ablate.study.match import Matcher, check_match, match_variants
 from ablate.study.patch import apply_patches
 from ablate.study.schema import PLACEBO, StudyBase, config_model
-from ablate.study.searches import SearchReader, SearchSpec
+from ablate.study.searches import SearchSpec, read_searches
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:
         check_live(workload, design, document)
-        search, tune = _searches(workload, study, design, metrics, resolve, document)
+        search, tune = read_searches(workload, study, design, metrics, resolve, document)
         if study.match is not None:
             matcher = check_match(study.match, study, workload, design, resolve, document)
             if matcher is not None:
@@ -283,27 +283,3 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
         search=search,
         tune=tune,
     )
-
-
-def _searches(
-    workload: Workload,
-    study: StudyBase,
-    design: Design,
-    metrics: Mapping[str, Metric],
-    resolve: Resolve,
-    document: Document,
-) -> list[SearchSpec | None]:
-    """The `search:` and the `tune:` of a study."""
-    description = attempt(workload.describe, design.variants[0].configs[0])[0]
-    found: list[SearchSpec | None] = []
-    for kind, variants in (("search", design.variants[:1]), ("tune", design.variants)):
-        bases = [(v.name, config) for v in variants for config in v.configs]
-        reader = SearchReader(study, kind, bases, description, metrics, resolve, workload, document)
-        found.append(reader.read() if getattr(study, kind) is not None else None)
-    if study.search is not None and len(design.variants[0].configs) > 1:
-        document.refuse(
-            ("search",),
-            "looks at one task, and the study has several",
-            hint="Give `task`, one study for each",
-        )
-    return found

@@ -71,7 +71,7 @@ class Matcher:
             return config, Matched(start, now, target)
         found = closest(self._along(config), start, target, whole=self._is_whole(config, start))
         if found is None:
-            raise Invalid(by, f"has no effect on the {self.noun}", start, hint=OTHER_PATH)
+            raise self._no_effect(start)
         matched = self.resolve(apply_patches(config, {by: found[0]}))
         result = Matched(value_at(matched, by), found[1], target)
         if abs(result.residual) > within:
@@ -118,10 +118,14 @@ class Matcher:
             raise Invalid("", f"has no known {self.noun}: {why}", hint="Match another quantity")
         return amount
 
-    def has_effect(self, config: Config) -> bool:
-        """Whether the value at the path changes the quantity at all."""
+    def check_effect(self, config: Config) -> None:
+        """Raises `Invalid` when the value at the path does not change the quantity at all."""
         start = self.number(config)
-        return has_effect(self._along(config), start, whole=self._is_whole(config, start))
+        if not has_effect(self._along(config), start, whole=self._is_whole(config, start)):
+            raise self._no_effect(start)
+
+    def _no_effect(self, value: Number) -> Invalid:
+        return Invalid(self.match.by, f"has no effect on the {self.noun}", value, hint=OTHER_PATH)
 
     def _is_whole(self, config: Config, value: Number) -> bool:
         """Whether the schema takes only whole numbers at the path."""
@@ -178,11 +182,10 @@ def check_match(
     matcher = Matcher(match, workload, design.variants[0].configs, resolve)
     try:
         for index, config in enumerate(matcher.baseline):
-            value = matcher.number(config)
+            matcher.number(config)
             if match.quantity != "seconds":
                 matcher.target(index)
-                if not matcher.has_effect(config):
-                    raise Invalid(match.by, f"has no effect on the {matcher.noun}", value, hint=OTHER_PATH)
+                matcher.check_effect(config)
     except Invalid as error:
         for problem in error.problems:
             at = ("match", "by" if problem.path else match.quantity)

@@ -11,7 +11,8 @@ from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.core.metric import Description, Metric
 from ablate.core.search_table import WINNER, Objective, SearchFacts
 from ablate.core.workload import Workload
-from ablate.study.designs import Config, Resolve
+from ablate.study.checks import attempt
+from ablate.study.designs import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.schema import TUNING_SEEDS_FROM, StudyBase
 from ablate.study.sections.search import SearchSection, TuneSection
@@ -203,3 +204,27 @@ class SearchReader:
             hint = "Leave it out, use coarser steps, or another sampler"
             self.document.refuse((self.kind, "trials"), rule, given, f"{points}", hint)
         return points
+
+
+def read_searches(
+    workload: Workload,
+    study: StudyBase,
+    design: Design,
+    metrics: Mapping[str, Metric],
+    resolve: Resolve,
+    document: Document,
+) -> list[SearchSpec | None]:
+    """The `search:` and the `tune:` of a study; None for one that it does not have."""
+    description = attempt(workload.describe, design.variants[0].configs[0])[0]
+    found: list[SearchSpec | None] = []
+    for kind, variants in (("search", design.variants[:1]), ("tune", design.variants)):
+        bases = [(v.name, config) for v in variants for config in v.configs]
+        reader = SearchReader(study, kind, bases, description, metrics, resolve, workload, document)
+        found.append(reader.read() if getattr(study, kind) is not None else None)
+    if study.search is not None and len(design.variants[0].configs) > 1:
+        document.refuse(
+            ("search",),
+            "looks at one task, and the study has several",
+            hint="Give `task`, one study for each",
+        )
+    return found
