@@ -28,11 +28,19 @@ MAX_CHECKED = 500
 def check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
     """Refuses to keep weights or states that the workload does not give."""
     if study.checkpoint != "none" and not workload.keeps_weights:
-        rule = f"needs a workload that keeps weights, which {study.workload} does not"
-        document.refuse(("checkpoint",), rule, study.checkpoint, "none")
+        document.refuse(
+            ("checkpoint",),
+            f"needs a workload that keeps weights, which {study.workload} does not",
+            study.checkpoint,
+            "none",
+        )
     if study.save_every is not None and not workload.resumes:
-        rule = f"needs a workload that can resume inside a trial, which {study.workload} cannot"
-        document.refuse(("save_every",), rule, study.save_every, hint="Leave it out")
+        document.refuse(
+            ("save_every",),
+            f"needs a workload that can resume inside a trial, which {study.workload} cannot",
+            study.save_every,
+            hint="Leave it out",
+        )
 
 
 def check_faulty_paths(study: StudyBase, baseline: Config, document: Document) -> None:

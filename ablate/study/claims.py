@@ -55,8 +55,12 @@ def _number(given: str | None, text: str, positive: bool) -> float:
     except ValueError:
         value = float("nan")
     if not 0 <= value < float("inf") or (positive and value == 0):
-        rule = f"has a margin that is no {'positive ' if positive else ''}number: {given!r}"
-        raise Invalid("", rule, text, "for instance `within 0.02`")
+        raise Invalid(
+            "",
+            f"has a margin that is no {'positive ' if positive else ''}number: {given!r}",
+            text,
+            "for instance `within 0.02`",
+        )
     return value
 
 
@@ -81,8 +85,12 @@ def _side(side: str, text: str, design: Design) -> list[str]:
         return [v.name for v in having if v.at[:1] != ("variants",)]
     alone = [v.name for v in having if set(v.patches) <= {path}]
     if not alone:
-        rule = f"{side} is only in variants that change other paths too"
-        raise Invalid("", rule, text, listed(v.name for v in having))
+        raise Invalid(
+            "",
+            f"{side} is only in variants that change other paths too",
+            text,
+            listed(v.name for v in having),
+        )
     return alone[:1]
 
 

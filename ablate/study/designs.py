@@ -131,8 +131,12 @@ def _factor(
         elif configs != baseline:
             levels.append(Level(value, configs, (*at, index)))
     if not levels and not faulty and not document.is_faulty(keys):
-        rule = "has no level but the baseline's, so that nothing is compared"
-        document.refuse(at, rule, study.factors[path], hint="Add a level, or take the factor out")
+        document.refuse(
+            at,
+            "has no level but the baseline's, so that nothing is compared",
+            study.factors[path],
+            hint="Add a level, or take the factor out",
+        )
     return Factor(path, levels)
 
 
@@ -141,8 +145,11 @@ def _combinations(
 ) -> list[Variant]:
     count = math.prod(len(f.levels) + 1 for f in factors)
     if count > MAX_VARIANTS:
-        rule = f"make {count:,} combinations; a factorial can have {MAX_VARIANTS:,}"
-        document.refuse(("factors",), rule, hint="Use `design: one_factor`, or fewer levels")
+        document.refuse(
+            ("factors",),
+            f"make {count:,} combinations; a factorial can have {MAX_VARIANTS:,}",
+            hint="Use `design: one_factor`, or fewer levels",
+        )
         return []
     found: dict[str, Variant] = {key_of(baseline): Variant(BASELINE, baseline)}
     for levels in itertools.product(*([None, *f.levels] for f in factors)):

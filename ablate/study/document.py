@@ -105,8 +105,11 @@ def read_document(path: Path) -> Document:
         root = yaml.compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        rule = f"must be YAML: {' '.join(filter(None, (error.context, error.problem)))}"
-        raise _refusal(source, rule, line=mark.line + 1 if mark else None) from None
+        raise _refusal(
+            source,
+            f"must be YAML: {' '.join(filter(None, (error.context, error.problem)))}",
+            line=mark.line + 1 if mark else None,
+        ) from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise _refusal(source, "must be YAML: has a control character", line=line) from None
@@ -131,8 +134,11 @@ def _text(path: Path, source: str) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         raise _refusal(source, "must be UTF-8 text", f"byte {error.object[error.start]:#04x}", line) from None
     except FileNotFoundError:
-        hint = nearest(path.name, sorted(p.name for p in path.parent.glob("*.yaml")))
-        raise _refusal(source, "does not exist; name a study file", hint=hint) from None
+        raise _refusal(
+            source,
+            "does not exist; name a study file",
+            hint=nearest(path.name, sorted(p.name for p in path.parent.glob("*.yaml"))),
+        ) from None
     except IsADirectoryError:
         raise _refusal(source, "must be a study file, not a folder") from None
     except OSError as error:

@@ -74,8 +74,7 @@ def _set(document: Document, text: str) -> None:
     path, equals, value = text.partition("=")
     option = f"--set {text}"
     if not equals or not all(path.strip().split(".")):
-        rule = "must be PATH=VALUE, for instance training.lr=1e-3"
-        document.problems.append(Problem(rule, source=option))
+        document.problems.append(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
         return
     try:
         document.set(path.strip(), parse_value(value), option)
@@ -94,8 +93,12 @@ def _load_plugins(document: Document, folder: Path) -> None:
         if not path.is_file():
             document.refuse(at, "does not exist", name, "a Python file, relative to the study")
         elif stems.setdefault(path.stem, name) != name:
-            rule = f"has the name of another plugin, {stems[path.stem]}"
-            document.refuse(at, rule, name, hint="Rename one of the files")
+            document.refuse(
+                at,
+                f"has the name of another plugin, {stems[path.stem]}",
+                name,
+                hint="Rename one of the files",
+            )
         elif fault := plugin_fault(path):
             error, line = fault
             where = f"line {line}: " if line else ""
@@ -113,8 +116,12 @@ def _workload(document: Document) -> Workload:
         del document.data["workload"]
         part = CATALOGUE.get("workload", DEFAULT_WORKLOAD)
     if not issubclass(part, Workload) or inspect.isabstract(part):
-        rule = "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`"
-        document.refuse(("workload",), rule, name, hint="Correct the plugin")
+        document.refuse(
+            ("workload",),
+            "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`",
+            name,
+            hint="Correct the plugin",
+        )
         refuse_if_faulty(document)
     workload: Workload = part()
     workload.load_parts()

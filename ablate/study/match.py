@@ -197,14 +197,21 @@ def check_match(
 def _check_timed(match: MatchSection, study: StudyBase, workload: Workload, document: Document) -> None:
     at, steps_path = ("match", "seconds"), workload.steps_path
     if steps_path is None:
-        rule = f"needs a workload that says what its steps are, which {study.workload} does not"
-        document.refuse(at, rule, hint="Match another quantity")
+        document.refuse(
+            at,
+            f"needs a workload that says what its steps are, which {study.workload} does not",
+            hint="Match another quantity",
+        )
     elif match.by != steps_path:
-        rule = "must be the number of steps, whose time is measured"
-        document.refuse(("match", "by"), rule, match.by, steps_path)
+        document.refuse(
+            ("match", "by"), "must be the number of steps, whose time is measured", match.by, steps_path
+        )
     for kind in study.searches():
-        rule = f"cannot be matched with `{kind}`: rates are measured for variants, not for every setting"
-        document.refuse(at, rule, hint="Match compute")
+        document.refuse(
+            at,
+            f"cannot be matched with `{kind}`: rates are measured for variants, not for every setting",
+            hint="Match compute",
+        )
 
 
 def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
@@ -222,9 +229,12 @@ def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) 
         document.refuse(("match", "by"), rule, hint=OTHER_PATH)
     for name, patches in study.variants.items():
         if by in patches:
-            rule = "is what `match` changes, so that this value would not be kept"
-            hint = f"Take it out, or match by another path than {by}"
-            document.refuse(("variants", name, by), rule, patches[by], hint=hint)
+            document.refuse(
+                ("variants", name, by),
+                "is what `match` changes, so that this value would not be kept",
+                patches[by],
+                hint=f"Take it out, or match by another path than {by}",
+            )
 
 
 def match_variants(
@@ -246,11 +256,13 @@ def match_variants(
             continue
         found.append(replace(variant, configs=[config for config, _ in pairs]))
         given[variant.name] = [matched for _, matched in pairs]
-    rule = (
+    refuse_twins(
+        found,
         f"has the same config as {{}} once the {matcher.noun} are matched by {matcher.match.by}, so that nothing is "
-        "compared"
+        "compared",
+        f"{OTHER_PATH}, or take it out",
+        document,
     )
-    refuse_twins(found, rule, f"{OTHER_PATH}, or take it out", document)
     return found, given
 
 

@@ -110,8 +110,12 @@ class SearchReader:
                 )
         winners = getattr(section, "winners", 1)
         if winners > trials > 0:
-            rule = f"are more than the {trials} settings that are tried"
-            document.refuse((self.kind, "winners"), rule, winners, f"1 to {trials}")
+            document.refuse(
+                (self.kind, "winners"),
+                f"are more than the {trials} settings that are tried",
+                winners,
+                f"1 to {trials}",
+            )
         if space is None or len(document.problems) > before:
             return None
         return SearchSpec(
@@ -133,8 +137,13 @@ class SearchReader:
         part = sampler.build()
         if objectives > 1 and not part.several:
             able = listed(CATALOGUE.able("sampler", "several"))
-            rule = f"looks for one objective; the search has {objectives}"
-            raise Invalid("", rule, sampler.name, able, "Choose another sampler, or one objective")
+            raise Invalid(
+                "",
+                f"looks for one objective; the search has {objectives}",
+                sampler.name,
+                able,
+                "Choose another sampler, or one objective",
+            )
         if space is None:
             return
         numbers = sum(p.kind != "choice" and p.path not in space.conditions for p in space.parameters)
@@ -181,16 +190,28 @@ class SearchReader:
             elif name in COSTS:
                 found.append(Objective(name, "min", "cost"))
                 if self.description is not None and getattr(self.description, name) is None:
-                    rule = f"is not known for this config of {self.study.workload}"
-                    refuse(at, rule, name, hint="Search for another cost")
+                    refuse(
+                        at,
+                        f"is not known for this config of {self.study.workload}",
+                        name,
+                        hint="Search for another cost",
+                    )
             elif name in STABILITY:
                 found.append(Objective(name, "min", "stability"))
                 if name == "seed_spread" and not any(other in metrics for other in names):
-                    rule = "is the spread of a metric, and none is searched for"
-                    refuse(at, rule, name, hint=f"Add one: {listed(metrics)}")
+                    refuse(
+                        at,
+                        "is the spread of a metric, and none is searched for",
+                        name,
+                        hint=f"Add one: {listed(metrics)}",
+                    )
                 if name == "seed_spread" and self.section.seeds < 2:
-                    rule = "is a standard deviation over seeds, and the search has one"
-                    refuse(at, rule, name, hint="Give `seeds: 3`")
+                    refuse(
+                        at,
+                        "is a standard deviation over seeds, and the search has one",
+                        name,
+                        hint="Give `seeds: 3`",
+                    )
             elif metrics:
                 allowed = [*metrics, *COSTS, *STABILITY]
                 refuse(at, "no such objective", name, listed(allowed), nearest(name, allowed))
@@ -200,9 +221,13 @@ class SearchReader:
         points = check_grid(space, (self.kind, "over"), self.document)
         given = self.section.trials or points
         if given < points:
-            rule = f"would leave {points - given} of the {points} points of the grid out"
-            hint = "Leave it out, use coarser steps, or another sampler"
-            self.document.refuse((self.kind, "trials"), rule, given, f"{points}", hint)
+            self.document.refuse(
+                (self.kind, "trials"),
+                f"would leave {points - given} of the {points} points of the grid out",
+                given,
+                f"{points}",
+                "Leave it out, use coarser steps, or another sampler",
+            )
         return points
 
 

@@ -96,8 +96,12 @@ class SpaceReader:
                 self.document.refuse(at, rule, text, listed(by_path) or "none", nearest(path, by_path))
                 continue
             if other.kind == "float":
-                rule = f"names {path}, a float, which seldom takes one exact value"
-                self.document.refuse(at, rule, text, "a choice or a whole number")
+                self.document.refuse(
+                    at,
+                    f"names {path}, a float, which seldom takes one exact value",
+                    text,
+                    "a choice or a whole number",
+                )
                 continue
             known = other.values() if other.num_values() <= MAX_POINTS else []
             values = tuple(v for v in known if level in _names(v))
@@ -230,14 +234,16 @@ def check_grid(space: Space, at: PathKey, document: Document) -> int:
     """The number of points of a grid; 0 where it cannot be one, which is reported."""
     continuous = [p.path for p in space.parameters if p.kind == "float" and p.step is None]
     for path in continuous:
-        hint = "Give it a step, or write {choice: […]}"
-        document.refuse((*at, path), "is continuous; a grid needs a step", hint=hint)
+        document.refuse(
+            (*at, path), "is continuous; a grid needs a step", hint="Give it a step, or write {choice: […]}"
+        )
     if continuous:
         return 0
     if all(p.num_values() <= MAX_POINTS for p in space.parameters):
         count = sum(1 for _ in itertools.islice(space.grid(), MAX_POINTS + 1))
         if count <= MAX_POINTS:
             return count
-    hint = "Use coarser steps, or another sampler"
-    document.refuse(at, f"makes more than {MAX_POINTS:,} points", hint=hint)
+    document.refuse(
+        at, f"makes more than {MAX_POINTS:,} points", hint="Use coarser steps, or another sampler"
+    )
     return 0

@@ -97,8 +97,9 @@ def _one_kind(value: Any, info: ValidationInfo) -> StrictModel:
         return value
     kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
     if len(kinds) != 1:
-        allowed = "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
-        raise refusal("must be one kind of space", allowed)
+        raise refusal(
+            "must be one kind of space", "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
+        )
     model = KINDS[kinds[0]]
     if unknown := [key for key in value if key not in model.model_fields]:
         raise refusal(f"has no {unknown[0]!r}", ", ".join(model.model_fields))
@@ -183,8 +184,9 @@ class MatchSection(StrictModel):
     @model_validator(mode="after")
     def _one_quantity(self) -> MatchSection:
         if sum(getattr(self, name) is not None for name in QUANTITIES) != 1:
-            allowed = f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
-            raise refusal("must match one quantity", allowed)
+            raise refusal(
+                "must match one quantity", f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
+            )
         return self
 
     @property
