@@ -35,11 +35,12 @@ PACKAGES = ("components", "models", "tasks", "training", "search")
 Class = TypeVar("Class", bound=type)
 
 
-def _on_off(value: Any) -> Any:
-    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
-
-
-OnOff = Annotated[bool, BeforeValidator(_on_off)]
+OnOff = Annotated[
+    bool,
+    BeforeValidator(
+        lambda value: value == "on" if isinstance(value, str) and value in ("on", "off") else value
+    ),
+]
 """A switch: `on`, `off`, `true` or `false`."""
 
 

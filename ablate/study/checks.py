@@ -171,7 +171,9 @@ def parse_claims(
 def check_live(workload: Workload, design: Design, document: Document) -> None:
     """Every level under `model.`, alone, must change the parameters or the output of the baseline."""
     levels: list[tuple[PathKey, Mapping[str, Any], list[Config]]] = [
-        (level.at, {f.path: level.value}, level.configs) for f in design.factors for level in f.levels
+        (level.at, {path: level.value}, level.configs)
+        for path, found in design.factors.items()
+        for level in found
     ]
     levels += [(v.at, v.patches, v.configs) for v in design.variants if v.at[:1] == ("variants",)]
     models = [level for level in levels if all(path.split(".")[0] == "model" for path in level[1])]

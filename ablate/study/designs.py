@@ -49,37 +49,33 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Factor:
-    """A path and the levels that change something."""
-
-    path: str
-    levels: list[Level]
-
-
-@dataclass(frozen=True)
 class Design:
     """The variants of a study, the baseline first, and the labels of their levels."""
 
     variants: list[Variant]
-    factors: list[Factor]
+    factors: Mapping[str, list[Level]]
+    "Path → the levels that change something."
     paths: list[str]
     "Every path that some variant changes."
     factorial: bool = False
 
     def labels(self, path: str) -> dict[str, str]:
         """Variant → label of its level at `path`; empty where the variant has no such path."""
-        levels = [level for factor in self.factors if factor.path == path for level in factor.levels]
-        return dict(zip((v.name for v in self.variants), _labels(self.variants, path, levels), strict=True))
+        found = _labels(self.variants, path, self.factors.get(path, ()))
+        return dict(zip((v.name for v in self.variants), found, strict=True))
 
 
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
     """All variants of `study`; problems are reported to the document."""
-    factors = [f for path in study.factors if (f := _factor(path, study, baseline, resolve, document))]
+    every = {path: _factor(path, study, baseline, resolve, document) for path in study.factors}
+    factors = {path: levels for path, levels in every.items() if levels is not None}
     found = (
         _combinations(factors, baseline, resolve, document)
         if study.design == "factorial"
         else [
-            Variant("", level.configs, {f.path: level.value}, level.at) for f in factors for level in f.levels
+            Variant("", level.configs, {path: level.value}, level.at)
+            for path, levels in factors.items()
+            for level in levels
         ]
     )
     named = []
@@ -90,7 +86,7 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
             document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
         elif configs is not None:
             named.append(Variant(name, configs, patches, at))
-    paths = list(dict.fromkeys([f.path for f in factors] + [path for v in named for path in v.patches]))
+    paths = list(dict.fromkeys([*factors, *(path for v in named for path in v.patches)]))
     variants = _named([Variant(BASELINE, baseline), *found], factors) + named
     refuse_twins(variants, "has the same config as {}", "Take one of them out", document)
     if study.placebo:
@@ -109,7 +105,8 @@ def refuse_twins(variants: Iterable[Variant], rule: str, hint: str, document: Do
 
 def _factor(
     path: str, study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document
-) -> Factor | None:
+) -> list[Level] | None:
+    """The levels of a factor that change something; None where its path does not exist, which is reported."""
     at: PathKey = ("factors", path)
     keys = tuple(path.split("."))
     try:
@@ -137,13 +134,13 @@ def _factor(
             study.factors[path],
             hint="Add a level, or take the factor out",
         )
-    return Factor(path, levels)
+    return levels
 
 
 def _combinations(
-    factors: list[Factor], baseline: list[Config], resolve: Resolve, document: Document
+    factors: Mapping[str, list[Level]], baseline: list[Config], resolve: Resolve, document: Document
 ) -> list[Variant]:
-    count = math.prod(len(f.levels) + 1 for f in factors)
+    count = math.prod(len(levels) + 1 for levels in factors.values())
     if count > MAX_VARIANTS:
         document.refuse(
             ("factors",),
@@ -152,8 +149,8 @@ def _combinations(
         )
         return []
     found: dict[str, Variant] = {key_of(baseline): Variant(BASELINE, baseline)}
-    for levels in itertools.product(*([None, *f.levels] for f in factors)):
-        chosen = {f.path: level for f, level in zip(factors, levels, strict=True) if level}
+    for combination in itertools.product(*([None, *levels] for levels in factors.values())):
+        chosen = {path: level for path, level in zip(factors, combination, strict=True) if level}
         patches = {path: level.value for path, level in chosen.items()}
         at = next(iter(chosen.values())).at if len(chosen) == 1 else ("factors",)
         configs = _patched(baseline, patches, resolve, document, at, skip_removed=True)
@@ -194,9 +191,9 @@ def report_at(
         document.report(replace(problem, rule=rule, path=place))
 
 
-def _named(variants: list[Variant], factors: list[Factor]) -> list[Variant]:
+def _named(variants: list[Variant], factors: Mapping[str, list[Level]]) -> list[Variant]:
     """The variants of a design, with their names: `path=level`, joined by commas."""
-    labels = {f.path: _labels(variants, f.path, f.levels) for f in factors}
+    labels = {path: _labels(variants, path, levels) for path, levels in factors.items()}
     return [
         replace(
             variant,
@@ -207,7 +204,7 @@ def _named(variants: list[Variant], factors: list[Factor]) -> list[Variant]:
     ]
 
 
-def _labels(variants: list[Variant], path: str, levels: list[Level]) -> list[str]:
+def _labels(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:
     """The label of each variant's level at `path`.
 
     A level is what its patch makes of the baseline alone: another factor further down changes no label.

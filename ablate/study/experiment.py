@@ -156,7 +156,7 @@ class Experiment:
 
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
         """The same study with the variants that a search has found, the baseline first, which differ on `paths`."""
-        factors = [f for f in self.design.factors if f.path in paths]
+        factors = {path: levels for path, levels in self.design.factors.items() if path in paths}
         return dataclasses.replace(
             self,
             design=Design(list(variants), factors, list(paths), self.design.factorial),

@@ -53,10 +53,6 @@ def _variant_name(name: str) -> str:
     return name
 
 
-def _short_metric(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
 class MetricSection(StrictModel):
     """The number that is judged, the same for all variants."""
 
@@ -85,7 +81,9 @@ class StudyBase(StrictModel):
     "The kind of trial."
     plugins: list[str] = []
     "Python files, relative to the study, that register parts, tasks or workloads."
-    metric: Annotated[MetricSection, BeforeValidator(_short_metric)] = MetricSection()
+    metric: Annotated[
+        MetricSection, BeforeValidator(lambda given: {"name": given} if isinstance(given, str) else given)
+    ] = MetricSection()
     "The primary metric."
     factors: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     "Path → levels; the baseline's own may be left out."
@@ -94,7 +92,7 @@ class StudyBase(StrictModel):
     variants: dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]] = {}
     "Variants named by hand: name → {path: value}."
     placebo: OnOff = False
-    "Adds the baseline again with other initialisation and dropout streams: what no difference looks like."
+    "Adds the baseline again with other initialisation and dropout streams, to show what no difference looks like."
     seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 5
     "Number of paired seeds: 0, 1, …"
     search: SearchSection | None = None
@@ -106,7 +104,7 @@ class StudyBase(StrictModel):
     time_limit: PositiveFloat | None = None
     "Seconds after which a trial is ended as failed."
     checkpoint: Checkpoint = "none"
-    "Weights of each trial that are kept for `ablate eval`: final, of the last step; best, of the best evaluation."
+    "The weights that are kept for `ablate eval`: final, of the last step; best, of the best evaluation."
     save_every: PositiveInt | None = None
     "Steps after which a trial saves its state, so that it resumes there after a kill."
     claims: list[str] = []
@@ -140,8 +138,7 @@ def study_model(workload: Workload) -> type[StudyBase]:
 
 def config_model(workload: Workload) -> type[StrictModel]:
     """The schema of one trial's config: the workload's sections, one task."""
-    fields: dict[str, Any] = dict(workload.schema())
-    return create_model("Config", __base__=_Config, **fields)
+    return create_model("Config", __base__=_Config, **dict[str, Any](workload.schema()))
 
 
 # Assembled models have no source, and pydantic would look for their fields' docstrings in every module that is loaded.
