@@ -1,4 +1,4 @@
-"""`match:` every variant gets as much of one quantity as the baseline has, by changing the value at one path."""
+"""`match:` gives every variant as much of one quantity as the baseline has, by changing the value at one path."""
 
 from __future__ import annotations
 

@@ -121,12 +121,12 @@ class _Budget(StrictModel):
     over: Space
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     trials: PositiveInt | None = None
-    "Settings that are tried, in `tune` for each variant; not given: 20, or with `sampler: grid` all."
+    "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
     pruner: Annotated[Any, Slot("pruner")] = "none"
-    "When a setting is given up early."
+    "The rule by which a setting is stopped early."
     batch: PositiveInt = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
-    same settings are found whatever the number of workers."""
+    settings do not depend on the number of workers."""
     storage: str | None = None
     "Where Optuna keeps the search: any URL that it takes; not given: SQLite in the study's folder."
 
@@ -175,11 +175,11 @@ class MatchSection(StrictModel):
     compute: Target | None = None
     "FLOPs of the whole training, forward and backward."
     seconds: Target | None = None
-    "Seconds of training, at the rate that is measured before it."
+    "Seconds of training, at a rate that is measured before the run."
     by: str
-    "The path that is changed: one number."
+    "The path of the number that is changed."
     within: Annotated[float, Field(gt=0, lt=1)] = 0.01
-    "The largest share by which a variant may miss."
+    "The largest allowed error, as a share of the target."
 
     @model_validator(mode="after")
     def _one_quantity(self) -> MatchSection:
