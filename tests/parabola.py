@@ -1,14 +1,14 @@
 """A workload that only trains, in twenty lines: gradient descent on x², from a start drawn by the seed."""
 
 from ablate import register
-from ablate.base.registry import Section
+from ablate.base.registry import StrictModel
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Metric
 from ablate.core.record import Record
 from ablate.core.workload import Workload
 
 
-class Training(Section):
+class Training(StrictModel):
     steps: int = 5
     lr: float = 0.1
 

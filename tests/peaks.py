@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ablate import Invalid, register
-from ablate.base.registry import Section
+from ablate.base.registry import StrictModel
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record, Status
@@ -17,7 +17,7 @@ from ablate.core.workload import Workload
 STEPS = 4
 
 
-class Model(Section):
+class Model(StrictModel):
     kind: Literal["plain", "wide"] = "plain"
     x: float = 0.0
     heads: int = 1
@@ -25,7 +25,7 @@ class Model(Section):
     "Changes which noise is drawn, and nothing else."
 
 
-class Training(Section):
+class Training(StrictModel):
     lr: float = 1e-1
     noise: float = 0.01
     seconds: float = 0.0
@@ -39,7 +39,7 @@ class Training(Section):
     "A file that ends the fault."
 
 
-class Task(Section):
+class Task(StrictModel):
     name: Literal["peak", "valley"] = "peak"
 
 

@@ -12,21 +12,21 @@ import numpy as np
 from pydantic import Field
 
 from ablate import Invalid, register
-from ablate.base.registry import Section
+from ablate.base.registry import StrictModel
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record, Status
 from ablate.core.workload import Workload
 
 
-class Model(Section):
+class Model(StrictModel):
     effect: float = 0.0
     noise: float = 0.1
     width: Annotated[int, Field(ge=1)] = 4
     inert: int = 0
 
 
-class Training(Section):
+class Training(StrictModel):
     steps: int = 3
     seconds: float = 0.0
     fault: Literal["none", "raise", "exit", "kill", "diverge", "hang", "kill_once", "memory"] = "none"
@@ -34,7 +34,7 @@ class Training(Section):
     note: str = ""
 
 
-class Task(Section):
+class Task(StrictModel):
     name: Literal["coin", "die"] = "coin"
 
 

@@ -1,4 +1,4 @@
-"""The time, as records write it."""
+"""Timestamps of records."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def now() -> str:
 
 
 def stopwatch() -> Callable[[], str]:
-    """A clock like `now` that never goes back: it starts from the time of day, and goes on by the monotonic clock.
+    """A clock like `now` that never goes back: the time of day at the start, advanced by the monotonic clock.
 
-    What it measures is right even when the time of day is set while it runs.
+    Durations are right even when the time of day is changed meanwhile.
     """
     ahead = time.time() - time.monotonic()
     return lambda: _written(time.monotonic() + ahead)

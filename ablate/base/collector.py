@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept from looking through everything that is loaded, again and again."""
+"""Pauses Python's garbage collector, which would scan everything that is loaded again and again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Inside, no garbage is collected; what is there at the end is never looked through again.
+    """Pauses garbage collection inside the block; objects that exist at its end are never scanned again.
 
-    To load libraries and to draw makes objects by the hundred thousand, few of them garbage.
+    Loading libraries and drawing create hundreds of thousands of objects, few of which are garbage.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from ablate.base.wording import counted
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "nothing"})()
 
@@ -81,8 +84,7 @@ class StudyError(AblateError):
         super().__init__(self.problems)
 
     def __str__(self) -> str:
-        count = len(self.problems)
-        head = "1 problem in the study" if count == 1 else f"{count} problems in the study"
+        head = f"{counted(len(self.problems), 'problem')} in the study"
         return "\n".join([f"{head}; nothing was written or trained:", *(f"  {p}" for p in self.problems)])
 
 
@@ -165,6 +167,4 @@ def _flow(value: Any) -> str:
         return f"{{{', '.join(f'{key}: {_flow(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_flow, value))}]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value)
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)

@@ -48,15 +48,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Files that processes were writing into `folder`, whether or not these still run."""
+    """The temporary files in `folder`, of processes that still run and of those that have ended."""
     return sorted(path for path in folder.glob(".*") if _writer(path) is not None)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Removes what killed processes were writing into `folder` when they ended."""
+    """Removes the temporary files that killed processes have left in `folder`."""
     for path in leftovers(folder):
-        pid = _writer(path)
-        if pid is not None and not _is_running(pid):
+        if (pid := _writer(path)) and not _is_running(pid):
             path.unlink(missing_ok=True)
 
 

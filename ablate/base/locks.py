@@ -1,4 +1,4 @@
-"""One driver a study at a time, and one way to end it from outside."""
+"""One driver per study at a time, and a signal that ends it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def exclusive(root: Path, study: str, say: Callable[[str], None]) -> Iterator[No
             say(f"Another run of {study} is under way; waiting for it to end …")
             lock.acquire()
     except OSError as error:
-        # The lock itself, where another user has left it in a folder that both share.
+        # Names the lock file when it exists: another user may have created it in a shared folder.
         where = path if os.path.exists(path) else root
         raise StoreError(f"{where}: cannot be written: {error.strerror}; choose another --results") from error
     try:
@@ -38,7 +38,7 @@ def exclusive(root: Path, study: str, say: Callable[[str], None]) -> Iterator[No
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does."""
+    """Inside, SIGTERM ends a run as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

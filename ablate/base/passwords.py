@@ -1,4 +1,4 @@
-"""Passwords in URLs, of a storage or a server: nothing that is kept or published may hold one."""
+"""Passwords in the URLs of storages and servers, which must not be kept or published."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _IN_URL = re.compile(r"(?<=://)([^\s:/@]*):[^\s/]+@")
 
 
 def masked(text: str) -> str:
-    """The text with `…` for the password of every URL in it."""
+    """The text with the password of every URL replaced by `…`."""
     return _IN_URL.sub(r"\1:…@", text)

@@ -85,8 +85,9 @@ def load_plugins(paths: Iterable[Path]) -> None:
     for path in paths:
         if fault := plugin_fault(path):
             error, line = fault
-            problem = Problem(f"{FAILS}: {error}", hint="Correct the plugin", line=line, source=str(path))
-            raise AblateError(str(problem))
+            raise AblateError(
+                str(Problem(f"{FAILS}: {error}", hint="Correct the plugin", line=line, source=str(path)))
+            )
 
 
 def is_of_plugin(module: str) -> bool:

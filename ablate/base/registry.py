@@ -35,16 +35,17 @@ PACKAGES = ("components", "models", "tasks", "training", "search")
 Class = TypeVar("Class", bound=type)
 
 
-def _on_off(value: Any) -> Any:
-    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
-
-
-OnOff = Annotated[bool, BeforeValidator(_on_off)]
+OnOff = Annotated[
+    bool,
+    BeforeValidator(
+        lambda value: value == "on" if isinstance(value, str) and value in ("on", "off") else value
+    ),
+]
 """A switch: `on`, `off`, `true` or `false`."""
 
 
-class Section(BaseModel):
-    """A group of settings: unknown keys are refused, numbers are finite, nothing is coerced."""
+class StrictModel(BaseModel):
+    """Base of all that a study file holds: unknown keys are refused, numbers are finite, nothing is coerced."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -56,7 +57,7 @@ class Section(BaseModel):
     )
 
 
-class PartConfig(Section):
+class PartConfig(StrictModel):
     """The parameters of one part; subclasses add typed fields, each with its meaning under it."""
 
     part: ClassVar[type]
@@ -118,7 +119,7 @@ class Catalogue:
         return sorted(self._parts.get(slot, {}))
 
     def able(self, slot: str, ability: str, *, silent: bool = False) -> list[str]:
-        """Names of the parts of `slot` whose class has `ability`; `silent` is the answer where it does not say."""
+        """The names of the parts of `slot` that have `ability`; `silent` is assumed where the class does not say."""
         return [name for name in self.names(slot) if getattr(self._parts[slot][name], ability, silent)]
 
     def get(self, slot: str, name: object) -> type:
@@ -140,18 +141,15 @@ class Catalogue:
     def load_package(self, name: str) -> None:
         """Imports every module of one package of `ablate`."""
         package = f"ablate.{name}"
-        if package in self._loaded:
-            return
-        module = importlib.import_module(package)
-        for info in pkgutil.iter_modules(module.__path__):
-            importlib.import_module(f"{package}.{info.name}")
-        self._loaded.add(package)
+        if package not in self._loaded:
+            for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+                importlib.import_module(f"{package}.{info.name}")
+            self._loaded.add(package)
 
     def forget(self, modules: Collection[str]) -> None:
-        """Takes out the parts that `modules` have registered."""
-        for parts in self._parts.values():
-            for name in [name for name, part in parts.items() if part.__module__ in modules]:
-                del parts[name]
+        """Removes the parts that `modules` have registered."""
+        for slot, parts in self._parts.items():
+            self._parts[slot] = {name: part for name, part in parts.items() if part.__module__ not in modules}
 
 
 SLOT_MARK = "x-ablate-slot"

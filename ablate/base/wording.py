@@ -18,10 +18,8 @@ def decimals(uncertainty: float) -> int:
 
 def number(value: float, places: int) -> str:
     """`value` to so many decimals, without a leading zero: −.021; what rounds to zero is .000."""
-    if math.isnan(value):
-        return "unknown"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else "∞" if value > 0 else "−∞"
     text = f"{abs(value):.{places}f}"
     digits = text.removeprefix("0") if places else text
     return f"−{digits}" if value < 0 and text.strip("0.") else digits

@@ -93,10 +93,10 @@ def _sections(part: Any) -> list[tuple[str, Rows]]:
 
 
 def _parameters(config: Any) -> Rows:
-    from ablate.study.json_schema import settings
+    from ablate.study.json_schema import fields
 
     rows = []
-    for key, node in settings(config).items():
+    for key, node in fields(config).items():
         if key != "name":
             default = f"default {word(node['default'])}" if "default" in node else "required"
             rows += [(key, f"{kind(node)}; {default}"), ("", node.get("description", ""))]

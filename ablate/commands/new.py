@@ -125,7 +125,7 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
 
 def _settings(config: Any, path: str, values: Mapping[str, Any]) -> Iterator[str]:
     """The settings of a section or part as lines of YAML, each with its meaning; those of parts inside, too."""
-    from ablate.base.registry import CATALOGUE, Section
+    from ablate.base.registry import CATALOGUE, StrictModel
     from ablate.study.json_schema import summary
 
     indent = "  " * (path.count(".") + 1)
@@ -136,7 +136,7 @@ def _settings(config: Any, path: str, values: Mapping[str, Any]) -> Iterator[str
         value = values.get(below, field.default)
         if value != field.default and field.default is not None:
             about += f" Default: {word(field.default)}."
-        inner = type(value) if isinstance(value, Section) else None
+        inner = type(value) if isinstance(value, StrictModel) else None
         if slot := _slot(field):
             chosen: Any = CATALOGUE.get(slot, value)
             if any(map(_slot, chosen.Config.model_fields.values())):

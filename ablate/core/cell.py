@@ -18,13 +18,13 @@ class Cell:
     seed: int
     trial: Trial
     name: str = ""
-    "For people: variant, task where there are several, seed."
+    "The name that users see: variant, task where there are several, seed."
     levels: Mapping[str, str] = field(default_factory=dict)
     "Factor path, or searched path, → label of the level that the variant has."
     judged: bool = True
-    "Whether a verdict rests on it: not on a setting that a search tried, nor on a variant before it was tuned."
+    "Whether verdicts use it: they use neither the settings that a search tried nor a variant before tuning."
 
     @property
     def id(self) -> str:
-        """Of the trial."""
+        """The id of its trial."""
         return self.trial.id

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim; a side is the set of variants whose per-seed mean it stands for."""
+    """A claim; each side is a set of variants, whose mean per seed is compared."""
 
     text: str
     kind: str

@@ -10,10 +10,10 @@ from ablate.core.trial import Trial
 
 
 class Engine(Protocol):
-    """Runs trials; the driver's only way to have work done. Attempts and time limits are its supervisor's."""
+    """Runs trials for the driver. A supervisor outside it handles attempts and time limits."""
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
-        """Runs all `trials`, in order as places come free, and returns when each is `Ended` or `Lost`.
+        """Runs all `trials`, in order, as workers become free, and returns when each is `Ended` or `Lost`.
 
         Every event goes through `hear`, in the order of each trial's steps; a prunable trial waits at each report for
         the answer. An exception of `hear` ends the call.

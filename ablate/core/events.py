@@ -43,7 +43,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Lost:
-    """The process of a running trial is gone."""
+    """The process of a running trial has ended without a record."""
 
     trial_id: str
     fate: str
@@ -54,16 +54,16 @@ class Lost:
 
 @dataclass(frozen=True)
 class Idle:
-    """Nothing has happened for a moment; an engine says so a few times a second while trials run."""
+    """No event has happened lately; engines send this a few times a second while trials run."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The plan has asked for cells, and the driver has looked them up: so many trials are to be trained."""
+    """The plan has asked for cells and the driver has looked them up: `to_train` trials remain to be trained."""
 
     to_train: int
     left: int = 0
-    "Trainings that may follow these, at most."
+    "The largest number of trainings that may follow these."
     without_weights: int = 0
     "Of those to train, the finished ones whose kept weights are missing."
 

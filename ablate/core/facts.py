@@ -1,4 +1,4 @@
-"""What is known of a study beside its frames: variants, tasks, factors, claims."""
+"""The facts of a study beside its frames: variants, tasks, factors, claims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ablate.core.claim import Claim
 from ablate.core.metric import Metric
 
 BASELINE = "baseline"
-FIXED_COLUMNS = ("id", "variant", "task", "seed", "status")
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class TaskFacts:
 
 @dataclass(frozen=True)
 class MatchFacts:
-    """What the study holds equal."""
+    """The quantity that is equal for all variants."""
 
     quantity: str
     "parameters, flops (of a forward pass on one example), compute (of the whole training) or seconds."
@@ -38,18 +37,18 @@ class MatchFacts:
 
 @dataclass(frozen=True)
 class Matched:
-    """What a variant was given so that it has as much as it shall."""
+    """The value that makes a variant match, and the quantity that it gives."""
 
     value: float
-    "Of the path that is changed."
+    "The value at the path that is changed."
     achieved: float
-    "The quantity with it."
+    "The quantity that this value gives."
     target: float
-    "What the quantity shall be."
+    "The quantity that was asked for."
 
     @property
     def residual(self) -> float:
-        """By what share of the target it misses; positive: too much."""
+        """The error as a share of the target; positive: too much."""
         return self.achieved / self.target - 1
 
 
@@ -74,14 +73,14 @@ class VariantFacts:
     examples: dict[str, int | None] = field(default_factory=dict)
     "Task → training examples that a whole training processes."
     matched: dict[str, Matched] = field(default_factory=dict)
-    "Task → what was changed so that sizes match; empty where nothing is matched."
+    "Task → the value that was changed to match; empty where nothing is matched."
     tuned: dict[str, dict[str, str]] = field(default_factory=dict)
     "Task → path → label of the value that a search has chosen; empty where nothing is tuned."
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the frames alone do not say."""
+    """All that tables and figures need beside the frames."""
 
     study: str
     question: str
@@ -105,7 +104,7 @@ class Facts:
     data_fixed: bool = False
     "The test split is the same for every seed, so that verdicts are conditional on it."
     match: MatchFacts | None = None
-    "What is held equal; None: sizes are as they come."
+    "The quantity that is matched; None: nothing is."
     left_out: list[str] = field(default_factory=list)
     "Variants of the study that are not judged, since their search is not over."
     searched: str = ""

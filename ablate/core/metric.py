@@ -16,11 +16,11 @@ class Metric:
     direction: Direction
     "`max`: more is better."
     resolution: float = 0.0
-    "The smallest step that the number can take: 1/N for an accuracy over N examples."
+    "The smallest possible difference: 1/N for an accuracy over N examples."
     floor: float | None = None
-    "The value of guessing (for `max`), or the worst value that means anything."
+    "The value of guessing (for `max`), or the worst meaningful value."
     ceiling: float | None = None
-    "The best value there is."
+    "The best possible value."
     solved: float | None = None
     "The threshold at which the task counts as learned; None where the metric does not say."
 

@@ -1,4 +1,4 @@
-"""The contract of plans: what a run trains next."""
+"""The contract of plans, which decide what a run trains next."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Plan(Protocol):
     """Decides what to train next. The driver knows nothing else about what is run."""
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """The cells to look up or train now, given the records so far by trial id; none when the plan is done.
+        """The cells to look up or train now, given the records so far by trial id; empty when the plan is done.
 
-        Every cell gets a record, from the store or by training. To ask for one again has it trained again.
+        Every cell gets a record, from the store or by training. A cell that is asked for again is trained again.
         """
 
     def hear(self, report: Progress) -> bool:
@@ -24,11 +24,11 @@ class Plan(Protocol):
 
     @property
     def left(self) -> int:
-        """Trainings that may follow those that were asked for, at most."""
+        """The largest number of trainings that may follow those already asked for."""
 
 
 class FixedPlan:
-    """Cells that are asked for once."""
+    """A plan that asks for its cells once."""
 
     left = 0
 

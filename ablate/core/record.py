@@ -25,7 +25,7 @@ class Curve:
 
 @dataclass
 class Record:
-    """One finished trial. A trial that raised is `failed`; one whose loss left the numbers is `diverged`."""
+    """One finished trial. A trial that raised is `failed`; one whose loss is no longer finite is `diverged`."""
 
     id: str
     config: Mapping[str, Any]

@@ -30,14 +30,14 @@ COLUMNS = (
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
 )
 """
-variant, task  whose setting it is
+variant, task  the variant and task that the setting belongs to
 number         its place in the budget of its search, from 0
 status         completed; diverged, on a seed or more; pruned; failed; invalid, a setting that cannot be built
-chosen         the variant that it became in the comparison, or nothing
-front          no other is as good in every objective and better in one
-seeds          how many were trained
+chosen         the name of the variant that it became in the comparison, or empty
+front          whether it is on the Pareto front: no other is as good in every objective and better in one
+seeds          the number of seeds that were trained
 spread         standard deviation over them of the first objective that is a metric
-pruned_at      the step, or how many seeds were trained
+pruned_at      the step, or the number of seeds trained, at which it was pruned
 ids            of the records, in order of the seeds
 values         of the first objective, in the same order, NaN where a seed has none
 """
@@ -151,7 +151,7 @@ class SearchFacts:
 
 
 def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Of points (n × objectives), more being better: whether no other is as good in all and better in one."""
+    """Whether each of the points (n × objectives; more is better) is on the Pareto front."""
     import numpy as np
 
     return np.array(
@@ -183,7 +183,7 @@ class SearchTable:
         return found.sort_values("chosen", key=lambda names: names.map(_place), kind="stable")
 
     def cells(self, swept: bool) -> Iterator[tuple[int, Cell]]:
-        """Of every training: the row of its setting, and its cell, whose trial has no config."""
+        """For every training, the row of its setting and its cell, whose trial has no config."""
         import pandas as pd
 
         several = self.trials["task"].nunique() > 1

@@ -1,4 +1,4 @@
-"""What a task asks of a model: the shapes that go in and come out."""
+"""The shapes of a task's inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One training run, and how it reports."""
+"""One training run, and the function by which it reports."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class Trial:
     stream: str = ""
     "Names other initialisation and dropout streams: that of a placebo."
     time_limit: float | None = None
-    "Seconds after which the driver ends it as failed."
+    "Seconds after which the driver ends the trial as failed."
     checkpoint: Checkpoint = "none"
-    "The weights that its record holds."
+    "The weights that its record keeps."
     prunable: bool = False
-    "It waits at each report for the driver's answer, which may end it."
+    "Whether it waits at each report for the driver's answer, which may end it."
     save_every: int | None = None
-    "Steps between two states that it hands out; None: it hands out none."
+    "Steps between two states that it saves; None: it saves none."
     state: bytes | None = field(default=None, repr=False)
-    "The last state that it handed out before it was cut short, from which it continues."
+    "The last state that it saved before it was interrupted; it resumes from there."
 
 
 class Emit(Protocol):
-    """How a workload tells the driver of a trial."""
+    """The function by which a workload reports on a trial to the driver."""
 
     def __call__(self, step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
         """Reports progress; True asks the workload to stop early and return `pruned`.
 
-        A `state` is all that the trial needs to go on from `step` to the same result, bit for bit. The driver
+        A `state` is all that the trial needs to resume at `step` and reach the same result, bit for bit. The driver
         keeps the last until the trial has finished.
         """

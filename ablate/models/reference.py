@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from torch import nn
 
-from ablate.base.registry import CATALOGUE, PartConfig, Section, Slot
+from ablate.base.registry import CATALOGUE, PartConfig, Slot, StrictModel
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
@@ -56,13 +56,13 @@ class Cost:
 def places() -> dict[str, Place]:
     """Each slot of a model with its place nearest to the section, below default parts where possible."""
     found: dict[str, Place] = {}
-    queue: deque[tuple[type[Section], tuple[str, ...], tuple[str | None, ...]]] = deque(
+    queue: deque[tuple[type[StrictModel], tuple[str, ...], tuple[str | None, ...]]] = deque(
         [(ModelSection, (), ())]
     )
     while queue:
         config, path, hosts = queue.popleft()
         for name, field in config.model_fields.items():
-            if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            if isinstance(field.annotation, type) and issubclass(field.annotation, StrictModel):
                 queue.append((field.annotation, (*path, name), (*hosts, None)))
             for mark in (m for m in field.metadata if isinstance(m, Slot)):
                 if mark.slot in found:

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt
 
-from ablate.base.registry import OnOff, Section, Slot
+from ablate.base.registry import OnOff, Slot, StrictModel
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Dropouts(Section):
+class Dropouts(StrictModel):
     """Probabilities of dropping, by placement."""
 
     embedding: Rate = 0.0
@@ -28,7 +28,7 @@ class Dropouts(Section):
     "On the residual sum, after the addition."
 
 
-class Embedding(Section):
+class Embedding(StrictModel):
     """How inputs become vectors."""
 
     tied: OnOff = False
@@ -39,7 +39,7 @@ class Embedding(Section):
     "Whether a learned vector for the segment of each position is added (Devlin et al. 2019)."
 
 
-class ModelSection(Section):
+class ModelSection(StrictModel):
     """A stack of blocks: mixer and feed-forward, each with norm, dropout and residual."""
 
     topology: Annotated[Any, Slot("topology")] = "encoder"

@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
-from ablate.base.registry import CATALOGUE, Section
+from ablate.base.registry import CATALOGUE, StrictModel
 from ablate.core.claim import Claim
 from ablate.core.metric import Metric
 from ablate.core.workload import Workload
 from ablate.study.claims import parse_claim
-from ablate.study.designs import CHANGES_NOTHING, Config, Design, Variant, report_at
+from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.load import translated
 from ablate.study.patch import value_at
@@ -28,23 +28,33 @@ MAX_CHECKED = 500
 def check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
     """Refuses to keep weights or states that the workload does not give."""
     if study.checkpoint != "none" and not workload.keeps_weights:
-        rule = f"needs a workload that keeps weights, which {study.workload} does not"
-        document.refuse(("checkpoint",), rule, study.checkpoint, "none")
+        document.refuse(
+            ("checkpoint",),
+            f"needs a workload that keeps weights, which {study.workload} does not",
+            study.checkpoint,
+            "none",
+        )
     if study.save_every is not None and not workload.resumes:
-        rule = f"needs a workload that can resume inside a trial, which {study.workload} cannot"
-        document.refuse(("save_every",), rule, study.save_every, hint="Leave it out")
+        document.refuse(
+            ("save_every",),
+            f"needs a workload that can resume inside a trial, which {study.workload} cannot",
+            study.save_every,
+            hint="Leave it out",
+        )
 
 
 def check_faulty_paths(study: StudyBase, baseline: Config, document: Document) -> None:
     """Checks the paths of sections that were refused for another reason, so that one mistake does not hide the next."""
+    sections: dict[str, Config] = {k: found for k, found in document.data.items() if isinstance(found, dict)}
     named: list[tuple[str, PathKey]] = []
     for kind in ("search", "tune"):
-        over = _inside(document.data, kind, "over")
-        for path in over if isinstance(over, dict) else ():
+        over = sections.get(kind, {}).get("over")
+        over = over if isinstance(over, dict) else {}
+        for path in over:
             outer = any(path.startswith(f"{other}.") for other in over)
             if document.is_faulty((kind, "over", path)) and not outer:
                 named.append((path, (kind, "over", path)))
-    by = _inside(document.data, "match", "by")
+    by = sections.get("match", {}).get("by")
     if study.match is None and isinstance(by, str):
         named.append((by, ("match", "by")))
     for path, at in named:
@@ -52,33 +62,22 @@ def check_faulty_paths(study: StudyBase, baseline: Config, document: Document) -
             value_at(baseline, path)
 
 
-def _inside(data: Config, section: str, key: str) -> Any:
-    found = data.get(section)
-    return found.get(key) if isinstance(found, dict) else None
-
-
-def with_stand_in(baseline: list[Config], resolver: Resolver, document: Document) -> list[Config]:
+def with_stand_in(baseline: list[Config], resolve: Resolve, document: Document) -> list[Config]:
     """The baseline on some other task, when the study's own cannot be read: so that more mistakes are found."""
     for name in CATALOGUE.names("task"):
         try:
-            return [resolver({**config, "task": name}) for config in baseline]
+            return [resolve({**config, "task": name}) for config in baseline]
         except Invalid:
             continue
     raise StudyError(document.problems)
 
 
-class Resolver:
-    """Validates a config and fills in its defaults."""
-
-    def __init__(self, model: type[Section]) -> None:
-        self.model = model
-
-    def __call__(self, config: Mapping[str, Any]) -> Config:
-        """The config, resolved; raises `Invalid` with paths from its root."""
-        try:
-            return self.model.model_validate(config).model_dump()
-        except ValidationError as error:
-            raise Invalid.many(translated(error, self.model, config)) from None
+def resolved(model: type[StrictModel], config: Mapping[str, Any]) -> Config:
+    """A config with its defaults filled in; raises `Invalid` with paths from its root."""
+    try:
+        return model.model_validate(config).model_dump()
+    except ValidationError as error:
+        raise Invalid.many(translated(error, model, config)) from None
 
 
 def check_baseline(workload: Workload, baseline: list[Config], document: Document) -> list[Problem]:
@@ -88,9 +87,8 @@ def check_baseline(workload: Workload, baseline: list[Config], document: Documen
         problems = attempt(workload.check, config)[1] or attempt(workload.describe, config)[1]
         found += problems
         for problem in problems:
-            path = problem.path
-            if path[:1] == ("task",) and len(baseline) > 1:
-                path = ("tasks", index, *path[1:])
+            several = problem.path[:1] == ("task",) and len(baseline) > 1
+            path = ("tasks", index, *problem.path[1:]) if several else problem.path
             if not document.is_faulty(path):
                 document.report(replace(problem, path=path))
     return found
@@ -121,16 +119,15 @@ def check_variants(workload: Workload, design: Design, known: list[Problem], doc
     before = len(document.problems)
     for group in (levels, rest[:: max(1, -(-len(rest) // MAX_CHECKED))]):
         for variant in group if len(document.problems) == before else ():
-            for config in variant.configs:
-                new = [problem for problem in attempt(workload.check, config)[1] if problem not in known]
-                report_at(new, variant.patches, variant.at, document)
+            found = [problem for config in variant.configs for problem in attempt(workload.check, config)[1]]
+            report_at([p for p in found if p not in known], variant.patches, variant.at, document)
 
 
 def check_metric(
-    workload: Workload, baseline: list[Config], study: StudyBase, resolver: Resolver, document: Document
+    workload: Workload, baseline: list[Config], study: StudyBase, resolve: Resolve, document: Document
 ) -> Mapping[str, Metric]:
     """The metrics that all tasks have; the study's must be one of them."""
-    described = [_metrics(workload, config, resolver) for config in baseline]
+    described = [_metrics(workload, config, resolve) for config in baseline]
     shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
     name = study.metric.name
     if shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
@@ -138,15 +135,14 @@ def check_metric(
     return shared
 
 
-def _metrics(workload: Workload, config: Config, resolver: Resolver) -> Mapping[str, Metric]:
+def _metrics(workload: Workload, config: Config, resolve: Resolve) -> Mapping[str, Metric]:
     """The metrics of a config; where it cannot be built, those of its task with everything else at its default."""
     task = config.get("task")
     simpler: list[Config] = [{"task": task}, {"task": {"name": task["name"]}}] if task else [{}]
     for candidate in (config, *simpler):
-        description, problems = attempt(lambda given: workload.describe(resolver(given)), candidate)
+        description, problems = attempt(lambda given: workload.describe(resolve(given)), candidate)
         if not problems:
-            found: Mapping[str, Metric] = description.metrics
-            return found
+            return description.metrics
     return {}
 
 
@@ -157,8 +153,7 @@ def parse_claims(
     claims: list[Claim] = []
     if study.search is not None:
         # A claim may be about winners before they are known.
-        configs = design.variants[0].configs
-        winners = [Variant(name, configs) for name in winner_names(study.search.winners)]
+        winners = [replace(design.variants[0], name=name) for name in winner_names(study.search.winners)]
         design = replace(design, variants=[*design.variants, *winners])
     for index, text in enumerate(study.claims):
         # A side cannot be judged when the factor that it names is at fault itself.
@@ -166,24 +161,19 @@ def parse_claims(
         if any(path in text for path in faulty):
             continue
         with document.reporting("claims", index):
-            claim = parse_claim(text, design, metrics or _AnyMetric())
+            claim = parse_claim(text, design, metrics)
             if any(claim.hash == known.hash for known in claims):
                 raise Invalid("", "is made twice", text)
             claims.append(claim)
     return claims
 
 
-class _AnyMetric(frozenset[str]):
-    """The metrics of a baseline that cannot be built: any name may be one."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-
 def check_live(workload: Workload, design: Design, document: Document) -> None:
     """Every level under `model.`, alone, must change the parameters or the output of the baseline."""
     levels: list[tuple[PathKey, Mapping[str, Any], list[Config]]] = [
-        (level.at, {f.path: level.value}, level.configs) for f in design.factors for level in f.levels
+        (level.at, {path: level.value}, level.configs)
+        for path, found in design.factors.items()
+        for level in found
     ]
     levels += [(v.at, v.patches, v.configs) for v in design.variants if v.at[:1] == ("variants",)]
     models = [level for level in levels if all(path.split(".")[0] == "model" for path in level[1])]
@@ -198,6 +188,8 @@ def check_live(workload: Workload, design: Design, document: Document) -> None:
         found = [attempt(workload.fingerprint, config) for config in configs]
         problems = [problem for _, faults in found for problem in faults]
         if not problems and found == reference:
-            rule = "changes nothing: under one seed, parameters and output are bitwise the baseline's"
+            rule = (
+                "changes nothing: under one seed, its parameters and output equal the baseline's bit for bit"
+            )
             problems = [Problem(rule, hint=CHANGES_NOTHING)]
         report_at(problems, patches, at, document)

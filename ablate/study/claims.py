@@ -31,14 +31,14 @@ _PATTERNS = {
 
 
 def parse_claim(text: str, design: Design, metrics: Collection[str]) -> Claim:
-    """Reads a claim about the variants of `design`; raises `Invalid`."""
+    """Reads a claim about the variants of `design`; raises `Invalid`. Without `metrics`, any name may be one."""
     text = " ".join(text.split())
     matches = [(kind, m) for kind, pattern in _PATTERNS.items() if (m := pattern.fullmatch(text))]
     if not matches:
         raise Invalid("", "is not a claim", text, GRAMMAR)
     kind, match = matches[0]
     metric = match["metric"]
-    if metric not in metrics:
+    if metrics and metric not in metrics:
         raise Invalid("", f"names no metric: {metric!r}", text, listed(metrics), nearest(metric, metrics))
     by = _number(match["by"], text, positive=kind != "beats")
     a, b = (_side(match[side], text, design) for side in ("a", "b"))
@@ -55,8 +55,12 @@ def _number(given: str | None, text: str, positive: bool) -> float:
     except ValueError:
         value = float("nan")
     if not 0 <= value < float("inf") or (positive and value == 0):
-        rule = f"has a margin that is no {'positive ' if positive else ''}number: {given!r}"
-        raise Invalid("", rule, text, "for instance `within 0.02`")
+        raise Invalid(
+            "",
+            f"has a margin that is no {'positive ' if positive else ''}number: {given!r}",
+            text,
+            "for instance `within 0.02`",
+        )
     return value
 
 
@@ -81,8 +85,12 @@ def _side(side: str, text: str, design: Design) -> list[str]:
         return [v.name for v in having if v.at[:1] != ("variants",)]
     alone = [v.name for v in having if set(v.patches) <= {path}]
     if not alone:
-        rule = f"{side} is only in variants that change other paths too"
-        raise Invalid("", rule, text, listed(v.name for v in having))
+        raise Invalid(
+            "",
+            f"{side} is only in variants that change other paths too",
+            text,
+            listed(v.name for v in having),
+        )
     return alone[:1]
 
 

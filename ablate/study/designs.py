@@ -49,41 +49,35 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Factor:
-    """A path and the levels that change something."""
-
-    path: str
-    levels: list[Level]
-
-
-@dataclass(frozen=True)
 class Design:
     """The variants of a study, the baseline first, and the labels of their levels."""
 
     variants: list[Variant]
-    factors: list[Factor]
+    factors: Mapping[str, list[Level]]
+    "Path → the levels that change something."
     paths: list[str]
     "Every path that some variant changes."
     factorial: bool = False
 
     def labels(self, path: str) -> dict[str, str]:
         """Variant → label of its level at `path`; empty where the variant has no such path."""
-        levels = [level for factor in self.factors if factor.path == path for level in factor.levels]
-        return dict(zip((v.name for v in self.variants), _labels(self.variants, path, levels), strict=True))
+        found = _labels(self.variants, path, self.factors.get(path, ()))
+        return dict(zip((v.name for v in self.variants), found, strict=True))
 
 
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
     """All variants of `study`; problems are reported to the document."""
-    variants = [Variant(BASELINE, baseline)]
-    factors = [f for path in study.factors if (f := _factor(path, study, baseline, resolve, document))]
-    if study.design == "one_factor":
-        variants += [
-            Variant("", level.configs, {factor.path: level.value}, level.at)
-            for factor in factors
-            for level in factor.levels
+    every = {path: _factor(path, study, baseline, resolve, document) for path in study.factors}
+    factors = {path: levels for path, levels in every.items() if levels is not None}
+    found = (
+        _combinations(factors, baseline, resolve, document)
+        if study.design == "factorial"
+        else [
+            Variant("", level.configs, {path: level.value}, level.at)
+            for path, levels in factors.items()
+            for level in levels
         ]
-    else:
-        variants += _combinations(factors, baseline, resolve, document)
+    )
     named = []
     for name, patches in study.variants.items():
         at: PathKey = ("variants", name)
@@ -92,8 +86,8 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
             document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
         elif configs is not None:
             named.append(Variant(name, configs, patches, at))
-    paths = list(dict.fromkeys([f.path for f in factors] + [path for v in named for path in v.patches]))
-    variants = _named(variants, factors) + named
+    paths = list(dict.fromkeys([*factors, *(path for v in named for path in v.patches)]))
+    variants = _named([Variant(BASELINE, baseline), *found], factors) + named
     refuse_twins(variants, "has the same config as {}", "Take one of them out", document)
     if study.placebo:
         variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
@@ -111,7 +105,8 @@ def refuse_twins(variants: Iterable[Variant], rule: str, hint: str, document: Do
 
 def _factor(
     path: str, study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document
-) -> Factor | None:
+) -> list[Level] | None:
+    """The levels of a factor that change something; None where its path does not exist, which is reported."""
     at: PathKey = ("factors", path)
     keys = tuple(path.split("."))
     try:
@@ -119,7 +114,7 @@ def _factor(
             value_at(config, path)
     except Invalid as error:
         # A section that was refused took its default, so that a path below it cannot be judged.
-        if not any(document.is_refused(keys[:length]) for length in range(1, len(keys))):
+        if not any(keys[:length] in document.faulty for length in range(1, len(keys))):
             document.report_all(error.problems, at, given=NOT_GIVEN)
         return None
     levels: list[Level] = []
@@ -133,22 +128,29 @@ def _factor(
         elif configs != baseline:
             levels.append(Level(value, configs, (*at, index)))
     if not levels and not faulty and not document.is_faulty(keys):
-        rule = "has no level but the baseline's, so that nothing is compared"
-        document.refuse(at, rule, study.factors[path], hint="Add a level, or take the factor out")
-    return Factor(path, levels)
+        document.refuse(
+            at,
+            "has no level but the baseline's, so that nothing is compared",
+            study.factors[path],
+            hint="Add a level, or take the factor out",
+        )
+    return levels
 
 
 def _combinations(
-    factors: list[Factor], baseline: list[Config], resolve: Resolve, document: Document
+    factors: Mapping[str, list[Level]], baseline: list[Config], resolve: Resolve, document: Document
 ) -> list[Variant]:
-    count = math.prod(len(f.levels) + 1 for f in factors)
+    count = math.prod(len(levels) + 1 for levels in factors.values())
     if count > MAX_VARIANTS:
-        rule = f"make {count:,} combinations; a factorial can have {MAX_VARIANTS:,}"
-        document.refuse(("factors",), rule, hint="Use `design: one_factor`, or fewer levels")
+        document.refuse(
+            ("factors",),
+            f"make {count:,} combinations; a factorial can have {MAX_VARIANTS:,}",
+            hint="Use `design: one_factor`, or fewer levels",
+        )
         return []
     found: dict[str, Variant] = {key_of(baseline): Variant(BASELINE, baseline)}
-    for levels in itertools.product(*([None, *f.levels] for f in factors)):
-        chosen = {f.path: level for f, level in zip(factors, levels, strict=True) if level}
+    for combination in itertools.product(*([None, *levels] for levels in factors.values())):
+        chosen = {path: level for path, level in zip(factors, combination, strict=True) if level}
         patches = {path: level.value for path, level in chosen.items()}
         at = next(iter(chosen.values())).at if len(chosen) == 1 else ("factors",)
         configs = _patched(baseline, patches, resolve, document, at, skip_removed=True)
@@ -189,9 +191,9 @@ def report_at(
         document.report(replace(problem, rule=rule, path=place))
 
 
-def _named(variants: list[Variant], factors: list[Factor]) -> list[Variant]:
+def _named(variants: list[Variant], factors: Mapping[str, list[Level]]) -> list[Variant]:
     """The variants of a design, with their names: `path=level`, joined by commas."""
-    labels = {f.path: _labels(variants, f.path, f.levels) for f in factors}
+    labels = {path: _labels(variants, path, levels) for path, levels in factors.items()}
     return [
         replace(
             variant,
@@ -202,7 +204,7 @@ def _named(variants: list[Variant], factors: list[Factor]) -> list[Variant]:
     ]
 
 
-def _labels(variants: list[Variant], path: str, levels: list[Level]) -> list[str]:
+def _labels(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:
     """The label of each variant's level at `path`.
 
     A level is what its patch makes of the baseline alone: another factor further down changes no label.
@@ -213,20 +215,17 @@ def _labels(variants: list[Variant], path: str, levels: list[Level]) -> list[str
             alone.setdefault(key_of(variant.patches[path]), value_at(variant.configs[0], path))
     baseline = value_at(variants[0].configs[0], path)
     labels = level_labels([baseline, *alone.values()])
-    return [_label(variant, path, baseline, alone, labels) for variant in variants]
 
-
-def _label(
-    variant: Variant, path: str, baseline: Any, alone: Mapping[str, Any], labels: Mapping[str, str]
-) -> str:
-    if path in variant.patches:
-        return labels[key_of(alone[key_of(variant.patches[path])])]
-    if not has_path(variant.configs[0], path):
-        return ""
-    value = value_at(variant.configs[0], path)
-    if any(path.startswith(f"{outer}.") for outer in variant.patches):
+    def label(variant: Variant) -> str:
+        if path in variant.patches:
+            return labels[key_of(alone[key_of(variant.patches[path])])]
+        if not has_path(variant.configs[0], path):
+            return ""
+        inside = any(path.startswith(f"{outer}.") for outer in variant.patches)
+        value = value_at(variant.configs[0], path) if inside else baseline
         return labels.get(key_of(value)) or _short(value)
-    return labels[key_of(baseline)]
+
+    return [label(variant) for variant in variants]
 
 
 def level_labels(values: Iterable[Any]) -> dict[str, str]:
@@ -234,10 +233,7 @@ def level_labels(values: Iterable[Any]) -> dict[str, str]:
     values of one name (`low_rank(rank=8)`).
     """
     distinct = {key_of(value): value for value in values}
-    groups: dict[str, list[Any]] = {}
-    for value in distinct.values():
-        groups.setdefault(_short(value), []).append(value)
-    return {key: _short(value) + _telling(value, groups[_short(value)]) for key, value in distinct.items()}
+    return {key: _short(value) + _telling(value, distinct.values()) for key, value in distinct.items()}
 
 
 def _short(value: Any) -> str:
@@ -250,12 +246,12 @@ def _short(value: Any) -> str:
     return str(value) if isinstance(value, (str, int, float)) else json.dumps(value, separators=(",", ":"))
 
 
-def _telling(value: Any, group: list[Any]) -> str:
+def _telling(value: Any, values: Iterable[Any]) -> str:
     """The parameters of a part by which it differs from others of its name, in brackets; or nothing."""
     if not isinstance(value, Mapping):
         return ""
     flat = _flat(value)
-    others = [_flat(other) for other in group if isinstance(other, Mapping)]
+    others = [_flat(o) for o in values if isinstance(o, Mapping) and _short(o) == _short(value)]
     differing = [key for key in flat if any(key not in other or other[key] != flat[key] for other in others)]
     return f"({','.join(f'{key}={_short(flat[key])}' for key in differing)})" if differing else ""
 
@@ -273,6 +269,6 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def task_labels(tasks: list[Config]) -> list[str]:
-    """Names of the tasks of a study, told apart by their parameters where two share a name."""
+    """The names of the tasks of a study, with the parameters that differ where two share a name."""
     labels = level_labels(tasks)
     return [labels[key_of(task)] for task in tasks]

@@ -41,20 +41,20 @@ class Document:
 
     def line(self, path: PathKey) -> int | None:
         """The line of the node at `path`, or of its nearest ancestor that the file holds."""
-        for length in range(len(path), -1, -1):
-            if path[:length] in self.lines:
-                return self.lines[path[:length]]
-        return None
+        ancestors = (path[:length] for length in range(len(path), -1, -1))
+        return next((self.lines[node] for node in ancestors if node in self.lines), None)
 
     def report(self, problem: Problem) -> None:
         """Notes a problem, with its line or the option that caused it."""
-        self.faulty.append(problem.path)
-        for path, option in self.origins.items():
-            if problem.path and _overlap(path, problem.path):
-                self.problems.append(replace(problem, source=option))
-                return
-        line = problem.line or self.line(problem.path)
-        self.problems.append(replace(problem, line=line, source=problem.source or self.source))
+        path = problem.path
+        self.faulty.append(path)
+        option = next((text for node, text in self.origins.items() if path and _overlap(node, path)), None)
+        place = (
+            {"source": option}
+            if option
+            else {"line": problem.line or self.line(path), "source": problem.source or self.source}
+        )
+        self.problems.append(replace(problem, **place))
 
     def refuse(
         self, path: PathKey, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""
@@ -78,10 +78,6 @@ class Document:
     def is_faulty(self, path: PathKey) -> bool:
         """Whether a problem is known at `path`, above it or below it."""
         return any(_overlap(path, known) for known in self.faulty)
-
-    def is_refused(self, path: PathKey) -> bool:
-        """Whether a problem is known of the node at `path` itself."""
-        return path in self.faulty
 
     def set(self, path: str, value: Any, option: str) -> None:
         """Changes the value at a dotted path, as `option` of the command line asks."""
@@ -109,8 +105,11 @@ def read_document(path: Path) -> Document:
         root = yaml.compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        rule = f"must be YAML: {' '.join(filter(None, (error.context, error.problem)))}"
-        raise _refusal(source, rule, line=mark.line + 1 if mark else None) from None
+        raise _refusal(
+            source,
+            f"must be YAML: {' '.join(filter(None, (error.context, error.problem)))}",
+            line=mark.line + 1 if mark else None,
+        ) from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise _refusal(source, "must be YAML: has a control character", line=line) from None
@@ -119,10 +118,10 @@ def read_document(path: Path) -> Document:
     except RecursionError:
         raise _refusal(source, "must be YAML: is nested too deeply") from None
     if root is None:
-        raise _refusal(source, "must be a mapping of settings, but the file is empty", line=1)
+        raise _refusal(source, "must be a mapping, but the file is empty", line=1)
     if not isinstance(root, MappingNode):
         kind = "a list" if isinstance(root, SequenceNode) else "a single value"
-        raise _refusal(source, f"must be a mapping of settings, not {kind}", line=root.start_mark.line + 1)
+        raise _refusal(source, f"must be a mapping, not {kind}", line=root.start_mark.line + 1)
     document = Document(source, lines={(): 1})
     document.data = _Reader(document, yaml).read(root, ())
     return document
@@ -135,8 +134,11 @@ def _text(path: Path, source: str) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         raise _refusal(source, "must be UTF-8 text", f"byte {error.object[error.start]:#04x}", line) from None
     except FileNotFoundError:
-        hint = nearest(path.name, sorted(p.name for p in path.parent.glob("*.yaml")))
-        raise _refusal(source, "does not exist; name a study file", hint=hint) from None
+        raise _refusal(
+            source,
+            "does not exist; name a study file",
+            hint=nearest(path.name, sorted(p.name for p in path.parent.glob("*.yaml"))),
+        ) from None
     except IsADirectoryError:
         raise _refusal(source, "must be a study file, not a folder") from None
     except OSError as error:
@@ -181,19 +183,17 @@ class _Reader:
     def mapping(self, node: MappingNode, path: PathKey) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
+            line, key = key_node.start_mark.line + 1, str(key_node.value)
             if not isinstance(key_node, ScalarNode):
                 self.note("a key must be a word", path, line)
-                continue
-            key = str(key_node.value)
-            if key in result:
+            elif key in result:
                 first = self.document.lines[(*path, key)]
                 self.note(f"duplicate key, first defined on line {first}", (*path, key), line)
-                continue
-            self.document.lines[(*path, key)] = line
-            value = self.read(value_node, (*path, key))
-            if value is not _FAULT:
-                result[key] = value
+            else:
+                self.document.lines[(*path, key)] = line
+                value = self.read(value_node, (*path, key))
+                if value is not _FAULT:
+                    result[key] = value
         return result
 
     def scalar(self, node: ScalarNode, path: PathKey, line: int) -> Any:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ablate.base.errors import Invalid, Problem
+from ablate.base.errors import Invalid
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
 from ablate.core.facts import Facts, Matched, TaskFacts, VariantFacts
-from ablate.core.metric import Description, Metric
+from ablate.core.metric import Description
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import (
-    Resolver,
     attempt,
     check_baseline,
     check_faulty_paths,
@@ -26,6 +25,7 @@ from ablate.study.checks import (
     check_metric,
     check_variants,
     parse_claims,
+    resolved,
     with_stand_in,
 )
 from ablate.study.designs import Config, Design, Resolve, Variant, expand, task_labels
@@ -35,9 +35,7 @@ from ablate.study.load import load, refuse_if_faulty
 from ablate.study.match import Matcher, check_match, match_variants
 from ablate.study.patch import apply_patches
 from ablate.study.schema import PLACEBO, StudyBase, config_model
-from ablate.study.searches import SearchReader, SearchSpec
-
-T = TypeVar("T")
+from ablate.study.searches import SearchSpec, read_searches
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Experiment:
 
     path: Path
     document: Document
-    "The file, with the line of every setting."
+    "The file, with the line of every key."
     study: StudyBase
     workload: Workload
     design: Design
@@ -86,7 +84,6 @@ class Experiment:
 
     def cells(self) -> list[Cell]:
         """All trials; seed by seed, so that the first blocks are complete early."""
-        labels = {path: self.design.labels(path) for path in self.design.paths}
         return [
             Cell(
                 variant.name,
@@ -94,7 +91,7 @@ class Experiment:
                 seed,
                 self.trial(config, seed, PLACEBO if variant.placebo else ""),
                 f"{variant.name}{self.on(task)} seed {seed}",
-                {path: by_variant[variant.name] for path, by_variant in labels.items()},
+                self._levels(variant),
             )
             for seed in range(self.study.seeds)
             for variant in self.variants
@@ -108,9 +105,10 @@ class Experiment:
     def trial(self, config: Config, seed: int, stream: str = "") -> Trial:
         """The trial that trains a resolved config under one seed."""
         # How a trial is kept changes nothing of its result, so that none of it is in the id.
-        limit, checkpoint, save_every = self.study.time_limit, self.study.checkpoint, self.study.save_every
-        trial_id = self._ids(config, seed, stream)
-        return Trial(trial_id, config, seed, stream, limit, checkpoint, save_every=save_every)
+        study, trial_id = self.study, self._ids(config, seed, stream)
+        return Trial(
+            trial_id, config, seed, stream, study.time_limit, study.checkpoint, save_every=study.save_every
+        )
 
     def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
         """A config with `patches`, resolved and matched, as a search tries it; raises `Invalid` when it cannot be."""
@@ -158,15 +156,18 @@ class Experiment:
 
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
         """The same study with the variants that a search has found, the baseline first, which differ on `paths`."""
-        variants = list(variants)
-        factors = [f for f in self.design.factors if f.path in paths]
-        design = Design(variants, factors, list(paths), self.design.factorial)
-        given = self.matcher.given if self.matcher else None
-        matched = {
-            v.name: [given(config, i) for i, config in enumerate(v.configs)] for v in variants if given
-        }
+        factors = {path: levels for path, levels in self.design.factors.items() if path in paths}
         return dataclasses.replace(
-            self, design=design, variants=variants, matched=matched, searched=searched, _described={}
+            self,
+            design=Design(list(variants), factors, list(paths), self.design.factorial),
+            variants=list(variants),
+            matched={
+                v.name: [self.matcher.given(config, i) for i, config in enumerate(v.configs)]
+                for v in variants
+                if self.matcher
+            },
+            searched=searched,
+            _described={},
         )
 
     def settling(self, names: Collection[str]) -> Experiment:
@@ -179,7 +180,6 @@ class Experiment:
         baseline = self.describe(self.variants[0])
         study, metric = self.study, self.study.metric
         name = metric.name or next(iter(baseline[0].metrics))
-        labels = {path: self.design.labels(path) for path in self.design.paths}
         return Facts(
             study=study.name,
             question=study.question,
@@ -190,9 +190,12 @@ class Experiment:
             margin=metric.margin,
             design=study.design,
             seeds=list(range(study.seeds)),
-            tasks=[TaskFacts(task, dict(d.metrics)) for task, d in self._by_task(baseline).items()],
-            variants=[self._variant_facts(variant, labels) for variant in self.variants],
-            factors={path: list(dict.fromkeys(filter(None, by.values()))) for path, by in labels.items()},
+            tasks=[TaskFacts(task, dict(d.metrics)) for task, d in zip(self.tasks, baseline, strict=True)],
+            variants=[self._variant_facts(variant) for variant in self.variants],
+            factors={
+                path: list(dict.fromkeys(filter(None, by_variant.values())))
+                for path, by_variant in self._labels.items()
+            },
             claims=list(claims),
             environment=dict(environment),
             data_fixed=any(d.data_fixed for d in baseline),
@@ -201,12 +204,17 @@ class Experiment:
             match=study.match.facts() if study.match and self.matched else None,
         )
 
-    def _by_task(self, values: Sequence[T]) -> dict[str, T]:
-        return dict(zip(self.tasks, values, strict=True))
+    @cached_property
+    def _labels(self) -> dict[str, dict[str, str]]:
+        """Path → variant → label of its level."""
+        return {path: self.design.labels(path) for path in self.design.paths}
 
-    def _variant_facts(self, variant: Variant, labels: Mapping[str, Mapping[str, str]]) -> VariantFacts:
-        described = self._by_task(self.describe(variant))
-        levels = {path: by_variant[variant.name] for path, by_variant in labels.items()}
+    def _levels(self, variant: Variant) -> dict[str, str]:
+        return {path: by_variant[variant.name] for path, by_variant in self._labels.items()}
+
+    def _variant_facts(self, variant: Variant) -> VariantFacts:
+        described = dict(zip(self.tasks, self.describe(variant), strict=True))
+        levels = self._levels(variant)
         return VariantFacts(
             name=variant.name,
             levels=levels,
@@ -217,17 +225,9 @@ class Experiment:
             flops={task: d.flops for task, d in described.items()},
             training_flops={task: d.training_flops for task, d in described.items()},
             examples={task: d.examples for task, d in described.items()},
-            matched=self._by_task(self.matched[variant.name]) if variant.name in self.matched else {},
+            matched=dict(zip(self.tasks, self.matched.get(variant.name, ()), strict=False)),
             tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},
         )
-
-    def resolved(self) -> dict[str, Any]:
-        """The study with every default filled in, as plain data."""
-        data = self.study.model_dump()
-        for empty in ("task", "tasks", "search", "tune", "match"):
-            if empty in data and not data[empty]:
-                del data[empty]
-        return data
 
 
 def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> Experiment:
@@ -242,31 +242,30 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
         raise AssertionError("a study that cannot be read has a problem")
     check_keeping(workload, study, document)
     refused = document.is_faulty(("task",)) or document.is_faulty(("tasks",))
-    if "task" in sections and not refused and bool(study.given("task")) == bool(study.given("tasks")):
+    given = [getattr(study, name, None) for name in ("task", "tasks")]
+    if "task" in sections and not refused and all(given) == any(given):
         document.refuse(("task",), "give either `task`, or `tasks` with several")
-    resolver = Resolver(config_model(workload))
+    resolve = partial(resolved, config_model(workload))
     baseline = study.configs(sections)
     if any(config.get("task", {}) is None for config in baseline):
-        baseline = with_stand_in(baseline, resolver, document)
+        baseline = with_stand_in(baseline, resolve, document)
     check_faulty_paths(study, baseline[0], document)
     known = check_baseline(workload, baseline, document)
-    design = expand(study, baseline, resolver, document)
+    design = expand(study, baseline, resolve, document)
     check_variants(workload, design, known, document)
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
     for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:
         document.refuse(("tasks",), "names the same task twice", task)
-    metrics = check_metric(workload, baseline, study, resolver, document)
+    metrics = check_metric(workload, baseline, study, resolve, document)
     claims = parse_claims(study, design, metrics, document)
     variants, matcher, search, tune = design.variants, None, None, None
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:
         check_live(workload, design, document)
-        search, tune = _searches(workload, study, design, metrics, resolver, document)
+        search, tune = read_searches(workload, study, design, metrics, resolve, document)
         if study.match is not None:
-            matcher = check_match(study.match, study, workload, design, resolver, document)
-            if matcher is not None and study.match.quantity == "seconds":
-                matcher = None
-            elif matcher is not None:
+            matcher = check_match(study.match, study, workload, design, resolve, document)
+            if matcher is not None:
                 variants, matched = match_variants(matcher, variants, document)
     refuse_if_faulty(document)
     return Experiment(
@@ -277,38 +276,10 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> E
         design=design,
         tasks=tasks,
         claims=claims,
-        resolve=resolver,
+        resolve=resolve,
         variants=variants,
         matcher=matcher,
         matched=matched,
         search=search,
         tune=tune,
     )
-
-
-def _searches(
-    workload: Workload,
-    study: StudyBase,
-    design: Design,
-    metrics: Mapping[str, Metric],
-    resolve: Resolve,
-    document: Document,
-) -> list[SearchSpec | None]:
-    """The `search:` and the `tune:` of a study."""
-    description = attempt(workload.describe, design.variants[0].configs[0])[0]
-
-    def build(config: Config) -> list[Problem]:
-        return attempt(workload.check, config)[1]
-
-    found: list[SearchSpec | None] = []
-    for kind, variants in (("search", design.variants[:1]), ("tune", design.variants)):
-        bases = [(v.name, config) for v in variants for config in v.configs]
-        reader = SearchReader(study, kind, bases, description, metrics, resolve, build, document)
-        found.append(reader.read() if getattr(study, kind) is not None else None)
-    if study.search is not None and len(design.variants[0].configs) > 1:
-        document.refuse(
-            ("search",),
-            "looks at one task, and the study has several",
-            hint="Give `task`, one study for each",
-        )
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ class TrialIds:
         self.digests: dict[tuple[Any, ...], str] = {}
 
     def __call__(self, config: Config, seed: int, stream: str) -> str:
-        """The id of the trial that trains a resolved config under a seed."""
+        """The id of the trial that trains a resolved config under a seed: 16 hexadecimal digits."""
         key = key_of(config)
         if key not in self.known:
             parsed = self.model.model_validate(config)
@@ -37,38 +38,15 @@ class TrialIds:
                 self.digests[roots] = source_digest(roots, [type(self.workload), *parts])
             self.known[key] = (self.workload.identity(config), self.digests[roots])
         identity, sources = self.known[key]
-        return trial_id(
-            config,
-            seed=seed,
-            stream=stream,
-            irrelevant=self.irrelevant,
-            identity=identity,
-            sources=sources,
-        )
-
-
-def trial_id(
-    config: Mapping[str, Any],
-    *,
-    seed: int,
-    stream: str,
-    irrelevant: Sequence[str],
-    identity: Mapping[str, str],
-    sources: str,
-) -> str:
-    """A hash of all that the result depends on: 16 hexadecimal digits."""
-    relevant = copy.deepcopy(dict(config))
-    for path in irrelevant:
-        *outer, last = path.split(".")
-        node = relevant
-        for key in outer:
-            node = node.get(key, {})
-        node.pop(last, None)
-    content = {
-        "config": relevant,
-        "seed": seed,
-        "stream": stream,
-        "identity": dict(identity),
-        "sources": sources,
-    }
-    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
+        relevant = copy.deepcopy(config)
+        for path in self.irrelevant:
+            *outer, last = path.split(".")
+            functools.reduce(lambda node, step: node.get(step, {}), outer, relevant).pop(last, None)
+        content = {
+            "config": relevant,
+            "seed": seed,
+            "stream": stream,
+            "identity": dict(identity),
+            "sources": sources,
+        }
+        return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()

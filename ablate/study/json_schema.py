@@ -1,6 +1,6 @@
 """The JSON Schema (draft 2020-12) of study files: completion, meanings and checks in editors.
 
-It knows the parts that are registered when it is made. What depends on several settings at once (a rank and
+It knows the parts that are registered when it is made. What depends on several keys at once (a rank and
 d_model, the sides of a claim) is left to `ablate plan`.
 """
 
@@ -80,8 +80,7 @@ class _Definitions:
         schema = model.model_json_schema(schema_generator=_Generator, ref_template=template)
         for inner, definition in schema.pop("$defs", {}).items():
             self.all[f"{name}.{inner}"] = self._linked(definition)
-        linked: Node = self._linked(schema)
-        return linked
+        return self._linked(schema)
 
     def patch(self, sections: Mapping[str, Node]) -> Node:
         """A mapping from paths of a config to values, as factors and named variants change them."""
@@ -172,10 +171,9 @@ class _Definitions:
             self.all[key] = schema
 
 
-def settings(model: type[BaseModel]) -> dict[str, Node]:
-    """The settings of a section or of a part's config by name; a mark is where a part goes."""
-    properties: dict[str, Node] = model.model_json_schema(schema_generator=_Generator).get("properties", {})
-    return properties
+def fields(model: type[BaseModel]) -> dict[str, Node]:
+    """The schema of each field of a section or of a part's config; a mark is where a part goes."""
+    return model.model_json_schema(schema_generator=_Generator).get("properties", {})
 
 
 def summary(part: type) -> str:
@@ -184,6 +182,6 @@ def summary(part: type) -> str:
 
 
 def _references(node: Node) -> list[str]:
-    """The definitions that a setting refers to, itself or as one of its alternatives."""
+    """The definitions that a field refers to, itself or as one of its alternatives."""
     nodes = [node, *node.get("anyOf", ()), *node.get("allOf", ())]
     return [item["$ref"] for item in nodes if "$ref" in item]

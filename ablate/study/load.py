@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import io
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -32,8 +33,8 @@ _RULES = {
     "list_type": "must be a list",
     "dict_type": "must be a mapping",
     "too_short": "must not be empty",
-    "model_type": "must be a mapping of settings",
-    "model_attributes_type": "must be a mapping of settings",
+    "model_type": "must be a mapping",
+    "model_attributes_type": "must be a mapping",
 }
 
 
@@ -73,8 +74,7 @@ def _set(document: Document, text: str) -> None:
     path, equals, value = text.partition("=")
     option = f"--set {text}"
     if not equals or not all(path.strip().split(".")):
-        rule = "must be PATH=VALUE, for instance training.lr=1e-3"
-        document.problems.append(Problem(rule, source=option))
+        document.problems.append(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
         return
     try:
         document.set(path.strip(), parse_value(value), option)
@@ -93,8 +93,12 @@ def _load_plugins(document: Document, folder: Path) -> None:
         if not path.is_file():
             document.refuse(at, "does not exist", name, "a Python file, relative to the study")
         elif stems.setdefault(path.stem, name) != name:
-            rule = f"has the name of another plugin, {stems[path.stem]}"
-            document.refuse(at, rule, name, hint="Rename one of the files")
+            document.refuse(
+                at,
+                f"has the name of another plugin, {stems[path.stem]}",
+                name,
+                hint="Rename one of the files",
+            )
         elif fault := plugin_fault(path):
             error, line = fault
             where = f"line {line}: " if line else ""
@@ -112,8 +116,12 @@ def _workload(document: Document) -> Workload:
         del document.data["workload"]
         part = CATALOGUE.get("workload", DEFAULT_WORKLOAD)
     if not issubclass(part, Workload) or inspect.isabstract(part):
-        rule = "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`"
-        document.refuse(("workload",), rule, name, hint="Correct the plugin")
+        document.refuse(
+            ("workload",),
+            "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`",
+            name,
+            hint="Correct the plugin",
+        )
         refuse_if_faulty(document)
     workload: Workload = part()
     workload.load_parts()
@@ -121,7 +129,7 @@ def _workload(document: Document) -> Workload:
 
 
 def _validated(document: Document, model: type[StudyBase]) -> StudyBase | None:
-    """The study; where it is wrong, problems are noted and the faulty settings take their defaults."""
+    """The study; where it is wrong, problems are noted and the faulty keys take their defaults."""
     data = copy.deepcopy(document.data)
     for _ in range(20):
         try:
@@ -137,29 +145,27 @@ def _validated(document: Document, model: type[StudyBase]) -> StudyBase | None:
 
 
 def _repair(data: dict[str, Any], path: PathKey) -> bool:
-    """Takes the faulty setting out; False when its absence is the fault."""
+    """Takes the faulty key out; False when its absence is the fault."""
     if path == ("name",):
         data["name"] = "study"
         return True
     node: Any = data
-    inner: tuple[dict[str, Any], Any] | None = None
+    found: list[tuple[dict[str, Any], Any]] = []
     for key in path:
         # A list goes as a whole: an index must keep its meaning for the problems that are still to be found.
         if isinstance(node, dict) and key in node:
-            inner = (node, key)
+            found.append((node, key))
         elif not (isinstance(node, list) and key in range(len(node))):
             break
         node = node[key]
-    if inner is None:
-        return False
-    del inner[0][inner[1]]
-    return True
+    for inner, key in found[-1:]:
+        del inner[key]
+    return bool(found)
 
 
 def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> Iterator[Problem]:
     """The problems of a failed validation of `data`, in the words of `ablate.base.errors`."""
-    for details in error.errors():
-        yield _problem(details, model, data)
+    return (_problem(details, model, data) for details in error.errors())
 
 
 def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, Any]) -> Problem:
@@ -174,8 +180,6 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
         rule = f"{'unknown' if kind == 'unknown_part' else 'needs the name of a'} {context['slot']}"
         given = context["name"] if context["name"] is not None else given
         return Problem(rule, path, given, listed(context["names"], 40), nearest(given, context["names"]))
-    if kind == "missing":
-        return Problem(_RULES[kind], path)
     if kind in ("name", "rule"):
         return Problem(details["msg"], path, given, context["allowed"])
     if kind == "string_pattern_mismatch":
@@ -189,11 +193,11 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
     if kind in ("too_short", "too_long") and length != 1:
         return Problem(f"must have {length} entries", path, given)
     rule = _RULES.get(kind) or details["msg"].replace("Input should", "must").replace("should", "must")
-    return Problem(rule, path, given if path else NOT_GIVEN)
+    return Problem(rule, path, given if path and kind != "missing" else NOT_GIVEN)
 
 
 def _fields_at(model: type[BaseModel], data: Any, path: PathKey) -> list[str]:
-    """The settings that the section or part at `path` has."""
+    """The keys that the section or part at `path` has."""
     kinds: list[Any] = [model]
     value: Any = data
     for step in path:
@@ -232,8 +236,7 @@ def parts_of(config: Any) -> Iterator[PartConfig]:
         for name in type(config).model_fields:
             yield from parts_of(getattr(config, name))
     elif isinstance(config, (list, tuple)):
-        for item in config:
-            yield from parts_of(item)
+        yield from itertools.chain.from_iterable(map(parts_of, config))
 
 
 def refuse_if_faulty(document: Document) -> None:

@@ -1,4 +1,4 @@
-"""`match:` every variant gets as much of one quantity as the baseline has, by changing the value at one path."""
+"""`match:` gives every variant as much of one quantity as the baseline has, by changing the value at one path."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Matcher:
             return config, Matched(start, now, target)
         found = closest(self._along(config), start, target, whole=self._is_whole(config, start))
         if found is None:
-            raise Invalid(by, f"has no effect on the {self.noun}", start, hint=OTHER_PATH)
+            raise self._no_effect(start)
         matched = self.resolve(apply_patches(config, {by: found[0]}))
         result = Matched(value_at(matched, by), found[1], target)
         if abs(result.residual) > within:
@@ -116,13 +116,16 @@ class Matcher:
             seconds = self.match.quantity == "seconds"
             why = "its rate was not measured" if seconds else "they cannot be counted"
             raise Invalid("", f"has no known {self.noun}: {why}", hint="Match another quantity")
-        found: float = amount
-        return found
+        return amount
 
-    def has_effect(self, config: Config) -> bool:
-        """Whether the value at the path changes the quantity at all."""
+    def check_effect(self, config: Config) -> None:
+        """Raises `Invalid` when the value at the path does not change the quantity at all."""
         start = self.number(config)
-        return has_effect(self._along(config), start, whole=self._is_whole(config, start))
+        if not has_effect(self._along(config), start, whole=self._is_whole(config, start)):
+            raise self._no_effect(start)
+
+    def _no_effect(self, value: Number) -> Invalid:
+        return Invalid(self.match.by, f"has no effect on the {self.noun}", value, hint=OTHER_PATH)
 
     def _is_whole(self, config: Config, value: Number) -> bool:
         """Whether the schema takes only whole numbers at the path."""
@@ -135,8 +138,7 @@ class Matcher:
             changed = self._with(config, value)
             if changed is None or attempt(self.workload.check, changed)[1]:
                 return None
-            amount: float | None = attempt(self._amount, changed)[0]
-            return amount
+            return attempt(self._amount, changed)[0]
 
         return quantity
 
@@ -147,20 +149,16 @@ class Matcher:
             return None
 
     def _amount(self, config: Config) -> float | None:
-        key = key_of(config)
+        key, quantity = key_of(config), self.match.quantity
         if key not in self._amounts:
-            self._amounts[key] = self._counted(config)
+            if quantity == "seconds":
+                rate = self.rate(config) if self.rate else None
+                self._amounts[key] = None if rate is None else rate * self.number(config)
+            elif quantity == "parameters":
+                self._amounts[key] = self.workload.parameters(config)
+            else:
+                self._amounts[key] = getattr(self.workload.describe(config), quantity)
         return self._amounts[key]
-
-    def _counted(self, config: Config) -> float | None:
-        quantity, workload = self.match.quantity, self.workload
-        if quantity == "seconds":
-            rate = self.rate(config) if self.rate else None
-            return None if rate is None else rate * self.number(config)
-        if quantity == "parameters":
-            return workload.parameters(config)
-        found: float | None = getattr(workload.describe(config), quantity)
-        return found
 
 
 def check_match(
@@ -171,7 +169,10 @@ def check_match(
     resolve: Resolve,
     document: Document,
 ) -> Matcher | None:
-    """Checks a `match:` and returns its matcher; None where there are problems, which are reported to the document."""
+    """Checks a `match:` and returns its matcher.
+
+    None where there are problems, which are reported to the document, and where rates must be measured first.
+    """
     before = len(document.problems)
     if match.quantity == "seconds":
         _check_timed(match, study, workload, document)
@@ -181,49 +182,59 @@ def check_match(
     matcher = Matcher(match, workload, design.variants[0].configs, resolve)
     try:
         for index, config in enumerate(matcher.baseline):
-            value = matcher.number(config)
+            matcher.number(config)
             if match.quantity != "seconds":
                 matcher.target(index)
-                if not matcher.has_effect(config):
-                    raise Invalid(match.by, f"has no effect on the {matcher.noun}", value, hint=OTHER_PATH)
+                matcher.check_effect(config)
     except Invalid as error:
         for problem in error.problems:
             at = ("match", "by" if problem.path else match.quantity)
             document.report(replace(problem, rule=_of_baseline(problem, match.by), path=at))
         return None
-    return matcher
+    return None if match.quantity == "seconds" else matcher
 
 
 def _check_timed(match: MatchSection, study: StudyBase, workload: Workload, document: Document) -> None:
-    at = ("match", "seconds")
-    if workload.steps_path is None:
-        rule = f"needs a workload that says what its steps are, which {study.workload} does not"
-        document.refuse(at, rule, hint="Match another quantity")
-    elif match.by != workload.steps_path:
-        rule = "must be the number of steps, of which the time is measured"
-        document.refuse(("match", "by"), rule, match.by, workload.steps_path)
-    for section in ("search", "tune"):
-        if getattr(study, section) is not None:
-            rule = f"cannot be matched with `{section}`: rates are measured of variants, not of every setting"
-            document.refuse(at, rule, hint="Match compute")
+    at, steps_path = ("match", "seconds"), workload.steps_path
+    if steps_path is None:
+        document.refuse(
+            at,
+            f"needs a workload that says what its steps are, which {study.workload} does not",
+            hint="Match another quantity",
+        )
+    elif match.by != steps_path:
+        document.refuse(
+            ("match", "by"), "must be the number of steps, whose time is measured", match.by, steps_path
+        )
+    for kind in study.searches():
+        document.refuse(
+            at,
+            f"cannot be matched with `{kind}`: rates are measured for variants, not for every setting",
+            hint="Match compute",
+        )
 
 
 def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
     """A path that is compared or searched cannot be changed to match."""
     by = match.by
-    if by in study.factors:
-        rule = f"{by} is a factor: what is compared cannot be changed to match"
+    rules = (
+        [f"{by} is a factor, whose levels are compared; a match cannot change it"]
+        if by in study.factors
+        else []
+    )
+    for kind, section in study.searches().items():
+        if by in section.over:
+            rules.append(f"{by} is searched by `{kind}`; a match cannot change it")
+    for rule in rules:
         document.refuse(("match", "by"), rule, hint=OTHER_PATH)
     for name, patches in study.variants.items():
         if by in patches:
-            rule = "is what `match` changes, so that it would not stay as it is given"
-            hint = f"Take it out, or match by another path than {by}"
-            document.refuse(("variants", name, by), rule, patches[by], hint=hint)
-    for name in ("search", "tune"):
-        section = getattr(study, name)
-        if section is not None and by in section.over:
-            rule = f"{by} is searched by `{name}`, and so cannot be changed to match"
-            document.refuse(("match", "by"), rule, hint=OTHER_PATH)
+            document.refuse(
+                ("variants", name, by),
+                "is what `match` changes, so that this value would not be kept",
+                patches[by],
+                hint=f"Take it out, or match by another path than {by}",
+            )
 
 
 def match_variants(
@@ -245,11 +256,13 @@ def match_variants(
             continue
         found.append(replace(variant, configs=[config for config, _ in pairs]))
         given[variant.name] = [matched for _, matched in pairs]
-    rule = (
+    refuse_twins(
+        found,
         f"has the same config as {{}} once the {matcher.noun} are matched by {matcher.match.by}, so that nothing is "
-        "compared"
+        "compared",
+        f"{OTHER_PATH}, or take it out",
+        document,
     )
-    refuse_twins(found, rule, f"{OTHER_PATH}, or take it out", document)
     return found, given
 
 

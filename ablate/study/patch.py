@@ -53,7 +53,7 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
     done: list[str] = []
     for key in path.split("."):
         if not isinstance(node, Mapping):
-            raise Invalid("", f"the path does not exist: {'.'.join(done)} has no settings of its own", path)
+            raise Invalid("", f"the path does not exist: {'.'.join(done)} has no keys of its own", path)
         if key not in node:
             where = ".".join(done) or "a study's config"
             raise Invalid(

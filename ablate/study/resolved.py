@@ -14,7 +14,10 @@ from ablate.study.experiment import Experiment
 
 def resolved_text(experiment: Experiment, folder: Path) -> str:
     """The resolved study as a file in `folder`: its plugins relative to that, a storage without its password."""
-    data = experiment.resolved()
+    data = experiment.study.model_dump()
+    for empty in ("task", "tasks", "search", "tune", "match"):
+        if empty in data and not data[empty]:
+            del data[empty]
     data["plugins"] = [
         os.path.relpath((experiment.path.parent / plugin).resolve(), folder.resolve())
         for plugin in experiment.study.plugins
@@ -22,8 +25,8 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     for section in (data.get("search"), data.get("tune")):
         if section and section["storage"]:
             section["storage"] = masked(section["storage"])
+    buffer = io.StringIO()
     yaml = YAML()
     yaml.default_flow_style = False
-    buffer = io.StringIO()
     yaml.dump(data, buffer)
     return buffer.getvalue()

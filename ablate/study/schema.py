@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ablate.base.registry import OnOff, Section
+from ablate.base.registry import OnOff, StrictModel
 from ablate.core.facts import BASELINE
 from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
@@ -53,11 +53,7 @@ def _variant_name(name: str) -> str:
     return name
 
 
-def _short_metric(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-class MetricSection(Section):
+class MetricSection(StrictModel):
     """The number that is judged, the same for all variants."""
 
     name: str | None = None
@@ -74,7 +70,7 @@ StudyName = Annotated[
 VariantName = Annotated[str, AfterValidator(_variant_name)]
 
 
-class StudyBase(Section):
+class StudyBase(StrictModel):
     """A study, without the sections of its workload."""
 
     name: StudyName
@@ -85,7 +81,9 @@ class StudyBase(Section):
     "The kind of trial."
     plugins: list[str] = []
     "Python files, relative to the study, that register parts, tasks or workloads."
-    metric: Annotated[MetricSection, BeforeValidator(_short_metric)] = MetricSection()
+    metric: Annotated[
+        MetricSection, BeforeValidator(lambda given: {"name": given} if isinstance(given, str) else given)
+    ] = MetricSection()
     "The primary metric."
     factors: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     "Path → levels; the baseline's own may be left out."
@@ -94,7 +92,7 @@ class StudyBase(Section):
     variants: dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]] = {}
     "Variants named by hand: name → {path: value}."
     placebo: OnOff = False
-    "Adds the baseline again with other initialisation and dropout streams: what no difference looks like."
+    "Adds the baseline again with other initialisation and dropout streams, to show what no difference looks like."
     seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 5
     "Number of paired seeds: 0, 1, …"
     search: SearchSection | None = None
@@ -106,7 +104,7 @@ class StudyBase(Section):
     time_limit: PositiveFloat | None = None
     "Seconds after which a trial is ended as failed."
     checkpoint: Checkpoint = "none"
-    "Weights of each trial that are kept for `ablate eval`: final, of the last step; best, of the best evaluation."
+    "The weights that are kept for `ablate eval`: final, of the last step; best, of the best evaluation."
     save_every: PositiveInt | None = None
     "Steps after which a trial saves its state, so that it resumes there after a kill."
     claims: list[str] = []
@@ -114,9 +112,9 @@ class StudyBase(Section):
     notes: str = ""
     "Free text for the report."
 
-    def given(self, section: str) -> Any:
-        """A section of the workload, or None."""
-        return getattr(self, section, None)
+    def searches(self) -> dict[str, SearchSection | TuneSection]:
+        """The `search` and the `tune` that the study has."""
+        return {name: found for name in ("search", "tune") if (found := getattr(self, name)) is not None}
 
     def configs(self, sections: list[str]) -> list[dict[str, Any]]:
         """The baseline's resolved config, one for each task."""
@@ -138,10 +136,9 @@ def study_model(workload: Workload) -> type[StudyBase]:
     return create_model("Study", __base__=_Study, **fields)
 
 
-def config_model(workload: Workload) -> type[Section]:
+def config_model(workload: Workload) -> type[StrictModel]:
     """The schema of one trial's config: the workload's sections, one task."""
-    fields: dict[str, Any] = dict(workload.schema())
-    return create_model("Config", __base__=_Config, **fields)
+    return create_model("Config", __base__=_Config, **dict[str, Any](workload.schema()))
 
 
 # Assembled models have no source, and pydantic would look for their fields' docstrings in every module that is loaded.
@@ -149,5 +146,5 @@ class _Study(StudyBase):
     model_config = ConfigDict(use_attribute_docstrings=False)
 
 
-class _Config(Section):
+class _Config(StrictModel):
     model_config = ConfigDict(use_attribute_docstrings=False)

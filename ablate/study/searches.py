@@ -10,12 +10,14 @@ from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.core.metric import Description, Metric
 from ablate.core.search_table import WINNER, Objective, SearchFacts
-from ablate.study.designs import Config, Resolve
+from ablate.core.workload import Workload
+from ablate.study.checks import attempt
+from ablate.study.designs import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.schema import TUNING_SEEDS_FROM, StudyBase
 from ablate.study.sections.search import SearchSection, TuneSection
 from ablate.study.space import Space
-from ablate.study.space_reader import Build, SpaceReader, check_grid
+from ablate.study.space_reader import SpaceReader, check_grid
 
 COSTS = ("parameters", "flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")
@@ -74,48 +76,50 @@ class SearchReader:
     "Of the baseline, where it can be built."
     metrics: Mapping[str, Metric]
     resolve: Resolve
-    build: Build
+    workload: Workload
     document: Document
 
     @property
     def section(self) -> SearchSection | TuneSection:
         """The section that is read."""
-        found: SearchSection | TuneSection = getattr(self.study, self.kind)
-        return found
+        return getattr(self.study, self.kind)
 
     def read(self) -> SearchSpec | None:
         """The search; None where something is wrong with it."""
         section, document = self.section, self.document
         before = len(document.problems)
         self._check_conflicts()
-        reader = SpaceReader((self.kind, "over"), self.bases, self.resolve, self.build, document)
-        found = reader.read(section.over)
+        reader = SpaceReader((self.kind, "over"), self.bases, self.resolve, self.workload, document)
+        space, remarks = reader.read(section.over) or (None, ())
         objectives = self._objectives()
         trials = section.trials or DEFAULT_TRIALS
-        if section.sampler.part.exhaustive and found is not None:
-            trials = self._grid_trials(found[0])
+        if section.sampler.part.exhaustive and space:
+            trials = self._grid_trials(space)
         with document.reporting(self.kind, "sampler"):
-            self._check_sampler(section.sampler, len(objectives), found[0] if found else None)
+            self._check_sampler(section.sampler, len(objectives), space)
         with document.reporting(self.kind, "pruner"):
             pruner = section.pruner.build()
-            reports = self.description.reports if self.description else None
             # A grid that was refused has no trials, and nothing to prune.
             if trials:
                 pruner.check(
                     objectives=len(objectives),
-                    reports=reports,
+                    reports=self.description.reports if self.description else None,
                     seeds=section.seeds,
                     trials=trials,
                     batch=section.batch,
                 )
         winners = getattr(section, "winners", 1)
         if winners > trials > 0:
-            rule = f"are more than the settings that are tried, {trials}"
-            document.refuse((self.kind, "winners"), rule, winners, f"1 to {trials}")
-        if len(document.problems) > before or found is None:
+            document.refuse(
+                (self.kind, "winners"),
+                f"are more than the {trials} settings that are tried",
+                winners,
+                f"1 to {trials}",
+            )
+        if space is None or len(document.problems) > before:
             return None
         return SearchSpec(
-            space=found[0],
+            space=space,
             objectives=tuple(objectives),
             sampler=section.sampler,
             pruner=section.pruner,
@@ -125,7 +129,7 @@ class SearchReader:
             at=self.study.metric.at,
             winners=winners,
             storage=section.storage,
-            remarks=tuple(found[1]),
+            remarks=tuple(remarks),
         )
 
     def _check_sampler(self, sampler: PartConfig, objectives: int, space: Space | None) -> None:
@@ -133,44 +137,45 @@ class SearchReader:
         part = sampler.build()
         if objectives > 1 and not part.several:
             able = listed(CATALOGUE.able("sampler", "several"))
-            rule = f"looks for one objective; the search has {objectives}"
-            raise Invalid("", rule, sampler.name, able, "Choose another sampler, or one objective")
-        there = (
-            sum(p.kind != "choice" and p.path not in space.conditions for p in space.parameters)
-            if space
-            else 0
-        )
-        if space and there < part.numbers:
-            rule = f"needs {part.numbers} numbers that are always searched; the space has {there}"
-            others = [
-                name
-                for name in CATALOGUE.names("sampler")
-                if name not in CATALOGUE.able("sampler", "numbers")
-            ]
+            raise Invalid(
+                "",
+                f"looks for one objective; the search has {objectives}",
+                sampler.name,
+                able,
+                "Choose another sampler, or one objective",
+            )
+        if space is None:
+            return
+        numbers = sum(p.kind != "choice" and p.path not in space.conditions for p in space.parameters)
+        if numbers < part.numbers:
+            rule = f"needs {part.numbers} numbers that are always searched; the space has {numbers}"
+            others = sorted({*CATALOGUE.names("sampler")} - {*CATALOGUE.able("sampler", "numbers")})
             raise Invalid("", rule, sampler.name, listed(others))
 
     def _check_conflicts(self) -> None:
         """A path cannot be searched and set by something else at once."""
-        study, kind = self.study, self.kind
-        for name in study.variants if kind == "search" else ():
+        study, refuse = self.study, self.document.refuse
+        for name in study.variants if self.kind == "search" else ():
             if name == WINNER or name.startswith(f"{WINNER}-"):
-                rule = "is the name of a setting that a sweep finds"
-                self.document.refuse(("variants", name), rule, hint="Choose another name")
+                refuse(
+                    ("variants", name),
+                    "is the name of a setting that a sweep finds",
+                    hint="Choose another name",
+                )
         changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
         for path in self.section.over:
-            at: PathKey = (kind, "over", path)
+            at: PathKey = (self.kind, "over", path)
             if path.partition(".")[0] in ("task", "tasks"):
-                self.document.refuse(at, "changes the task, on which all settings must be judged alike")
+                refuse(at, "changes the task, on which all settings must be judged alike")
             above = [c for c in changed if path.startswith(f"{c}.")]
             clash = [c for c in changed if c == path or c.startswith(f"{path}.")]
-            if kind == "tune" and above:
+            if self.kind == "tune" and (above or clash):
                 rule = (
-                    f"is a setting of what the study compares ({listed(above)}): not every level need have it"
+                    f"belongs to what the study compares ({listed(above)}): some levels may not have it"
+                    if above
+                    else f"is what the study compares ({listed(clash)}); tuning would undo it"
                 )
-                self.document.refuse(at, rule, hint="Tune another path")
-            elif kind == "tune" and clash:
-                rule = f"is what the study compares ({listed(clash)}); tuning would undo it"
-                self.document.refuse(at, rule, hint="Tune another path")
+                refuse(at, rule, hint="Tune another path")
 
     def _objectives(self) -> list[Objective]:
         metrics, refuse = self.metrics, self.document.refuse
@@ -185,16 +190,28 @@ class SearchReader:
             elif name in COSTS:
                 found.append(Objective(name, "min", "cost"))
                 if self.description is not None and getattr(self.description, name) is None:
-                    rule = f"is not known of what {self.study.workload} trains here"
-                    refuse(at, rule, name, hint="Search for another cost")
+                    refuse(
+                        at,
+                        f"is not known for this config of {self.study.workload}",
+                        name,
+                        hint="Search for another cost",
+                    )
             elif name in STABILITY:
                 found.append(Objective(name, "min", "stability"))
                 if name == "seed_spread" and not any(other in metrics for other in names):
-                    rule = "is the spread of a metric, and none is searched for"
-                    refuse(at, rule, name, hint=f"Add one: {listed(metrics)}")
+                    refuse(
+                        at,
+                        "is the spread of a metric, and none is searched for",
+                        name,
+                        hint=f"Add one: {listed(metrics)}",
+                    )
                 if name == "seed_spread" and self.section.seeds < 2:
-                    rule = "is a standard deviation over seeds, and the search has one"
-                    refuse(at, rule, name, hint="Give `seeds: 3`")
+                    refuse(
+                        at,
+                        "is a standard deviation over seeds, and the search has one",
+                        name,
+                        hint="Give `seeds: 3`",
+                    )
             elif metrics:
                 allowed = [*metrics, *COSTS, *STABILITY]
                 refuse(at, "no such objective", name, listed(allowed), nearest(name, allowed))
@@ -202,9 +219,37 @@ class SearchReader:
 
     def _grid_trials(self, space: Space) -> int:
         points = check_grid(space, (self.kind, "over"), self.document)
-        given = self.section.trials
-        if points and given is not None and given < points:
-            rule = f"would leave {points - given} of the {points} points of the grid out"
-            hint = "Leave it out, use coarser steps, or another sampler"
-            self.document.refuse((self.kind, "trials"), rule, given, f"{points}", hint)
+        given = self.section.trials or points
+        if given < points:
+            self.document.refuse(
+                (self.kind, "trials"),
+                f"would leave {points - given} of the {points} points of the grid out",
+                given,
+                f"{points}",
+                "Leave it out, use coarser steps, or another sampler",
+            )
         return points
+
+
+def read_searches(
+    workload: Workload,
+    study: StudyBase,
+    design: Design,
+    metrics: Mapping[str, Metric],
+    resolve: Resolve,
+    document: Document,
+) -> list[SearchSpec | None]:
+    """The `search:` and the `tune:` of a study; None for one that it does not have."""
+    description = attempt(workload.describe, design.variants[0].configs[0])[0]
+    found: list[SearchSpec | None] = []
+    for kind, variants in (("search", design.variants[:1]), ("tune", design.variants)):
+        bases = [(v.name, config) for v in variants for config in v.configs]
+        reader = SearchReader(study, kind, bases, description, metrics, resolve, workload, document)
+        found.append(reader.read() if getattr(study, kind) is not None else None)
+    if study.search is not None and len(design.variants[0].configs) > 1:
+        document.refuse(
+            ("search",),
+            "looks at one task, and the study has several",
+            hint="Give `task`, one study for each",
+        )
+    return found

@@ -65,7 +65,7 @@ class _Search:
         best = min(taken, key=lambda x: (abs(taken[x] - target), abs(x - self.start), x))
         if not self.whole and best != self.start:
             best = self.roundest(best)
-        return best, taken.get(best, self.value(best))
+        return best, self.value(best)
 
     def at(self, x: Number) -> float | None:
         if x not in self.known:
@@ -140,10 +140,7 @@ class _Search:
             found = self.usable(want, min(a, b), max(a, b), 1)
             if found is None or self.value(found) == target:
                 return
-            if (self.value(found) < target) == below:
-                a = found
-            else:
-                b = found
+            a, b = (found, b) if (self.value(found) < target) == below else (a, found)
 
     def roundest(self, x: Number) -> Number:
         """The float with the fewest digits that has the quantity of `x`."""

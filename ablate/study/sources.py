@@ -58,7 +58,7 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
 
 
 def _declared(owner: type) -> Sequence[str]:
-    names: Sequence[str] = getattr(owner, "source_packages", ())
+    names = getattr(owner, "source_packages", ())
     for name in names:
         if name not in sys.modules and not _spec(name):
             where = f"{owner.__module__}.{owner.__qualname__}.source_packages"
@@ -101,15 +101,17 @@ class _Module:
             self._file(statement)
         if "__getattr__" in self.definitions:
             # A module that resolves names lazily lists them for type checkers.
-            for exported, symbol in self.lazy:
-                self.imports.setdefault(exported, []).append(symbol)
-        for group in list(self.definitions.values()):
-            self.effects += [s for s in group if self._is_collected(s)]
+            self._import(self.lazy)
+        for group in self.definitions.values():
+            self.effects += filter(self._is_collected, group)
+
+    def _import(self, found: Iterable[tuple[str, Symbol]]) -> None:
+        for name, symbol in found:
+            self.imports.setdefault(name, []).append(symbol)
 
     def _file(self, statement: ast.stmt) -> None:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            for name, symbol in _imported(statement, self.package):
-                self.imports.setdefault(name, []).append(symbol)
+            self._import(_imported(statement, self.package))
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             self.definitions.setdefault(statement.name, []).append(statement)
         elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
@@ -177,20 +179,16 @@ class _Stripped(ast.NodeTransformer):
 class _WithoutImports(ast.NodeTransformer):
     """Removes imports: the definitions that they lead to are followed, wherever they are."""
 
-    def visit_Import(self, node: ast.Import) -> ast.Pass:
+    def visit_Import(self, node: ast.stmt) -> ast.Pass:
         return ast.Pass()
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.Pass:
-        return ast.Pass()
+    visit_ImportFrom = visit_Import
 
 
 def _file(module: str) -> Path | None:
     loaded = sys.modules.get(module)
-    if loaded is not None:
-        path = getattr(loaded, "__file__", None)
-        return Path(path) if path else None
-    spec = _spec(module)
-    return Path(spec.origin) if spec and spec.origin else None
+    path = getattr(_spec(module), "origin", None) if loaded is None else getattr(loaded, "__file__", None)
+    return Path(path) if path else None
 
 
 def _spec(module: str) -> ModuleSpec | None:

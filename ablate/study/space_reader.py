@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, shown
 from ablate.core.search_table import Parameter
+from ablate.core.workload import Workload
+from ablate.study.checks import attempt
 from ablate.study.designs import Config, Resolve, level_labels
 from ablate.study.document import Document, PathKey
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
@@ -21,9 +23,6 @@ MAX_BUILT = 64
 """Whole numbers that are all built; of a longer range the ends are."""
 TAKE_OUT = "Take one of them out"
 
-Build = Callable[[Config], list[Problem]]
-"""The problems that keep a config from being built."""
-
 
 @dataclass(frozen=True)
 class SpaceReader:
@@ -34,7 +33,7 @@ class SpaceReader:
     bases: Sequence[tuple[str, Config]]
     "The configs that the search will change, by the name of their variant."
     resolve: Resolve
-    build: Build
+    workload: Workload
     document: Document
 
     def read(self, over: Mapping[str, Any]) -> tuple[Space, list[str]] | None:
@@ -54,10 +53,8 @@ class SpaceReader:
             return None
         space = Space(tuple(ordered), choices, {path: found for path, found in conditions.items() if found})
         remarks: list[str] = []
-        for parameter in ordered:
-            for name, base in self.bases:
-                if self.document.is_faulty((*self.at, parameter.path)):
-                    break
+        for parameter, (name, base) in itertools.product(ordered, self.bases):
+            if not self.document.is_faulty((*self.at, parameter.path)):
                 remarks += self._check(space, parameter, name, base)
         return None if len(self.document.problems) > before else (space, list(dict.fromkeys(remarks)))
 
@@ -70,14 +67,12 @@ class SpaceReader:
 
     def _labelled(self, path: str, spec: Choice) -> dict[str, Any]:
         """Label → value; the label is that of the value once it is resolved."""
-        resolved = []
-        for value in spec.choice:
-            config = self._patched(self.bases[0][1], {path: value})
-            resolved.append(value if config is None else value_at(config, path))
+        configs = [self._patched(self.bases[0][1], {path: value}) for value in spec.choice]
+        resolved = [value_at(c, path) if c else value for c, value in zip(configs, spec.choice, strict=True)]
         labels = level_labels(resolved)
         found: dict[str, Any] = {}
-        for index, (is_now, value) in enumerate(zip(resolved, spec.choice, strict=True)):
-            label = labels[key_of(is_now)]
+        for index, value in enumerate(spec.choice):
+            label = labels[key_of(resolved[index])]
             if label in found:
                 rule = "is listed twice" if value == found[label] else f"is the same as {shown(found[label])}"
                 self.document.refuse((*self.at, path, "choice", index), rule, value, hint=TAKE_OUT)
@@ -101,15 +96,20 @@ class SpaceReader:
                 self.document.refuse(at, rule, text, listed(by_path) or "none", nearest(path, by_path))
                 continue
             if other.kind == "float":
-                rule = f"names {path}, a float, which is seldom one number"
-                self.document.refuse(at, rule, text, "a choice or a whole number")
+                self.document.refuse(
+                    at,
+                    f"names {path}, a float, which seldom takes one exact value",
+                    text,
+                    "a choice or a whole number",
+                )
                 continue
             known = other.values() if other.num_values() <= MAX_POINTS else []
             values = tuple(v for v in known if level in _names(v))
             if not values:
-                names = itertools.chain.from_iterable(map(_names, known))
-                rule = f"names a level that {path} does not take"
-                self.document.refuse(at, rule, text, listed(known), nearest(level, names))
+                near = nearest(level, itertools.chain.from_iterable(map(_names, known)))
+                self.document.refuse(
+                    at, f"names a level that {path} does not take", text, listed(known), near
+                )
             elif both := tuple(value for value in values if value in conditions.get(path, values)):
                 conditions[path] = both
             else:
@@ -149,9 +149,9 @@ class SpaceReader:
         for outer in space.parameters:
             removing = self._removing(space, parameter, outer, base)
             if removing is not None:
-                keeping = [v for v in outer.choices if v != removing]
+                keeping = [_names(v)[1] for v in outer.choices if v != removing]
                 hint = (
-                    f"Say when it is searched, for instance `when: {outer.path}={_names(keeping[0])[1]}`"
+                    f"Say when it is searched, for instance `when: {outer.path}={keeping[0]}`"
                     if keeping
                     else TAKE_OUT
                 )
@@ -163,8 +163,9 @@ class SpaceReader:
         """A value of an outer parameter with which the path does not exist although it would be searched."""
         inside = parameter.path.startswith(f"{outer.path}.")
         for label in outer.choices if inside else ():
-            point = space.satisfying(outer) | space.satisfying(parameter) | {outer.path: label}
-            point = space.consistent(point)
+            point = space.consistent(
+                space.satisfying(outer) | space.satisfying(parameter) | {outer.path: label}
+            )
             config = self._patched(base, space.patches(point)) if space.active(parameter, point) else None
             if config is not None and not has_path(config, parameter.path):
                 return label
@@ -192,13 +193,13 @@ class SpaceReader:
         if parameter.kind == "int" and parameter.num_values() <= MAX_BUILT:
             path = parameter.path
             configs = [(v, self.resolve(apply_patches(context, {path: v}))) for v in parameter.values()]
-        refused = {value: problems[0] for value, config in configs if (problems := self.build(config))}
+        attempts = [(value, attempt(self.workload.check, config)[1]) for value, config in configs]
+        refused = {value: problems[0] for value, problems in attempts if problems}
         if not refused:
             return []
         value, first = next(iter(refused.items()))
         if len(refused) == len(configs):
-            rule = f"{first.rule}, whatever its value"
-            self.document.refuse(at, rule, value, first.allowed, first.hint)
+            self.document.refuse(at, f"{first.rule}, whatever its value", value, first.allowed, first.hint)
             return []
         return [
             f"{parameter.path} = {listed(refused, 6)} cannot be built with everything else as it is ({first.rule}); a "
@@ -238,11 +239,11 @@ def check_grid(space: Space, at: PathKey, document: Document) -> int:
         )
     if continuous:
         return 0
-    count = MAX_POINTS + 1
     if all(p.num_values() <= MAX_POINTS for p in space.parameters):
         count = sum(1 for _ in itertools.islice(space.grid(), MAX_POINTS + 1))
-    if count > MAX_POINTS:
-        rule = f"makes more than {MAX_POINTS:,} points"
-        document.refuse(at, rule, hint="Use coarser steps, or another sampler")
-        return 0
-    return count
+        if count <= MAX_POINTS:
+            return count
+    document.refuse(
+        at, f"makes more than {MAX_POINTS:,} points", hint="Use coarser steps, or another sampler"
+    )
+    return 0

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from ablate.base.registry import Section, Slot
+from ablate.base.registry import Slot, StrictModel
 
 
-class TrainingSection(Section):
+class TrainingSection(StrictModel):
     """One optimiser, one schedule, a fixed number of steps."""
 
     steps: PositiveInt = 1000

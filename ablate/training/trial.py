@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import torch
 
-from ablate.base.registry import Section, Slot
+from ablate.base.registry import Slot, StrictModel
 from ablate.base.streams import stream_seed
 from ablate.core.record import Record
 from ablate.core.trial import Emit, Trial
@@ -22,7 +22,7 @@ from ablate.training.section import TrainingSection
 TaskConfig = Annotated[Any, Slot("task")]
 
 
-class TrialConfig(Section):
+class TrialConfig(StrictModel):
     """The config of one trial, resolved."""
 
     task: TaskConfig

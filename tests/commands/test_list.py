@@ -11,7 +11,7 @@ from harness import TOY, ablate
 from ablate.base.registry import CATALOGUE, UnknownPart
 from ablate.commands.list import describe, kind
 from ablate.models.reference import cost_of
-from ablate.study.json_schema import settings
+from ablate.study.json_schema import fields
 
 PLUGIN = '''
 from typing import Annotated, Any, Literal
@@ -188,5 +188,5 @@ def test_a_plugin_that_fails_is_named_with_its_line(
 
 def test_a_mark_stands_for_a_slot() -> None:
     CATALOGUE.load_builtin()
-    mixer = settings(CATALOGUE.get("mixer", "attention").Config)  # type: ignore[attr-defined]
+    mixer = fields(CATALOGUE.get("mixer", "attention").Config)  # type: ignore[attr-defined]
     assert kind(mixer["score"]) == f"score: {', '.join(CATALOGUE.names('score'))}"

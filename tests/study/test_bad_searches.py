@@ -88,7 +88,7 @@ def problems(path: Path) -> list[str]:
         ),
         (
             "model.heads: {int: [1, 2], when: model.x=1.0}, model.x: {float: [0, 1]}",
-            "heads.when: names model.x, a float, which is seldom one number; given 'model.x=1.0'",
+            "heads.when: names model.x, a float, which seldom takes one exact value; given 'model.x=1.0'",
         ),
         (
             f"model.heads: {{int: [1, 2], when: [model.kind=wide, model.kind=plain]}}, {WIDE}",

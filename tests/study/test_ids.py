@@ -271,7 +271,7 @@ def test_a_declared_package_that_does_not_exist_is_an_error(
 
 INSTALLED = """
 from ablate import register
-from ablate.base.registry import Section
+from ablate.base.registry import StrictModel
 from ablate.core.metric import Metric
 from ablate.core.record import Record
 from ablate.core.workload import Workload
@@ -279,7 +279,7 @@ from ablate.core.workload import Workload
 from .scales import SCALE
 
 
-class Training(Section):
+class Training(StrictModel):
     lr: float = 0.1
 
 

@@ -183,19 +183,19 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "a factor": (
         f"match: {{parameters: baseline, by: {EXPANSION}}}\nfactors: {{{EXPANSION}: [2]}}",
-        f"line 6: match.by: {EXPANSION} is a factor: what is compared cannot be changed to match",
+        f"line 6: match.by: {EXPANSION} is a factor, whose levels are compared; a match cannot change it",
     ),
     "a named variant's own": (
         f"match: {{parameters: baseline, by: {EXPANSION}}}\nvariants: {{x: {{{EXPANSION}: 2}}}}",
-        f"line 7: variants.x.{EXPANSION}: is what `match` changes, so that it would not stay as it is given; given 2",
+        f"line 7: variants.x.{EXPANSION}: is what `match` changes, so that this value would not be kept; given 2",
     ),
     "searched": (
         f"match: {{parameters: baseline, by: {EXPANSION}}}\nsearch: {{over: {{{EXPANSION}: {{float: [1, 8]}}}}}}",
-        f"line 6: match.by: {EXPANSION} is searched by `search`, and so cannot be changed to match",
+        f"line 6: match.by: {EXPANSION} is searched by `search`; a match cannot change it",
     ),
     "tuned": (
         f"match: {{parameters: baseline, by: {EXPANSION}}}\ntune: {{over: {{{EXPANSION}: {{float: [1, 8]}}}}}}",
-        f"line 6: match.by: {EXPANSION} is searched by `tune`, and so cannot be changed to match",
+        f"line 6: match.by: {EXPANSION} is searched by `tune`; a match cannot change it",
     ),
     "removed by a level": (
         f"match: {{parameters: baseline, by: {EXPANSION}}}\nfactors: {{model.feedforward: [none]}}",
@@ -218,12 +218,12 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "seconds by something else": (
         "match: {seconds: baseline, by: model.d_model}",
-        "line 6: match.by: must be the number of steps, of which the time is measured; given 'model.d_model'; "
+        "line 6: match.by: must be the number of steps, whose time is measured; given 'model.d_model'; "
         "allowed: training.steps",
     ),
     "seconds in a search": (
         "match: {seconds: baseline, by: training.steps}\ntune: {over: {training.lr: {float: [1e-4, 1e-2]}}}",
-        "line 6: match.seconds: cannot be matched with `tune`: rates are measured of variants, not of every setting",
+        "line 6: match.seconds: cannot be matched with `tune`: rates are measured for variants, not for every setting",
     ),
 }
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
     FiniteFloat,
-    GetCoreSchemaHandler,
+    PlainSerializer,
     PositiveFloat,
     PositiveInt,
+    ValidationInfo,
     model_validator,
 )
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import PydanticCustomError
 
-from ablate.base.registry import OnOff, Section, Slot
+from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.core.facts import MatchFacts
 
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
 Conditions = str | list[str]
-KINDS = ("float", "int", "choice")
 QUANTITIES = ("parameters", "flops", "compute", "seconds")
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
 
@@ -31,7 +31,7 @@ def refusal(rule: str, allowed: str) -> PydanticCustomError:
     return PydanticCustomError("rule", rule, {"allowed": allowed})
 
 
-class _Range(Section):
+class _Range(StrictModel):
     """Base of ranges of numbers."""
 
     log: OnOff = False
@@ -48,18 +48,17 @@ class _Range(Section):
             raise refusal("is inverted", "[low, high] with low < high")
         if self.log and low <= 0:
             raise refusal(f"has no logarithm at {low:g}", "with log: true, low > 0")
-        step = getattr(self, "step", None)
-        if step is not None and step > high - low:
+        step = getattr(self, "step", None) or 0
+        if step > high - low:
             raise refusal(f"holds no step of {step:g}", f"a step of at most {high - low:g}")
-        if step is not None and self.log:
+        if step and self.log:
             raise refusal("cannot have both log and step", "one of them")
         return self
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Lowest and highest value."""
-        low, high = getattr(self, "float", None) or getattr(self, "int")  # noqa: B009
-        return low, high
+        return tuple(getattr(self, "float", None) or getattr(self, "int"))  # noqa: B009
 
 
 class FloatRange(_Range):
@@ -80,7 +79,7 @@ class IntRange(_Range):
     "Only low, low + step, …"
 
 
-class Choice(Section):
+class Choice(StrictModel):
     """One of several values: parts, numbers or words."""
 
     choice: Annotated[list[Any], Field(min_length=1)]
@@ -89,56 +88,45 @@ class Choice(Section):
     "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
 
 
-class _OneKind:
-    """Validates a mapping as the kind of space that its key names."""
+KINDS: dict[str, type[StrictModel]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
 
-    models: ClassVar[dict[str, type[Section]]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        def validate(value: Any, info: core_schema.ValidationInfo) -> Section:
-            if isinstance(value, Section):
-                return value
-            kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
-            if len(kinds) != 1:
-                raise refusal(
-                    "must be one kind of space",
-                    "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}",
-                )
-            model = self.models[kinds[0]]
-            if unknown := [key for key in value if key not in model.model_fields]:
-                raise refusal(f"has no {unknown[0]!r}", ", ".join(model.model_fields))
-            return model.model_validate(value, context=info.context)
-
-        def serialize(value: Any) -> Any:
-            return value.model_dump(exclude_defaults=True) if isinstance(value, Section) else value
-
-        # The union is what a JSON Schema shows.
-        union = handler.generate_schema(FloatRange | IntRange | Choice)
-        return core_schema.with_info_wrap_validator_function(
-            lambda value, _, info: validate(value, info),
-            union,
-            serialization=core_schema.plain_serializer_function_ser_schema(serialize),
+def _one_kind(value: Any, info: ValidationInfo) -> StrictModel:
+    """A mapping as the kind of values that its key names."""
+    if isinstance(value, StrictModel):
+        return value
+    kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
+    if len(kinds) != 1:
+        raise refusal(
+            "must be one kind of space", "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
         )
+    model = KINDS[kinds[0]]
+    if unknown := [key for key in value if key not in model.model_fields]:
+        raise refusal(f"has no {unknown[0]!r}", ", ".join(model.model_fields))
+    return model.model_validate(value, context=info.context)
 
 
-Space = Annotated[dict[str, Annotated[Any, _OneKind()]], Field(min_length=1)]
-"""Path → what it may be."""
+Values = Annotated[
+    FloatRange | IntRange | Choice,
+    BeforeValidator(_one_kind),
+    PlainSerializer(lambda value: value.model_dump(exclude_defaults=True)),
+]
+Space = Annotated[dict[str, Values], Field(min_length=1)]
+"""Path → the values that are searched."""
 
 
-class _Budget(Section):
+class _Budget(StrictModel):
     """Base of searches."""
 
     over: Space
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     trials: PositiveInt | None = None
-    "Settings that are tried, in `tune` for each variant; not given: 20, or with `sampler: grid` all."
+    "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
     pruner: Annotated[Any, Slot("pruner")] = "none"
-    "When a setting is given up early."
+    "The rule by which a setting is stopped early."
     batch: PositiveInt = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
-    same settings are found whatever the number of workers."""
+    settings do not depend on the number of workers."""
     storage: str | None = None
     "Where Optuna keeps the search: any URL that it takes; not given: SQLite in the study's folder."
 
@@ -169,8 +157,7 @@ class TuneSection(_Budget):
 
 
 def _target(value: Any) -> Any:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if value == "baseline" or (number and value > 0):
+    if value == "baseline" or (type(value) in (int, float) and value > 0):
         return value
     raise refusal("must be a quantity", "baseline, or a number above 0")
 
@@ -178,8 +165,8 @@ def _target(value: Any) -> Any:
 Target = Annotated[Literal["baseline"] | float, BeforeValidator(_target)]
 
 
-class MatchSection(Section):
-    """One quantity that every variant has alike, and the setting that is changed for it."""
+class MatchSection(StrictModel):
+    """One quantity that is equal for all variants, and the path that is changed for it."""
 
     parameters: Target | None = None
     "Trainable parameters: those of the baseline, or a number."
@@ -188,17 +175,18 @@ class MatchSection(Section):
     compute: Target | None = None
     "FLOPs of the whole training, forward and backward."
     seconds: Target | None = None
-    "Seconds of training, at the rate that is measured before it."
+    "Seconds of training, at a rate that is measured before the run."
     by: str
-    "The path that is changed: one number."
+    "The path of the number that is changed."
     within: Annotated[float, Field(gt=0, lt=1)] = 0.01
-    "The largest share by which a variant may miss."
+    "The largest allowed error, as a share of the target."
 
     @model_validator(mode="after")
     def _one_quantity(self) -> MatchSection:
         if sum(getattr(self, name) is not None for name in QUANTITIES) != 1:
-            allowed = f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
-            raise refusal("must match one quantity", allowed)
+            raise refusal(
+                "must match one quantity", f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
+            )
         return self
 
     @property
@@ -209,8 +197,7 @@ class MatchSection(Section):
     @property
     def target(self) -> Literal["baseline"] | float:
         """The value of that quantity."""
-        found: Literal["baseline"] | float = getattr(self, self.quantity)
-        return found
+        return getattr(self, self.quantity)
 
     def facts(self) -> MatchFacts:
         """The facts that tables and figures show."""
