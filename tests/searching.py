@@ -82,22 +82,22 @@ def search_in_memory(
         config = experiment.patched(base, spec.space.patches(point))
         return [experiment.trial(config, seed) for seed in spec.seeds], experiment.workload.describe(config)
 
-    return Search(spec, queue, name, trials_of, lambda trial_id: None, "baseline")
+    return Search(spec, queue, name, trials_of, "baseline")
 
 
 def drive(search: Search, experiment: Experiment, records: dict[str, Record], *, stop: int = 10**9) -> int:
     """Trains what a search asks for, at most `stop` trials; how many it was."""
-    plan = SearchPlan([search], lambda: [], lambda _, trials: None, lambda message: None)
+    plan = SearchPlan([search], lambda message: None, "memory")
     done = 0
-    while trials := plan.ask(records):
-        for trial in trials:
+    while cells := plan.ask(records):
+        for cell in cells:
             if done == stop:
                 return done
 
-            def decide(step: int, metrics: Any, trial: Trial = trial) -> bool:
+            def decide(step: int, metrics: Any, trial: Trial = cell.trial) -> bool:
                 return trial.prunable and search.hear(trial.id, step, metrics)
 
-            records[trial.id] = train(experiment, trial, decide)
+            records[cell.id] = train(experiment, cell.trial, decide)
             done += 1
     return done
 
