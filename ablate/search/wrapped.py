@@ -19,7 +19,7 @@ class Wrapped:
 
     def arguments(self, length: int | None) -> dict[str, Any]:
         """Returns the arguments of Optuna's class; `length` is the number of trials, or the last step."""
-        return self.config.model_dump(exclude={"name"})  # type: ignore[no-any-return]
+        return self.config.model_dump(exclude={"name"})
 
     def _made(self, length: int | None, **more: Any) -> Any:
         module, _, name = self.wraps.rpartition(".")
