@@ -142,10 +142,8 @@ class LocalPool:
 
     def stop(self, trial_id: str, why: str) -> None:
         """Kills the worker that runs the trial."""
-        for worker in self._workers:
-            if worker.trial is not None and worker.trial.id == trial_id:
-                self._replace(worker, why)
-                return
+        for worker in [w for w in self._workers if w.trial is not None and w.trial.id == trial_id]:
+            self._replace(worker, why)
 
     def close(self) -> None:
         """Ends all workers, whatever they do."""

@@ -63,7 +63,7 @@ class Queue:
         driver: str,
         objectives: Sequence[str] = (),
     ) -> None:
-        """`directions` are max or min; `objectives` are their names, for Optuna's own tools."""
+        """`directions` are max or min; `objectives` are names for Optuna's own tools."""
         self.storage = storage
         self.name = name
         self.budget = budget
