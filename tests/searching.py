@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import optuna
@@ -86,29 +85,19 @@ def search_in_memory(
     return Search(spec, queue, name, trials_of, "baseline")
 
 
-def drive(
-    search: Search,
-    experiment: Experiment,
-    records: dict[str, Record],
-    *,
-    stop: int = 10**9,
-    stored: Mapping[str, Record] = MappingProxyType({}),
-) -> int:
-    """Trains what a search asks for and `stored` does not have, at most `stop` trials; how many it was."""
+def drive(search: Search, experiment: Experiment, records: dict[str, Record], *, stop: int = 10**9) -> int:
+    """Trains what a search asks for, at most `stop` trials; how many it was."""
     plan = SearchPlan([search], lambda message: None, "memory")
     done = 0
     while cells := plan.ask(records):
-        for trial in [cell.trial for cell in cells]:
-            if trial.id in stored:
-                records[trial.id] = stored[trial.id]
-                continue
+        for cell in cells:
             if done == stop:
                 return done
 
-            def decide(step: int, metrics: Any, trial: Trial = trial) -> bool:
+            def decide(step: int, metrics: Any, trial: Trial = cell.trial) -> bool:
                 return trial.prunable and search.hear(trial.id, step, metrics)
 
-            records[trial.id] = train(experiment, trial, decide)
+            records[cell.id] = train(experiment, cell.trial, decide)
             done += 1
     return done
 

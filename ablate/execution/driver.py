@@ -1,4 +1,4 @@
-"""The driver: asks the plan, looks cells up, has the rest trained, stores every record at once. It alone writes."""
+"""The driver asks the plan, looks cells up, has the rest trained, and stores every record at once. It alone writes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def drive(
     fresh: bool = False,
     fail_fast: bool = False,
 ) -> dict[str, Record]:
-    """Trains what the plan asks for until it asks no more; the records of its cells by trial id.
+    """Trains what the plan asks for until it asks no more, and returns the records of its cells by trial id.
 
     Cells that are not `wanted` are looked up and never trained. A trial that several cells share is trained once, and
-    listeners are told of each cell. A record is in the store before anybody hears of it. An interrupted trial resumes
-    from the state that it has saved, unless everything wanted is trained `fresh`, or the trial is prunable: its
-    earlier reports must be decided on too. `later`: trainings that follow this plan, at most. With `fail_fast` the
-    first failed trial ends the run.
+    listeners hear of each cell. A record is in the store before any listener hears of it. An interrupted trial resumes
+    from its saved state, unless everything wanted is trained `fresh`, or the trial is prunable: then its earlier
+    reports need decisions too. `later`: the most trainings that follow this plan. With `fail_fast` the first failed
+    trial ends the run.
     """
     records: dict[str, Record] = {}
     outdated: dict[str, Record] = {}

@@ -1,4 +1,4 @@
-"""The engine of `--jobs 0`: one trial after the other in this process, for a debugger."""
+"""The engine of `--jobs 0`: runs one trial after the other in this process, for a debugger."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ablate.execution.trial import WorkloadRef, run_trial
 
 
 class InProcess:
-    """Runs trials where it is called; time limits have no effect."""
+    """Runs trials in the process of the caller; time limits have no effect."""
 
     def __init__(self, reference: WorkloadRef, workload: Workload | None = None) -> None:
-        """`workload` spares loading it where it is loaded already."""
+        """`workload` is the one that `reference` names, if it is loaded already."""
         self.reference = reference
         self.workload = workload or reference.load()
 
@@ -25,14 +25,14 @@ class InProcess:
             try:
                 return hear(event)
             except Exception as error:
-                raise _DriverFault(error) from error
+                raise _DriverFault from error
 
         for trial in trials:
             hear(Started(trial.id))
             try:
                 record = run_trial(self.workload, trial, heard, self.reference.environment)
             except _DriverFault as fault:
-                raise fault.error from None
+                raise fault.__cause__ from None  # type: ignore[misc]
             hear(Ended(record))
             hear(Idle())
 
@@ -44,7 +44,4 @@ class InProcess:
 
 
 class _DriverFault(BaseException):
-    """An error of the driver on its way through a trial that runs in its process, and that has not failed."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+    """Carries an error of the driver through a trial in its process, which has not failed itself."""

@@ -1,4 +1,4 @@
-"""The engine of `--jobs N`: long-lived worker processes, one trial at a time each."""
+"""The engine of `--jobs N`: long-lived worker processes, each of which runs one trial at a time."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class _Worker:
         self.trial: Trial | None = None
 
     def send(self, message: object) -> None:
-        """A worker that is gone already is noticed when it is next listened to."""
+        """Sends a message; `run` notices later if the worker is gone."""
         with suppress(OSError):
             self.connection.send(message)
 
     def end(self) -> str:
-        """Kills the process, if it still runs; what it printed last."""
+        """Kills the process if it still runs, and returns what it printed last."""
         self.process.kill()
         self.process.wait()
         self.connection.close()
@@ -61,33 +61,31 @@ class _Worker:
         code = self.process.wait()
         if code >= 0:
             return f"the worker process ended with exit code {code}"
-        try:
-            return f"the worker process was killed by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"the worker process was killed by signal {-code}"
+        names = {number.value: number.name for number in signal.Signals}
+        return f"the worker process was killed by {names.get(-code, f'signal {-code}')}"
 
 
 class Standby:
     """Workers that import the package's parts before it is known what they will train.
 
-    The driver's own imports and checks take as long, so that training begins as soon as these are done.
+    They do it while the driver imports and checks, so that training begins at once.
     """
 
     def __init__(self, jobs: int) -> None:
         self._workers = [_Worker(ahead=True) for _ in range(min(jobs, MOST_AHEAD))]
 
     def take(self) -> _Worker | None:
-        """One of them, if any is left; it is now the caller's to end."""
+        """Returns one of them, if any is left; the caller must end it."""
         return self._workers.pop() if self._workers else None
 
     def close(self) -> None:
         """Ends those that were not taken."""
-        while self._workers:
-            self._workers.pop().end()
+        while worker := self.take():
+            worker.end()
 
 
 class LocalPool:
-    """At most `jobs` processes, as many as there are trials; those on `standby` are taken first."""
+    """At most `jobs` processes, and no more than there are trials; those on `standby` are taken first."""
 
     def __init__(
         self, reference: WorkloadRef, jobs: int, devices: int = 0, standby: Standby | None = None
@@ -136,7 +134,7 @@ class LocalPool:
             worker.send(Answer(answer))
 
     def _replace(self, worker: _Worker, fate: str) -> None:
-        """A new worker takes the place of one whose trial is lost."""
+        """Starts a new worker in the place of one whose trial is lost."""
         trial, output, index = worker.trial, worker.end(), self._workers.index(worker)
         self._workers[index] = self._started(index)
         if trial is not None:
@@ -144,10 +142,8 @@ class LocalPool:
 
     def stop(self, trial_id: str, why: str) -> None:
         """Kills the worker that runs the trial."""
-        for worker in self._workers:
-            if worker.trial is not None and worker.trial.id == trial_id:
-                self._replace(worker, why)
-                return
+        for worker in [w for w in self._workers if w.trial is not None and w.trial.id == trial_id]:
+            self._replace(worker, why)
 
     def close(self) -> None:
         """Ends all workers, whatever they do."""

@@ -1,9 +1,8 @@
-"""What a person sees while trials run: a bar on a terminal, a line a trial elsewhere."""
+"""The progress of a run: a bar on a terminal, one line for each trial elsewhere."""
 
 from __future__ import annotations
 
 import time
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -18,7 +17,7 @@ class Display:
     """A listener that counts trials known, trained, running and failed, and says how long the rest will take."""
 
     def __init__(self, console: Console, study: str, metric: str, jobs: int, at_most: bool = False) -> None:
-        """`metric` is the one that trials are judged by; `at_most`: the study may train fewer than it plans."""
+        """`metric` is the one that judges trials; `at_most`: the study may train fewer than it plans."""
         self.console = console
         self.study = study
         self.metric = metric
@@ -45,14 +44,12 @@ class Display:
             self._bar = Progress(*columns, console=self.console, transient=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
     def __call__(self, event: Event) -> None:
-        """Takes one event of the driver."""
+        """Shows one event of the driver."""
         if isinstance(event, Asked):
             self._asked(event)
         elif isinstance(event, Known):
@@ -98,12 +95,12 @@ class Display:
         self.done += 1
         self.seconds += took
         self.failed += record.status == "failed"
-        outcome = self._outcome(cell, record)
         if self._bar is None or record.status != "completed":
-            self._say(f"[{self.done}/{self.total}] {cell.name}: {outcome} ({took:.1f} s){self._left(', ')}")
+            outcome = f"{self._outcome(cell, record)} ({took:.1f} s){self._left(', ')}"
+            self._say(f"[{self.done}/{self.total}] {cell.name}: {outcome}")
 
     def _outcome(self, cell: Cell, record: Record) -> str:
-        """The metric that counts: of a cell that tunes, on validation data where it was measured."""
+        """The metric that counts: for a cell that tunes, on validation data if measured."""
         if record.status != "completed":
             return f"{record.status}: {record.reason}"
         validation = f"validation_{self.metric}"
@@ -112,10 +109,9 @@ class Display:
         return f"{name.replace('_', ' ')} {value:.4g}" if value is not None else "completed"
 
     def _state(self) -> str:
-        parts = [f"{self.done}/{self.total} done", f"{len(self._running)} running"]
-        if self.failed:
-            parts.append(f"{self.failed} failed")
-        return " · ".join(parts) + self._left(" · ")
+        failed = f" · {self.failed} failed" if self.failed else ""
+        left = self._left(" · ")
+        return f"{self.done}/{self.total} done · {len(self._running)} running{failed}{left}"
 
     def _left(self, before: str) -> str:
         rest = self.total - self.done

@@ -1,4 +1,4 @@
-"""Attempts and time limits, over any engine: a lost trial is begun once more, an overdue one is ended."""
+"""Attempts and time limits over any engine: a lost trial begins again, an overdue trial ends."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ablate.core.record import Record
 from ablate.core.trial import Trial
 
 ATTEMPTS = 2
-"""How often a trial is begun before the loss of its process makes it `failed`."""
+"""How often a trial may begin before the loss of its process makes it `failed`."""
 
 
 @dataclass
 class _Watched:
-    """One trial, with all that is known of its attempts."""
+    """One trial and its attempts."""
 
     trial: Trial
     lost: int = 0
     again: bool = True
-    "Whether it is to be begun (once more)."
+    "Whether it must begin, or begin again."
     began: float | None = None
     overdue: bool = False
     answers: dict[Hashable, bool] = field(default_factory=dict)
-    "What was answered to each report, so that a second attempt hears the same."
+    "The answer to each report, so that a second attempt gets the same."
 
 
 class Supervised:
-    """An engine, supervised. `environment` goes into the records of trials that left none themselves."""
+    """An engine under supervision. `environment` goes into the records of trials that left none themselves."""
 
     def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, Any]] = dict) -> None:
         self.engine = engine
@@ -60,7 +60,7 @@ class Supervised:
             # Not before: a new process is still importing.
             one.began = time.monotonic()
         elif isinstance(event, Saved) and not any(one.answers.values()):
-            # A further attempt resumes here, but never beyond the step at which the trial was told to end.
+            # A further attempt resumes here, but never after the step at which the trial was told to end.
             one.trial = replace(one.trial, state=event.state)
         elif isinstance(event, Ended):
             one.began = None

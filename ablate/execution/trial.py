@@ -1,4 +1,4 @@
-"""One trial, from its workload's `train` to a record: the same in a worker and in this process."""
+"""Runs one trial, from its workload's `train` to its record, in a worker and in this process alike."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ablate.records.environment import environment
 
 @dataclasses.dataclass(frozen=True)
 class WorkloadRef:
-    """What a process needs to train: the workload's name, plugins to load first, and what records say of the run."""
+    """All that a process needs to train: the workload's name, its plugins, and what records say of the run."""
 
     name: str
     plugins: tuple[Plugin, ...] = ()
     command: str = ""
     "The command line of the run."
     watched: tuple[Path, ...] = ()
-    "Files beside the package that make its commit dirty."
+    "Files beside the package whose changes make the commit dirty."
     threads: int = 1
-    "That each trial may use."
+    "The number that each trial may use."
 
     def load(self) -> Workload:
-        """The workload, with its parts registered; plugins must be what the driver has loaded."""
+        """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""
         if self.name not in CATALOGUE.names("workload") and not self.plugins:
             CATALOGUE.load_builtin()
         for plugin in self.plugins:
@@ -49,9 +49,7 @@ class WorkloadRef:
         return _environment(self.command, self.watched)
 
 
-@functools.cache
-def _environment(command: str, watched: tuple[Path, ...]) -> dict[str, Any]:
-    return environment(command, watched)
+_environment = functools.cache(environment)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,9 +67,9 @@ def run_trial(
     environment: Callable[[], Mapping[str, Any]] = dict,
     output: Callable[[], str] = str,
 ) -> Record:
-    """Trains, telling `hear` of reports and states; an exception becomes a `failed` record with its traceback.
+    """Trains, and tells `hear` of reports and states; an exception becomes a `failed` record with its traceback.
 
-    `environment` describes where it ran, and `output` gives what was printed.
+    `environment` describes where the trial ran, and `output` returns what it printed.
     """
 
     def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:

@@ -22,7 +22,7 @@ from ablate.core.trial import Trial
 from ablate.execution.trial import Answer, WorkloadRef, run_trial
 
 MAX_OUTPUT = 64 * 1024
-"""Bytes of a trial's output that are kept: its end."""
+"""Bytes of a trial's output that are kept, from its end."""
 
 
 class _Worker:
@@ -32,16 +32,13 @@ class _Worker:
         self.answers: SimpleQueue[Answer] = SimpleQueue()
 
     def listen(self) -> NoReturn:
-        """Takes messages; a closed pipe means that the driver is gone, and nothing is worth finishing."""
+        """Takes messages; a closed pipe means that the driver is gone, and the process ends at once."""
         while True:
             try:
                 message = self.connection.recv()
             except (EOFError, OSError):
                 os._exit(0)
-            if isinstance(message, Answer):
-                self.answers.put(message)
-            else:
-                self.trials.put(message)
+            (self.answers if isinstance(message, Answer) else self.trials).put(message)
 
     def send(self, event: EngineEvent) -> None:
         try:
@@ -71,7 +68,7 @@ def _printed() -> str:
 
 
 def read_output(descriptor: int) -> str:
-    """The end of what a worker has printed into its output file."""
+    """Returns the end of a worker's output file."""
     size = os.fstat(descriptor).st_size
     text = os.pread(descriptor, MAX_OUTPUT, max(0, size - MAX_OUTPUT)).decode(errors="replace")
     return text if size <= MAX_OUTPUT else f"[{size - MAX_OUTPUT} bytes left out]\n{text}"
@@ -79,7 +76,7 @@ def read_output(descriptor: int) -> str:
 
 def main() -> NoReturn:
     """Entry point: arguments are the descriptor of the driver's pipe, and `ahead` to import all parts at once."""
-    # Ctrl-C reaches the whole process group; what it means is for the driver to decide.
+    # Ctrl-C reaches the whole process group; the driver decides how to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(int(sys.argv[1]))
     worker = _Worker(connection)

@@ -1,15 +1,14 @@
-"""Which searched path mattered: importances with their evaluator named, and their spread over resampled trials.
+"""Importances of the searched paths, with the name of the evaluator and the spread over resampled trials.
 
-Two evaluators of Optuna, which answer different questions. fANOVA (Hutter et al. 2014) is the share of the
-variance over the whole space that a parameter explains alone, by a forest of regression trees. PED-ANOVA (Watanabe et
-al. 2023) is how much the best settings differ from all in that parameter. Each is divided by its sum over the
-parameters that are judged together, as `optuna.importance.get_param_importances` does.
+Two evaluators of Optuna answer different questions. fANOVA (Hutter et al. 2014) is the share of the variance over the
+whole space that a parameter explains alone, by a forest of regression trees. PED-ANOVA (Watanabe et al. 2023) is how
+much the best settings differ from all settings in that parameter. Each is divided by its sum over the parameters that
+are judged together, as in `optuna.importance.get_param_importances`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,43 +21,38 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
-    from optuna.importance import BaseImportanceEvaluator
 
-IMPORTANCES = "importances.csv"
-"The file beside the table of a sweep."
-Shares = dict[str, float]
-"Path → importance."
 COLUMNS = ("objective", "parameter", "evaluator", "importance", "low", "high", "trials", "condition")
 EVALUATORS = ("fanova", "ped_anova")
 MIN_TRIALS = 8
-"Settings with a value below which nothing is said."
+"The least number of settings with a value."
 RESAMPLES = 40
-"Of up to 100 settings; of more, fewer, down to half as many: their cost grows with the settings."
+"For up to 100 settings; fewer for more settings, down to half as many, because their cost grows."
 TREES = 64
-"Of the forest that gives the importances: Optuna's default."
+"In the forest that gives the importances: Optuna's default."
 TREES_RESAMPLED = 8
-"Of the forest of each resample, which makes its spread a little too wide rather than too narrow."
+"In the forest of each resample; so few make the spread a little too wide rather than too narrow."
 PERCENTILES = (5.0, 95.0)
 TOP_SHARE = 0.1
 TOP_TRIALS = 5
-"""PED-ANOVA looks at the best tenth, or at as many settings as this (but at most half) where that is fewer: the least
-that its authors advise."""
+"""PED-ANOVA looks at the best tenth, but at no fewer settings than this, the least that its authors advise, and at no
+more than half."""
 
 
 def importances(searched: SearchTable, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """How much each searched path matters to each objective: one row per objective, parameter and evaluator.
+    """Returns the importance of each searched path: one row for each objective, parameter and evaluator.
 
     Columns: objective; parameter; evaluator, fanova or ped_anova; importance, from 0 to 1; low and high, its 5th and
-    95th percentile over bootstrap resamples of the settings; trials, on how many settings it rests; condition, under
-    which the parameter is searched. A parameter that is searched under a condition is judged on the settings that
-    have it, together with all others that they have. Settings without a finite value are left out. There are no rows
-    where fewer than `MIN_TRIALS` are left, or all have the same value.
+    95th percentile over bootstrap resamples of the settings; trials, the number of settings it rests on; condition
+    under which the parameter is searched. A parameter with a condition is judged on the settings that have it,
+    together with all other parameters that they have. Settings without a finite value are left out. There are no rows
+    if fewer than `MIN_TRIALS` are left, or all have the same value.
     """
     import pandas as pd
 
     table = searched.trials
     ended = table["status"].isin(["completed", "diverged"])
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for objective in (o for o in searched.facts.objectives if o.source != "cost"):
         values = pd.to_numeric(table[objective.name], errors="coerce")
         usable = table[ended & np.isfinite(values)]
@@ -68,56 +62,22 @@ def importances(searched: SearchTable, resamples: int = RESAMPLES) -> pd.DataFra
             if len(has) < MIN_TRIALS or not np.ptp(y) > 0:
                 continue
             rng = numpy_stream(0, "importances", objective.name, together[0].path)
-            drawn = rng.integers(
-                0, len(y), (max(resamples // 2, min(resamples, 100 * resamples // len(y))), len(y))
-            )
+            num_resamples = max(resamples // 2, min(resamples, 100 * resamples // len(y)))
+            drawn = rng.integers(0, len(y), (num_resamples, len(y)))
             with quiet():
                 spread = list(_spread(has, together, objective, drawn))
-            for name, shares, low, high in spread:
-                rows += [
-                    {
-                        "objective": objective.name,
-                        "parameter": parameter.path,
-                        "evaluator": name,
-                        "importance": shares[parameter.path],
-                        "low": low[parameter.path],
-                        "high": high[parameter.path],
-                        "trials": len(has),
-                        "condition": parameter.when,
-                    }
-                    for parameter in judged
-                ]
+            rows += [
+                (objective.name, parameter.path, name, *shares, len(has), parameter.when)
+                for name, found in spread
+                for parameter, shares in zip(judged, found, strict=False)  # those judged come first
+            ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def save_importances(searched: SearchTable, folder: Path) -> None:
-    """Computes the importances of a sweep and writes them beside its table, whole or not at all."""
-    from ablate.base.files import replacing
-
-    found = importances(searched)
-    with replacing(folder / IMPORTANCES) as path:
-        found.to_csv(path, index=False)
-
-
-def load_importances(folder: Path) -> pd.DataFrame | None:
-    """Reads what `save_importances` wrote; None when there is none. Raises `AblateError` when it cannot be read."""
-    import pandas as pd
-
-    from ablate.base.errors import AblateError
-
-    path = folder / IMPORTANCES
-    if not path.is_file():
-        return None
-    try:
-        return pd.read_csv(path, keep_default_na=False, na_values={"low": [""], "high": [""]})[list(COLUMNS)]
-    except (OSError, ValueError, KeyError) as error:
-        raise AblateError(f"{path}: cannot be read ({error}); run the sweep again") from error
 
 
 def _groups(
     usable: pd.DataFrame, parameters: Sequence[Parameter]
 ) -> Iterator[tuple[list[Parameter], list[Parameter]]]:
-    """Parameters that the same settings have, with all that those settings have; the former stand first in these."""
+    """Yields the parameters that the same settings have, and all that those settings have: the former, then others."""
     groups: dict[bytes, list[Parameter]] = {}
     for parameter in parameters:
         has = usable[parameter.path].notna().to_numpy()
@@ -130,10 +90,10 @@ def _groups(
 
 
 def _axis(parameter: Parameter, values: pd.Series) -> tuple[BaseDistribution, list[Any]]:
-    """The distribution of a searched path, and the coordinate of each setting on it: on a log scale, the logarithm.
+    """Returns the distribution of a searched path and the coordinate of each setting: on a log scale, the logarithm.
 
-    fANOVA weighs all of a range alike: without the logarithm, nine tenths of a learning rate from 1e-4 to 1e-2 would
-    be above 1e-3.
+    fANOVA weighs a range evenly: without the logarithm, nine tenths of a learning rate from 1e-4 to 1e-2 would be above
+    1e-3.
     """
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -154,10 +114,13 @@ def _spread(
     parameters: Sequence[Parameter],
     objective: Objective,
     drawn: NDArray[np.int64],
-) -> Iterator[tuple[str, Shares, Shares, Shares]]:
-    """Of each evaluator, its importances and their percentiles over the resamples `drawn` (resamples × settings)."""
+) -> Iterator[tuple[str, list[tuple[float, float, float]]]]:
+    """Yields, for each evaluator, the importance, low and high of every parameter.
+
+    Low and high are percentiles over the resamples `drawn` (resamples × settings).
+    """
     import optuna
-    from optuna.study import StudyDirection
+    from optuna.importance import FanovaImportanceEvaluator, PedAnovaImportanceEvaluator
 
     axes = {p.path: _axis(p, has[p.path]) for p in parameters}
     distributions = {path: distribution for path, (distribution, _) in axes.items()}
@@ -168,29 +131,23 @@ def _spread(
         )
         for *row, value in zip(*(column for _, column in axes.values()), values.tolist(), strict=True)
     ]
-    direction = StudyDirection.MAXIMIZE if objective.direction == "max" else StudyDirection.MINIMIZE
 
-    def shares(evaluator: BaseImportanceEvaluator, rows: Sequence[int]) -> Shares:
-        """The importances by these rows, which may repeat; they add up to 1, or are all 0."""
+    direction = optuna.study.StudyDirection[f"{objective.direction}imize".upper()]
+
+    def shares(name: str, trees: int, rows: Sequence[int]) -> list[float]:
+        """The importances on these rows, which may repeat; their sum is 1, or all are 0."""
         study = optuna.create_study(direction=direction)
         study.add_trials(trials[row] for row in rows)
+        best = max(TOP_SHARE, min(0.5, TOP_TRIALS / len(values)))
+        fanova = FanovaImportanceEvaluator(n_trees=trees, seed=0)
+        evaluator = fanova if name == "fanova" else PedAnovaImportanceEvaluator(target_quantile=best)
         found = evaluator.evaluate(study, params=list(distributions))
         total = sum(found.values())
-        return {path: float(found[path] / total) if total > 0 else 0.0 for path in distributions}
+        return [float(found[path] / total) if total > 0 else 0.0 for path in distributions]
 
-    # A resample in which all settings have one value says nothing.
+    # A resample whose settings all have one value has no importances.
     told = drawn[np.ptp(values[drawn], axis=1) > 0].tolist()
     for name in EVALUATORS:
-        rough = _evaluator(name, len(values), TREES_RESAMPLED)
-        again = [list(shares(rough, rows).values()) for rows in told] or [[np.nan] * len(axes)]
+        again = [shares(name, TREES_RESAMPLED, rows) for rows in told] or [[np.nan] * len(axes)]
         low, high = np.percentile(again, PERCENTILES, axis=0).tolist()
-        found = shares(_evaluator(name, len(values), TREES), range(len(values)))
-        yield name, found, dict(zip(axes, low, strict=True)), dict(zip(axes, high, strict=True))
-
-
-def _evaluator(name: str, trials: int, trees: int) -> BaseImportanceEvaluator:
-    from optuna.importance import FanovaImportanceEvaluator, PedAnovaImportanceEvaluator
-
-    if name == "fanova":
-        return FanovaImportanceEvaluator(n_trees=trees, seed=0)
-    return PedAnovaImportanceEvaluator(target_quantile=max(TOP_SHARE, min(0.5, TOP_TRIALS / trials)))
+        yield name, list(zip(shares(name, TREES, range(len(values))), low, high, strict=True))

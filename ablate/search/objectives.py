@@ -1,4 +1,4 @@
-"""The values of a setting: from the records of its tuning seeds to the objectives of the search."""
+"""The objectives of a setting, from the records of its tuning seeds."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def worst(objective: Objective) -> float:
 
 
 def measured(record: Record, metric: str, at: str) -> tuple[float, str]:
-    """A metric of one finished trial on validation data, and its source: `validation`, or `own` where the workload
-    measures none on validation data. NaN where it has no value.
+    """Returns a metric of one finished trial, NaN if it has no value, and its source.
 
-    `at` is `last`, or `best_validation`: the step that validation favoured.
+    The source is `validation`, or `own` if the workload does not measure the metric on validation data. `at` is `last`,
+    or `best_validation`: the step that validation favoured.
     """
     name = f"validation_{metric}"
     curve = record.curves.get(name)
@@ -46,16 +46,15 @@ def _number(value: float | None) -> float:
 
 
 def reported(metrics: Mapping[str, float], metric: str) -> float:
-    """A metric of one report of a running trial, on validation data where there are any; NaN where it has none."""
+    """Returns a metric of one report, on validation data if it has it; NaN if the report lacks the metric."""
     return _number(metrics.get(f"validation_{metric}", metrics.get(metric)))
 
 
 def intermediate(record: Record, metric: str) -> dict[int, float]:
     """Step → value on validation data, as the trial reported it."""
     curve = record.curves.get(f"validation_{metric}", record.curves.get(metric))
-    if curve is None:
-        return {}
-    return {int(step): float(value) for step, value in zip(curve.steps, curve.values, strict=True)}
+    points = zip(curve.steps, curve.values, strict=True) if curve is not None else ()
+    return {int(step): float(value) for step, value in points}
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,10 @@ class Summary:
 def summarised(
     records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
 ) -> Summary:
-    """The value of each objective: a metric's mean over the seeds.
+    """Returns the value of each objective; that of a metric is its mean over the seeds.
 
-    A seed that diverged counts as guessing where the metric declares the value of guessing; where it does not, or where
-    a completed seed has no value, the setting has the worst value there is.
+    A seed that diverged counts as guessing if the metric declares the value of guessing. If it does not, or if a
+    completed seed has no value, the setting has the worst possible value.
     """
     diverged = sum(record.status == "diverged" for record in records)
     own = False

@@ -1,4 +1,4 @@
-"""The plan of searches that go on in step with one another, so that all workers are busy."""
+"""The plan of several searches that proceed together, so that all workers are busy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ablate.search.search import Search
 from ablate.search.storage import storage_errors
 
 _POLL = 1.0
-"""Seconds between two looks at what other drivers have finished."""
+"""Seconds between two queries for what other drivers have finished."""
 
 
 class SearchPlan:
@@ -30,27 +30,24 @@ class SearchPlan:
         return all(search.done for search in self.searches)
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """The cells that the searches need now. Raises `StorageError` when their storage does not answer."""
+        """Returns the cells that the searches need now. Raises `StorageError` if their storage does not answer."""
         with storage_errors(self.storage):
             while True:
                 cells = [cell for search in self.searches for cell in search.next(records)]
                 if cells or self.done:
                     return cells
-                self._wait()
-
-    def _wait(self) -> None:
-        if not self._waited:
-            count = sum(search.elsewhere for search in self.searches)
-            self.say(f"Waiting for {count} settings that other drivers are training …")
-        self._waited = True
-        time.sleep(_POLL)
+                if not self._waited:
+                    count = sum(search.elsewhere for search in self.searches)
+                    self.say(f"Waiting for {count} settings that other drivers are training …")
+                self._waited = True
+                time.sleep(_POLL)
 
     def hear(self, report: Progress) -> bool:
-        """Whether a setting that waits is given up."""
+        """Whether a setting that waits ends here."""
         return any(search.hear(report.trial_id, report.step, report.metrics) for search in self.searches)
 
     @property
     def left(self) -> int:
-        """Trainings that the searches may ask for later, at most."""
+        """The most trainings that the searches may ask for later."""
         with storage_errors(self.storage):
             return sum(search.left for search in self.searches)

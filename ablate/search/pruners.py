@@ -1,14 +1,14 @@
-"""Pruners: when a search gives up a setting early. Optuna's, by name, with their own parameters.
+"""Pruners end settings early; they are those of Optuna, with their own parameters.
 
-A part of the slot `pruner`. What a pruner compares a setting with are the settings of earlier batches, so that it
-decides alike whatever the number of workers. Steps are those at which a trial reports, counted from 1.
+Each is a part of the slot `pruner`. It compares a setting with settings of earlier batches alone, so that its
+decisions do not depend on the number of workers. Steps are those at which a trial reports, counted from 1.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
@@ -16,11 +16,8 @@ from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import PartConfig, register
 from ablate.search.wrapped import Wrapped
 
-if TYPE_CHECKING:
-    from optuna.pruners import BasePruner
-
 LAST_CHANCE = "the last report but one"
-"""At the last, a trial is over."""
+"""At its last report, a trial is over."""
 ReductionFactor = Annotated[int, Field(ge=2)]
 
 
@@ -64,10 +61,9 @@ class Pruner(Wrapped):
     def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
         """Raises `Invalid` for the part's own reasons; a setting has at most `earlier` others before it."""
 
-    def build(self, last_step: int | None) -> BasePruner:
-        """Optuna's pruner, for trials that report for the last time at `last_step`; None: not known yet."""
-        pruner: BasePruner = self._made(last_step)
-        return pruner
+    def build(self, last_step: int | None) -> Any:
+        """Returns Optuna's pruner for trials whose last report is at `last_step`; None: not known yet."""
+        return self._made(last_step)
 
 
 @register("pruner", "none")
@@ -78,23 +74,20 @@ class NoPruner(Pruner):
     reads = "nothing"
 
 
-class _AgainstOthers(PartConfig):
-    """Parameters of a comparison at the same step."""
-
-    n_startup_trials: NonNegativeInt = 5
-    "Settings that must have been trained to their end before any is pruned."
-    n_warmup_steps: NonNegativeInt = 0
-    "The first step at which a setting may be pruned."
-    interval_steps: PositiveInt = 1
-    "Steps between two looks, counted from n_warmup_steps."
-    n_min_trials: PositiveInt = 1
-    "Others that must have reported at the same step."
-
-
 class _Comparison(Pruner):
     """Base of pruners that compare settings at the same step."""
 
-    config: _AgainstOthers
+    class Config(PartConfig):
+        """Parameters of the comparison."""
+
+        n_startup_trials: NonNegativeInt = 5
+        "Settings that must have been trained to their end before any is pruned."
+        n_warmup_steps: NonNegativeInt = 0
+        "The first step at which a setting may be pruned."
+        interval_steps: PositiveInt = 1
+        "Steps between two comparisons, counted from n_warmup_steps."
+        n_min_trials: PositiveInt = 1
+        "Others that must have reported at the same step."
 
     def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
         with Gather() as at:
@@ -112,9 +105,6 @@ class Median(_Comparison):
 
     wraps = "pruners.MedianPruner"
 
-    class Config(_AgainstOthers):
-        """Parameters of the comparison."""
-
 
 @register("pruner", "percentile")
 class Percentile(_Comparison):
@@ -122,7 +112,7 @@ class Percentile(_Comparison):
 
     wraps = "pruners.PercentilePruner"
 
-    class Config(_AgainstOthers):
+    class Config(_Comparison.Config):
         """Parameters of the comparison."""
 
         percentile: Annotated[float, Field(ge=0, le=100)] = 25.0
@@ -142,7 +132,7 @@ class _Rungs(Pruner):
             raise Invalid("bootstrap_count", rule, config.bootstrap_count, allowed)
 
     def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
-        count = self.config.bootstrap_count  # type: ignore[attr-defined]
+        count = self.config.bootstrap_count
         if count > earlier:
             rule = f"ends every setting: at most {earlier} come before another"
             raise Invalid("bootstrap_count", rule, count, f"at most {earlier}")
@@ -172,8 +162,6 @@ class SuccessiveHalving(_Rungs):
         "Rungs that are left out at the beginning."
         bootstrap_count: NonNegativeInt = 0
         "Settings that end at a rung, whatever their results, before others may pass it."
-
-    config: Config
 
     def _check_first_rung(self, reports: Sequence[int]) -> None:
         rate = self.config.min_early_stopping_rate
@@ -215,9 +203,7 @@ class Hyperband(_Rungs):
         bootstrap_count: NonNegativeInt = 0
         "Settings that end at a rung, whatever their results, before others may pass it."
 
-    config: Config
-
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Any) -> None:
         super().__init__(config)
         if config.max_resource != "auto" and config.min_resource > config.max_resource:
             rule = f"must not be above max_resource = {config.max_resource}"
@@ -249,8 +235,6 @@ class Wilcoxon(Pruner):
         "One-sided p below which it ends."
         n_startup_steps: NonNegativeInt = 2
         "Seeds before which nothing is pruned; at least 2."
-
-    config: Config
 
     @property
     def needed(self) -> int:

@@ -1,6 +1,6 @@
-"""Pruning by batches: Optuna's pruner compares a setting with those of earlier batches alone.
+"""Pruning by batches: Optuna's pruner compares a setting with settings of earlier batches alone.
 
-The progress of other settings of the same batch depends on timing, and is hidden from it.
+The progress of other settings of the same batch depends on timing, and is hidden from the pruner.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ablate.core.metric import Direction
 from ablate.search.quiet import quiet
 
 if TYPE_CHECKING:
@@ -21,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class BatchPruner:
-    """Decides for the settings of one batch; made again for the next.
+    """Decides for the settings of one batch; every batch needs a new one.
 
-    `pruner` must be new, since some keep what they have learned from the first trials that they saw. `told` are
-    trials of earlier batches, finished or pruned, with the values that were shown to the pruner and the system
-    attributes that it has given them. Hyperband finds the bracket of a trial by `study_name` and its number.
+    `pruner` must be new, since some pruners remember the first trials that they saw. `told` are trials of earlier
+    batches, finished or pruned, with the values that the pruner has seen and the system attributes that it has given
+    them. `direction` is max or min. Hyperband chooses the bracket of a trial by `study_name` and its number.
     """
 
     def __init__(
-        self, pruner: BasePruner, direction: Direction, told: Sequence[FrozenTrial], study_name: str
+        self, pruner: BasePruner, direction: str, told: Sequence[FrozenTrial], study_name: str
     ) -> None:
         import optuna
 
@@ -37,8 +36,7 @@ class BatchPruner:
         self._told = {trial.number: trial for trial in told}
         self._finite = all(math.isfinite(v) for trial in told for v in trial.intermediate_values.values())
         self._storage = _shadow()
-        directions = optuna.study.StudyDirection
-        wanted = directions.MAXIMIZE if direction == "max" else directions.MINIMIZE
+        wanted = optuna.study.StudyDirection[f"{direction}imize".upper()]
         with quiet():
             self._study_id = self._storage.create_new_study([wanted], study_name)
             self._study = optuna.study.Study(study_name, self._storage, pruner=pruner)
@@ -47,8 +45,8 @@ class BatchPruner:
     def should_prune(self, number: int, intermediate: Mapping[int, float], attrs: dict[str, Any]) -> bool:
         """Whether to end trial `number` after its last step.
 
-        `intermediate` are its values so far, by step. `attrs` are its system attributes. The pruner adds to them: hand
-        them in again at the next step, and tell them with the trial.
+        `intermediate` are its values so far, by step. `attrs` are its system attributes, to which the pruner adds: pass
+        them again at the next step, and tell them with the trial.
         """
         from optuna.trial import FrozenTrial, TrialState
 
@@ -74,12 +72,12 @@ class BatchPruner:
                 return bool(self._pruner.prune(self._study, trial))
 
     def _warnings(self, intermediate: Mapping[int, float]) -> AbstractContextManager[object]:
-        """Silences numpy's warnings where a value is not finite; only then, for the reason that `quiet` gives."""
+        """Silences numpy's warnings if a value is not finite, and only then, for the reason that `quiet` gives."""
         finite = self._finite and all(map(math.isfinite, intermediate.values()))
         return nullcontext() if finite else warnings.catch_warnings(action="ignore")
 
     def _fill(self, last: int) -> None:
-        """Adds trials up to number `last`: the storage numbers them itself, so that unknown ones are blank."""
+        """Adds trials up to number `last`; the storage numbers them itself, so that unknown ones are blank."""
         for number in range(len(self._storage.get_all_trials(self._study_id, deepcopy=False)), last + 1):
             self._storage.create_new_trial(self._study_id, self._told.get(number))
 

@@ -1,12 +1,12 @@
 """The queue of a search: its budget as waiting trials in Optuna's storage, from which several drivers draw.
 
-A search of N trials puts N waiting trials, its items, into the storage, and every driver draws one after the other.
-Drawing is atomic in every storage of Optuna's, so that several drivers finish exactly N together. An item that a
-driver drew and did not finish is its own again when it comes back. One whose driver gives no sign of life is drawn
-again by others, as is one whose training failed, in a later run: as a new item that names the one it replaces.
+A search of N trials puts N waiting trials, its items, into the storage, and every driver draws them one by one. Every
+storage of Optuna draws atomically, so that all drivers together finish exactly N. A driver that was interrupted draws
+its unfinished items again. If a driver gives no sign of life, other drivers draw its items again; if a training has
+failed, a later run does: each time as a new item that names the one it replaces.
 
-The rank of an item is its place among the items that replace no other. Ranks from N on, which two drivers that begin
-at the same moment may make, are never drawn unless N is raised.
+The rank of an item is its place among the items that replace no other. Two drivers that begin at the same moment may
+make more than N items; ranks from N on are never drawn unless N is raised.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ablate.search.quiet import quiet
@@ -30,12 +31,10 @@ DRIVER = "driver"
 WANTED = "wanted by "
 REPLACES = "replaces"
 POINT = "point"
-IDS = "ids"
 ALIVE = "alive"
 RESULT = "result"
-"""Attributes of a trial in the storage: the driver that drew it, drivers about to, the number of the item that it
-replaces, its point, the ids of the trials that it is made of, the last sign of life of its driver, and its row of the
-table."""
+"""Attributes of a trial in the storage: the driver that drew it, drivers about to draw it, the number of the item that
+it replaces, its point, the last sign of life of its driver, and its row of the table."""
 CREATION_SECONDS = 5.0
 """The time that the creator of a queue may take to fill it."""
 
@@ -46,10 +45,10 @@ class Item:
 
     number: int
     trial_id: int
-    "Of the storage."
+    "In the storage."
     rank: int
     point: Mapping[str, Any] | None
-    "Its point, if it replaces another or was drawn before."
+    "Known if it replaces another item or was drawn before."
 
 
 class Queue:
@@ -64,7 +63,7 @@ class Queue:
         driver: str,
         objectives: Sequence[str] = (),
     ) -> None:
-        """`directions` are max or min; `objectives` are their names, for Optuna's own tools."""
+        """`directions` are max or min; `objectives` are names for Optuna's own tools."""
         self.storage = storage
         self.name = name
         self.budget = budget
@@ -72,10 +71,10 @@ class Queue:
         self._held: set[int] = set()
         "Ids of the trials that this process has drawn and not finished."
         self._signs: dict[int, tuple[Any, float]] = {}
-        "Number of a trial that another driver holds → its last sign of life, and when it was first seen."
+        "Number of a trial that another driver holds → its last sign of life, and when this was first seen."
         self._left: int | None = None
         self._closed = threading.Event()
-        self._heart: threading.Thread | None = None
+        self._heart = threading.Thread(target=self._beats, daemon=True, name="heartbeat")
         with quiet():
             self.study = self._open(directions)
             if objectives and not self.study.metric_names:
@@ -84,33 +83,34 @@ class Queue:
     def _open(self, directions: Sequence[str]) -> Study:
         import optuna
 
-        direction = optuna.study.StudyDirection
-        wanted = [direction.MAXIMIZE if name == "max" else direction.MINIMIZE for name in directions]
         pruner = optuna.pruners.NopPruner()
         try:
             study = optuna.create_study(
-                storage=self.storage, study_name=self.name, directions=wanted, pruner=pruner
+                storage=self.storage,
+                study_name=self.name,
+                directions=[optuna.study.StudyDirection[f"{name}imize".upper()] for name in directions],
+                pruner=pruner,
             )
         except optuna.exceptions.DuplicatedStudyError:
             study = optuna.load_study(study_name=self.name, storage=self.storage, pruner=pruner)
             # Its creator may be about to fill it.
-            waited = 0.0
-            while not study.get_trials(deepcopy=False) and waited < CREATION_SECONDS:
+            deadline = time.monotonic() + CREATION_SECONDS
+            while not study.get_trials(deepcopy=False) and time.monotonic() < deadline:
                 self._closed.wait(0.1)
-                waited += 0.1
-        while (present := len(_originals(study.get_trials(deepcopy=False)))) < self.budget:
-            for _ in range(self.budget - present):
+        while missing := max(0, self.budget - sum(map(_is_original, study.get_trials(deepcopy=False)))):
+            for _ in range(missing):
                 _add_waiting(study)
         return study
 
     def trials(self) -> list[FrozenTrial]:
-        """The trials that count, one for each item, in order of rank: the last of those that replace one another."""
-        everything = self.study.get_trials(deepcopy=False)
-        latest = {trial.number: trial for trial in _originals(everything)[: self.budget]}
+        """Returns the latest trial of each item, in order of rank."""
+        everything = sorted(self.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
+        originals = islice(filter(_is_original, everything), self.budget)
+        latest = {trial.number: trial for trial in originals}
         origin = {number: number for number in latest}
-        for trial in sorted(everything, key=lambda trial: trial.number):
+        for trial in everything:
             replaced = trial.user_attrs.get(REPLACES)
-            # Of two that replace the same, the first counts.
+            # If two replace the same trial, the first counts.
             if replaced in origin and latest[origin[replaced]].number == replaced:
                 origin[trial.number] = origin[replaced]
                 latest[origin[replaced]] = trial
@@ -118,23 +118,23 @@ class Queue:
 
     @property
     def left(self) -> int:
-        """How many items had not ended when this process last looked, without those that it holds."""
+        """The unfinished items that this process did not hold when it last drew."""
         if self._left is None:
-            self._left = self._count_left(self.trials())
+            self._left = sum(trial._trial_id not in self._held for trial in self._unfinished())
         return self._left
 
-    def _count_left(self, trials: Sequence[FrozenTrial]) -> int:
-        return sum(not trial.state.is_finished() and trial._trial_id not in self._held for trial in trials)
+    def _unfinished(self) -> list[FrozenTrial]:
+        return [trial for trial in self.trials() if not trial.state.is_finished()]
 
     @property
     def finished(self) -> bool:
         """Whether every trial has ended."""
-        return all(trial.state.is_finished() for trial in self.trials())
+        return not self._unfinished()
 
     def requeue(self) -> None:
-        """Puts back trials that failed, and those of drivers that are gone; for the beginning of a run."""
+        """Puts back failed trials, and those of drivers that are gone; call it at the beginning of a run."""
         with quiet():
-            self._fail_abandoned()
+            self._replace_abandoned()
             for trial in self.trials():
                 if trial.state.name == "FAIL":
                     self._replace(trial)
@@ -143,13 +143,12 @@ class Queue:
         self._left = None
         _add_waiting(self.study, {REPLACES: trial.number, POINT: trial.user_attrs.get(POINT)})
 
-    def _fail_abandoned(self) -> list[int]:
-        """Marks as failed the trials of drivers that are gone; their numbers.
+    def _replace_abandoned(self) -> None:
+        """Marks the trials of drivers that are gone as failed, and puts them back.
 
-        A driver is gone when its sign of life has been the same for too long by the clock of this process, so that
+        A driver is gone when its sign of life has not changed for too long by the clock of this process, so that
         clocks need not agree.
         """
-        gone = []
         now = time.monotonic()
         for trial in self.trials():
             if trial.state.name != "RUNNING" or self._is_own(trial):
@@ -159,11 +158,10 @@ class Queue:
             if known != sign:
                 self._signs[trial.number] = (sign, now)
             elif now - since > 2 * HEARTBEAT and self._set_state(trial._trial_id, "FAIL"):
-                gone.append(trial.number)
-        return gone
+                self._replace(trial)
 
     def _set_state(self, trial_id: int, state: str, values: Sequence[float] | None = None) -> bool:
-        """Moves a trial to a state; False where another driver has moved it before."""
+        """Moves a trial to a state; False if another driver has moved it before."""
         from optuna.exceptions import UpdateFinishedTrialError
         from optuna.trial import TrialState
 
@@ -173,13 +171,13 @@ class Queue:
             return False
 
     def draw(self, batch: int) -> list[Item]:
-        """The items of the next batch: those that this driver drew before, and what is left of the batch."""
+        """Draws the next batch: the unfinished items of this driver, and what is left of the batch."""
         with quiet():
             trials = self.trials()
             ranks = {trial.number: rank for rank, trial in enumerate(trials)}
             own = [t for t in trials if t.state.name == "RUNNING" and self._is_own(t)]
             pool = [*own, *(t for t in trials if t.state.name == "WAITING")]
-            # Trials that replace others come first, by themselves: a batch is a block of ranks, whoever drew it.
+            # Trials that replace others come first, apart: a batch is a block of ranks, whoever drew it.
             replacing = [t for t in pool if REPLACES in t.user_attrs]
             pool = replacing or pool
             if not pool:
@@ -193,12 +191,14 @@ class Queue:
                     self.storage.set_trial_user_attr(trial._trial_id, DRIVER, self.driver)
                     drawn.append(Item(trial.number, trial._trial_id, ranks[trial.number], point))
                     self._held.add(trial._trial_id)
-            self._left = self._count_left(trials)
-        self._start_heart()
+            self._left = None
+        self._beat()
+        if self._heart.ident is None:
+            self._heart.start()
         return drawn if drawn else self.draw(batch)
 
     def _is_own(self, trial: FrozenTrial) -> bool:
-        """Whether this driver has drawn a running trial: also when it was killed before it could say so."""
+        """Whether this driver has drawn a running trial, even if it was killed before it could write its name."""
         if DRIVER in trial.user_attrs:
             return bool(trial.user_attrs[DRIVER] == self.driver)
         return [name for name in trial.user_attrs if name.startswith(WANTED)] == [WANTED + self.driver]
@@ -220,7 +220,7 @@ class Queue:
         steps: Mapping[int, float] = {},
         attributes: Mapping[str, Any] = {},
     ) -> bool:
-        """Finishes a trial as `COMPLETE`, `PRUNED` or `FAIL`; False when another driver has taken it over."""
+        """Finishes a trial as `COMPLETE`, `PRUNED` or `FAIL`; False if another driver has taken it over."""
         from optuna.exceptions import UpdateFinishedTrialError
 
         self._held.discard(item.trial_id)
@@ -236,42 +236,26 @@ class Queue:
         return False
 
     def fix(self, item: Item, point: Mapping[str, Any]) -> None:
-        """Makes Optuna choose this point, as for a trial that is enqueued."""
+        """Makes Optuna choose this point, as it does for a trial that is enqueued."""
         self.storage.set_trial_system_attr(item.trial_id, "fixed_params", dict(point))
 
     def save_point(self, item: Item, point: Mapping[str, Any]) -> None:
-        """Keeps the point of a trial, for this driver when it comes back and for an item that replaces it."""
+        """Keeps the point of a trial for the next run of this driver, and for an item that replaces it."""
         self.storage.set_trial_user_attr(item.trial_id, POINT, dict(point))
 
-    def save_ids(self, item: Item, ids: Sequence[str]) -> None:
-        """Keeps the ids of the trials in the store that a trial of the search is made of."""
-        self.storage.set_trial_user_attr(item.trial_id, IDS, list(ids))
-
     def count_unfinished(self) -> int:
-        """How many trials have not ended, when none is left to draw: those that other drivers hold.
-
-        Trials of drivers that are gone are put back.
-        """
+        """Counts the trials that have not ended, after putting back those of drivers that are gone."""
         with quiet():
-            gone = self._fail_abandoned()
-            for trial in self.trials():
-                if trial.number in gone:
-                    self._replace(trial)
-            return sum(not trial.state.is_finished() for trial in self.trials())
-
-    def _start_heart(self) -> None:
-        """Starts a thread that gives signs of life of what this driver holds."""
-        self._beat()
-        if self._heart is None:
-            self._heart = threading.Thread(target=self._beats, daemon=True, name="heartbeat")
-            self._heart.start()
+            self._replace_abandoned()
+            return len(self._unfinished())
 
     def _beats(self) -> None:
         while not self._closed.wait(HEARTBEAT):
             self._beat()
 
     def _beat(self) -> None:
-        # A storage that is away for a moment is no reason to stop training, nor is a trial that has just ended.
+        """Gives a sign of life for every trial that this driver holds."""
+        # Training goes on if the storage does not answer for a moment, or a trial has just ended.
         for trial_id in list(self._held):
             with suppress(Exception):
                 self.storage.set_trial_user_attr(trial_id, ALIVE, f"{time.time():.3f}")
@@ -287,18 +271,6 @@ def _add_waiting(study: Study, attributes: dict[str, Any] | None = None) -> None
     study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.WAITING, user_attrs=attributes))
 
 
-def _originals(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """Those that replace no other, by number: the ranks."""
-    found = [trial for trial in trials if REPLACES not in trial.user_attrs]
-    return sorted(found, key=lambda trial: trial.number)
-
-
-def requested_ids(storage: BaseStorage, study: str) -> list[str]:
-    """The trials of the store that all searches of a study have asked for, whether they have ended or not."""
-    return [
-        trial_id
-        for search in storage.get_all_studies()
-        if search.study_name.startswith(f"{study} ")
-        for trial in storage.get_all_trials(search._study_id, deepcopy=False)
-        for trial_id in trial.user_attrs.get(IDS, ())
-    ]
+def _is_original(trial: FrozenTrial) -> bool:
+    """Whether a trial replaces no other, and so has a rank."""
+    return REPLACES not in trial.user_attrs

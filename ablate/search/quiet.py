@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silences log lines and warnings, of experimental parts for instance; errors are raised as ever.
+    """Silences log lines and warnings, for instance of experimental parts; errors are still raised.
 
-    The filter of warnings stays: one that is taken back would meet those of the thread that writes to MLflow.
+    The filters of warnings stay: removing them would disturb those of the thread that writes to MLflow.
     """
     import optuna
 

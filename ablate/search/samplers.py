@@ -1,13 +1,13 @@
-"""Samplers: how a search chooses the next setting. Optuna's, by name, with their own parameters.
+"""Samplers choose the next setting of a search; they are those of Optuna, with their own parameters.
 
-A part of the slot `sampler`. A new sampler is made for every trial, from a seed of its own, so that the settings of a
-search depend on its results alone and not on who ran it, or how often it was interrupted. What a sampler must know of
-the trials before (generations, its covariance, its place in a sequence), Optuna keeps in the storage.
+Each is a part of the slot `sampler`. Every trial gets a new sampler with a seed of its own, so that the settings
+depend on the results of the search alone: not on who ran it, nor on how often it was interrupted. Optuna keeps in the
+storage what a sampler must know of earlier trials (generations, covariance, place in a sequence).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
@@ -17,12 +17,9 @@ from ablate.base.streams import stream_seed
 from ablate.search.quiet import quiet
 from ablate.search.wrapped import Wrapped
 
-if TYPE_CHECKING:
-    from optuna.samplers import BaseSampler
-
 Probability = Annotated[float, Field(ge=0, le=1)]
 NUM_SEEDS = 2**32
-"""Seeds that numpy's older generators, which Optuna uses, can take."""
+"""The number of seeds of numpy's older generators, which Optuna uses."""
 
 
 class Sampler(Wrapped):
@@ -31,14 +28,13 @@ class Sampler(Wrapped):
     several: ClassVar[bool] = True
     "Whether it can search for several objectives."
     numbers: ClassVar[int] = 0
-    "How many numbers it needs that are always searched; with fewer it would draw at random."
+    "The least number of numeric parameters without a condition; with fewer it would draw at random."
     exhaustive: ClassVar[bool] = False
-    "Whether it visits every point of the space once; `build` is then not used."
+    "Whether it visits every point of the space once; then `build` is not used."
 
-    def build(self, seed: int, trials: int) -> BaseSampler:
-        """Optuna's sampler for one trial of a search of as many `trials`; `seed` is that of the trial."""
-        sampler: BaseSampler = self._made(trials, seed=seed % NUM_SEEDS)
-        return sampler
+    def build(self, seed: int, trials: int) -> Any:
+        """Returns Optuna's sampler for one trial with this `seed`, in a search of so many `trials`."""
+        return self._made(trials, seed=seed % NUM_SEEDS)
 
 
 @register("sampler", "random")
@@ -77,9 +73,7 @@ class TPE(Sampler):
         """Whether those that are searched under the same conditions are modelled together; else only those that are
         always searched are. Implies multivariate."""
 
-    config: Config
-
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Any) -> None:
         super().__init__(config)
         if config.group and config.multivariate is False:
             raise Invalid("group", "models parameters together, which multivariate: off forbids", True, "off")
@@ -108,10 +102,6 @@ class GaussianProcess(Sampler):
         deterministic_objective: OnOff = False
         "Whether the objective has no noise."
 
-    def arguments(self, length: int | None) -> dict[str, Any]:
-        """See `Wrapped.arguments`."""
-        return super().arguments(length) | {"warn_independent_sampling": False}
-
 
 @register("sampler", "nsga2")
 class NSGA2(Sampler):
@@ -130,8 +120,6 @@ class NSGA2(Sampler):
         "Whether a setting has two parents."
         swapping_prob: Probability = 0.5
         "Of each parameter, between the parents."
-
-    config: Config
 
     def arguments(self, length: int | None) -> dict[str, Any]:
         """See `Wrapped.arguments`."""
@@ -153,14 +141,25 @@ class QuasiMonteCarlo(Sampler):
         sequence: Literal["sobol", "halton"] = "sobol"
         "Which sequence; sobol is best for trials that are a power of two, and one for the first."
 
-    config: Config
-
-    def build(self, seed: int, trials: int) -> BaseSampler:
+    def build(self, seed: int, trials: int) -> Any:
         """See `Sampler.build`."""
-        from optuna.samplers import RandomSampler
+        from optuna.samplers import QMCSampler, RandomSampler
+
+        class PlacedByNumber(QMCSampler):
+            """The number of a trial is its place in the sequence.
+
+            Optuna counts draws instead: an interruption, or a second driver, would leave out or repeat points.
+            """
+
+            def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
+                self._place = max(0, trial.number - 1)  # the first trial is drawn at random
+                return super().sample_relative(study, trial, search_space)
+
+            def _find_sample_id(self, study: Any, search_space: dict[str, Any]) -> int:
+                return self._place
 
         with quiet():
-            sampler: BaseSampler = _placed_by_number()(
+            return PlacedByNumber(
                 qmc_type=self.config.sequence,
                 scramble=True,
                 seed=stream_seed(0, "sampler", "qmc", self.config.sequence) % NUM_SEEDS,
@@ -168,7 +167,6 @@ class QuasiMonteCarlo(Sampler):
                 warn_asynchronous_seeding=False,
                 warn_independent_sampling=False,
             )
-        return sampler
 
 
 @register("sampler", "cmaes")
@@ -189,25 +187,3 @@ class CMAES(Sampler):
         "Settings that are drawn at random first."
         popsize: Annotated[int, Field(ge=3)] | None = None
         "Settings of a generation; not given: 4 and three times the logarithm of the number of parameters."
-
-    def arguments(self, length: int | None) -> dict[str, Any]:
-        """See `Wrapped.arguments`."""
-        return super().arguments(length) | {"warn_independent_sampling": False}
-
-
-def _placed_by_number() -> Any:
-    """Optuna's sampler, where the number of a trial is its place in the sequence.
-
-    Optuna counts draws instead: after an interruption, or with two drivers, points would be left out or repeated.
-    """
-    from optuna.samplers import QMCSampler
-
-    class PlacedByNumber(QMCSampler):
-        def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
-            self._place = max(0, trial.number - 1)  # the first trial is drawn at random
-            return super().sample_relative(study, trial, search_space)
-
-        def _find_sample_id(self, study: Any, search_space: dict[str, Any]) -> int:
-            return self._place
-
-    return PlacedByNumber

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
 
 HEARTBEAT = float(os.environ.get("ABLATE_HEARTBEAT", "60"))
-"""Seconds between two signs of life of a driver; after twice as many without one, its trials are given to others. The
-drivers of one search must agree on it."""
+"""Seconds between two signs of life of a driver; after twice as many without one, others take its trials. All drivers
+of one search need the same value."""
 _TIMEOUT = 15
 """Seconds to wait for a server."""
 _ATTEMPTS = 5
-"""At creating the tables, which two drivers that begin at the same moment both try."""
+"""Attempts to create the tables, which two drivers may try at the same moment."""
 
 
 class StorageError(AblateError):
@@ -31,7 +31,7 @@ class StorageError(AblateError):
 
 
 def url_of(storage: str | None, database: Path) -> str:
-    """The URL that is asked for, or that of a SQLite file. Raises `StorageError` where the file has no URL."""
+    """Returns the URL that the study gives, or that of a SQLite file. Raises `StorageError` if the file has no URL."""
     if not storage and "?" in str(database):
         raise StorageError(
             f"{database}: SQLite has no URL of a file below a name with '?'; choose another --results, or give a "
@@ -101,7 +101,7 @@ def _database(url: str) -> RDBStorage:
 def _one_at_a_time(engine: Engine) -> None:
     """Makes every transaction on SQLite wait for the others before it reads.
 
-    Left to itself, Python's driver begins one at the first write: two processes that see the same waiting trial would
+    Otherwise Python's driver begins one only at the first write: two processes that see the same waiting trial would
     both draw it.
     """
     from sqlalchemy import event

@@ -1,25 +1,24 @@
-"""Parts that are classes of Optuna's: their own name, typed parameters and checks over one way to make them."""
+"""Parts that wrap a class of Optuna's: each has a name, typed parameters and checks of its own."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any, ClassVar
 
-from ablate.base.registry import PartConfig
 from ablate.search.quiet import quiet
 
 
 class Wrapped:
-    """Base of parts that wrap a class of Optuna's; its arguments are the part's parameters."""
+    """Base of parts that wrap a class of Optuna's, whose arguments are the parameters of the part."""
 
     wraps: ClassVar[str]
-    "Module and class, below `optuna`."
+    "The class, below `optuna`."
 
-    def __init__(self, config: PartConfig) -> None:
+    def __init__(self, config: Any) -> None:
         self.config = config
 
     def arguments(self, length: int | None) -> dict[str, Any]:
-        """Arguments of Optuna's class; `length` is what `build` is given."""
+        """Returns the arguments of Optuna's class; `length` is the number of trials, or the last step."""
         return self.config.model_dump(exclude={"name"})
 
     def _made(self, length: int | None, **more: Any) -> Any:

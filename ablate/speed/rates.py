@@ -1,4 +1,4 @@
-"""Seconds of a training step: short trainings of several configs, in blocks in which they take turns."""
+"""Seconds of a training step, from short trainings of several configs that take turns in blocks."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ablate.records.environment import machine
 
 BLOCKS = 5
 SHORT = 3
-"Steps of the short training; the difference to the long one is free of what a training costs beside its steps."
+"Steps of the short training; in the difference to the long one, all costs but those of steps cancel."
 Config = dict[str, Any]
 LONG_SECONDS = 0.3
-"What the further steps of the long training should take."
+"Time that the further steps of the long training should take."
 FEWEST, MOST = 10, 500
 "Further steps of the long training."
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured of several configs beside one another."""
+    """The times of several configs, measured in turn."""
 
     seconds_per_step: Sequence[Sequence[float]]
     "Configs × blocks."
@@ -34,11 +34,11 @@ class Timing:
 
 
 def time_steps(workload: Workload, configs: Mapping[str, Config]) -> Timing:
-    """Seconds of a step of every config in `BLOCKS` blocks; in each, all take their turn in random order.
+    """Measures the seconds of a step of every config in `BLOCKS` blocks; each times all configs in random order.
 
     The rate in a block is the slope between a short and a longer training, so that building, evaluating and loading
-    data drop out. A first pass, which is dropped, warms up and tells how many steps to time. Raises `AblateError`,
-    with the name of a config that cannot be trained.
+    data cancel. A first pass, which does not count, warms up and gives the number of steps to time. Raises
+    `AblateError` with the name of a config that cannot be trained.
     """
     names = list(configs)
     long = {}

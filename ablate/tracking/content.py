@@ -1,6 +1,6 @@
-"""One trial as MLflow shows it: name, parameters, tags, metrics and texts, from its cell and its record alone.
+"""One trial in MLflow: name, parameters, tags, metrics and texts, from its cell and its record alone.
 
-The same record gives the same content, to the last timestamp, so that a digest tells whether a run is up to date.
+The same record always gives the same content, timestamps included, so that a digest tells whether a run is up to date.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,24 +30,18 @@ STUDY_TAG = "ablate.study"
 TRIAL_TAG = "ablate.trial"
 STATUS_TAG = "ablate.status"
 DIGEST_TAG = "ablate.complete"
-"Digest of the content; a run that has ended with it is whole."
+"Digest of the content; an ended run that has it is whole."
 NOTE_TAG = "mlflow.note.content"
 PARENT_TAG = "mlflow.parentRunId"
 
 
-class Point(NamedTuple):
-    """One value of one metric."""
-
-    key: str
-    value: float
-    timestamp: int
-    "Milliseconds since 1970."
-    step: int
+Point = tuple[str, float, int, int]
+"""One value of one metric: its key, the value, milliseconds since 1970, and the step."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """All of a run but its name, its parent and its user."""
+    """Everything in a run except its name, its parent and its user."""
 
     params: Mapping[str, str]
     tags: Mapping[str, str]
@@ -61,13 +55,13 @@ class Content:
 
     @property
     def digest(self) -> str:
-        """Differs when anything does."""
+        """Changes if any content changes."""
         named = (sorted(part.items()) for part in (self.params, self.tags, self.texts))
         return digest_of([*named, self.points, self.status, self.start, self.end], [])
 
 
 def run_name(cell: Cell, with_task: bool) -> str:
-    """Sorts by task, then variant, then seed."""
+    """A name that sorts by task, then variant, then seed."""
     task = f"{cell.task} · " if with_task and cell.task else ""
     return f"{task}{cell.variant} · seed {cell.seed:02d}"[:MAX_KEY]
 
@@ -109,12 +103,12 @@ def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def cleaned(values: Mapping[str, Any], limit: int) -> dict[str, str]:
-    """Names and texts as MLflow takes them, these cut to `limit` characters; without those that are None."""
+    """Returns names and values that MLflow accepts; values are cut to `limit` characters, and None is left out."""
     return {clean_key(key): cut(str(value), limit) for key, value in values.items() if value is not None}
 
 
 def clean_key(name: str) -> str:
-    """A name as MLflow takes it: `accuracy@far` is shown as `accuracy/far`, in a group of its own.
+    """Returns a name that MLflow accepts: `accuracy@far` is shown as `accuracy/far`, in a group of its own.
 
     >>> clean_key("accuracy@far"), clean_key("../loss (train)")
     ('accuracy/far', 'loss _train_')
@@ -124,7 +118,7 @@ def clean_key(name: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """The whole lines of `text` that fit into `limit` characters."""
+    """Returns the whole lines of `text` that fit into `limit` characters."""
     if len(text) <= limit:
         return text
     head = text[: limit - 2]
@@ -132,7 +126,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def milliseconds(moment: str) -> int:
-    """ISO 8601, UTC unless it says otherwise, as milliseconds since 1970; 0 for an empty string."""
+    """Turns an ISO 8601 time, in UTC if it has no zone, into milliseconds since 1970; 0 for an empty string."""
     if not moment:
         return 0
     time = datetime.fromisoformat(moment)
@@ -140,7 +134,7 @@ def milliseconds(moment: str) -> int:
 
 
 def user() -> str:
-    """The name of the user; containers may have none."""
+    """Returns the name of the user, which containers may lack."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -148,7 +142,7 @@ def user() -> str:
 
 
 def source_tags(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """The command, and the commit that it ran."""
+    """Returns the command and its commit."""
     commit, dirty = environment.get("commit"), environment.get("dirty")
     return {
         "commit": commit,
@@ -184,17 +178,17 @@ def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
     (MLflow would show infinity as 1.8e308) and absent among the final metrics, as in the record.
     """
     last = max((int(curve.steps[-1]) for curve in record.curves.values() if len(curve.steps)), default=0)
-    points = {}
+    points: dict[tuple[str, int], Point] = {}
     for name, curve in record.curves.items():
         key = clean_key(name)
         for step, value in zip(
             curve.steps.tolist(), np.asarray(curve.values, dtype=float).tolist(), strict=True
         ):
             at = start + round((end - start) * step / (last + 1))
-            points[key, step] = Point(key, value if math.isfinite(value) else math.nan, at, step)
+            points[key, step] = (key, value if math.isfinite(value) else math.nan, at, step)
     for name, metric in record.metrics.items():
         if metric is not None and math.isfinite(metric):
-            # It replaces the curve's own last point: two values at one step would leave the choice to chance.
+            # It replaces the curve's last point: of two values at one step, MLflow would show either.
             key = clean_key(name)
-            points[key, last] = Point(key, float(metric), end, last)
+            points[key, last] = (key, float(metric), end, last)
     return tuple(points.values())

@@ -1,8 +1,8 @@
-"""MLflow's SQLite database: made whole or not at all, and still right after its folder has moved.
+"""MLflow's SQLite database: made whole or not at all, and still valid after its folder has moved.
 
-MLflow creates its tables by migrations that are not atomic: two first openings at once, or a kill during the
-first, leave a database that cannot be opened again. Here it is made under a temporary name, checked, and renamed,
-all under a lock; a reader finds either no database or a whole one.
+MLflow creates its tables by migrations that are not atomic: if two processes open it first at once, or the first is
+killed, no process can open it again. Here it is made under a temporary name, checked, and renamed, all under a lock; a
+reader finds either no database or a whole one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ARTIFACTS = "artifacts"
 SQLITE = "sqlite:///"
 
 # MLflow's own defaults would report usage over the network, write to stdout, and wait minutes for a server
-# that is down. What the user has set stays.
+# that is down. The user's own settings stay.
 SWITCHES = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
@@ -53,7 +53,7 @@ def artifacts_uri(database: Path) -> str:
 
 
 def import_mlflow() -> Any:
-    """The `MlflowClient` class; imported late, because it takes a second, and with telemetry off."""
+    """Imports the `MlflowClient` class late, because it takes a second, and with telemetry off."""
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)
     from mlflow.tracking import MlflowClient
@@ -152,7 +152,7 @@ def _check(path: Path) -> None:
 
 
 def _repair_locations(path: Path) -> None:
-    """Points artifacts at the folder beside the database; the default experiment tells where that was at first."""
+    """Points artifacts at the folder beside the database; the default experiment keeps the folder's first place."""
     root = artifacts_uri(path)
     with closing(sqlite3.connect(path, timeout=20)) as database, database:
         row = database.execute("SELECT artifact_location FROM experiments WHERE experiment_id = 0").fetchone()
@@ -167,7 +167,7 @@ def _repair_locations(path: Path) -> None:
 
 
 def experiments(path: Path) -> list[tuple[int, str]]:
-    """Number and name of the experiments that are shown, by name; without MLflow's own, which is empty."""
+    """Number and name of the experiments shown, sorted by name, without MLflow's own, which is empty."""
     with closing(sqlite3.connect(path, timeout=20)) as database:
         shown = "lifecycle_stage = 'active' AND experiment_id != 0"
         return database.execute(
@@ -176,6 +176,6 @@ def experiments(path: Path) -> list[tuple[int, str]]:
 
 
 def first_line(error: BaseException) -> str:
-    """The message of an exception, cut to one line that a person can read."""
+    """Returns the first line of an error's message, cut to 300 characters."""
     line = next(iter(str(error).strip().splitlines()), type(error).__name__)
     return line if len(line) <= 300 else f"{line[:299]}…"

@@ -1,4 +1,4 @@
-"""The parent run of a study in MLflow, from the study's folder alone, so that a run and `ablate ui` write the same."""
+"""The parent run of a study in MLflow, from the study's folder alone: a run and `ablate ui` write the same."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ablate.study.document import read_document
 from ablate.tracking.content import MAX_PARAM, MAX_TAG, cleaned, flattened, source_tags
 
 Describe = Callable[[StudyFolder], str]
-"""The description of a study in Markdown; its first sentence is what lists show of it."""
+"""The description of a study in Markdown; lists show its first sentence."""
 
 COUNT = "comparisons_"
-"""Begins the metrics of the parent: comparisons with each verdict."""
+"""Prefix of the metrics of the parent, which count the comparisons with each verdict."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,12 @@ class Parent:
 
     @cached_property
     def digest(self) -> str:
-        """Differs when anything does, the content of the artifacts and the trials included."""
-        files = [
-            file
-            for path in sorted(self.artifacts)
-            for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
-            if file.is_file()
-        ]
+        """Changes if anything changes, the content of the artifacts and the trials included."""
+        found = (file for path in sorted(self.artifacts) for file in [path, *sorted(path.rglob("*"))])
+        files = [file for file in found if file.is_file()]
         named = (sorted(part.items()) for part in (self.params, self.tags, self.metrics))
-        names = [str(file) for file in files]
-        return digest_of([self.description, *named, sorted(self.cells), [file.name for file in files]], names)
+        values = [self.description, *named, sorted(self.cells), [file.name for file in files]]
+        return digest_of(values, [str(file) for file in files])
 
 
 def parent_of(folder: StudyFolder, describe: Describe) -> Parent:

@@ -1,7 +1,7 @@
-"""The MLflow runs of one study: one parent, one nested run a trial, written so that writing again changes nothing.
+"""The MLflow runs of one study: one parent, and one nested run for each trial; writing them again changes nothing.
 
-A run is known by its tags (study, trial). It is whole when it has ended and carries the digest of its content;
-anything else is replaced, whatever stopped it half-way.
+The tags of a run (study, trial) identify it. A run is whole if it has ended and carries the digest of its content; any
+other run is replaced, whatever interrupted it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ablate.tracking.database import (
 from ablate.tracking.parent import COUNT, Parent
 
 _GIVE_UP_AFTER = 3
-"""Trials that could not be written, after which MLflow counts as down."""
+"""The number of trials that could not be written after which MLflow counts as down."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ def study_runs(study: str, store: Path, uri: str | None, timeout: float) -> Iter
 
 
 class StudyRuns:
-    """The runs of one study: read from MLflow once, then kept in step with every change."""
+    """The runs of one study: read from MLflow once, then updated with every change."""
 
     def __init__(self, client: Any, study: str, artifacts: str | None) -> None:
         self.client = client
@@ -99,7 +99,7 @@ class StudyRuns:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Shows the study as running; as interrupted afterwards, unless it has been finished."""
+        """Shows the study as running, and afterwards as interrupted unless it was finished."""
         self._parent, *spare = self._active(nested=False) or [self._start(self.study, {}, _moment())]
         for run in spare:
             self._delete(run)
@@ -110,10 +110,12 @@ class StudyRuns:
         finally:
             if not self._parent.digest:
                 with suppress(Exception):
-                    self._stop()
+                    for run in [*self._active(nested=True), self._parent]:
+                        if not run.digest:
+                            self.client.set_terminated(run.id, "KILLED", _moment(run.latest))
 
     def put_all(self, trials: Iterable[tuple[Cell, Record]]) -> None:
-        """Puts these trials. One that MLflow refuses does not hold up the others; raises the last error."""
+        """Writes these trials. If MLflow refuses one, the others are still written; raises the last error."""
         failures: list[Exception] = []
         for cell, record in trials:
             try:
@@ -126,7 +128,7 @@ class StudyRuns:
             raise failures[-1]
 
     def put(self, cell: Cell, record: Record) -> None:
-        """Writes the nested run of a trial, unless MLflow has it whole. Runs that differ from it are removed."""
+        """Writes the nested run of a trial, unless MLflow has it whole. Removes runs that differ from it."""
         content = content_of(self.study, cell, record)
         copies = sorted(self._runs[record.id], key=lambda run: run.deleted)
         whole = next((run for run in copies if run.digest == content.digest), None)
@@ -162,26 +164,21 @@ class StudyRuns:
         kept = get_artifact_repository(shown.info.artifact_uri, self.client.tracking_uri)
         for path in parent.artifacts:
             if path.is_dir():
-                # Files of an earlier report must not stay; a store that cannot remove them keeps them.
+                # Files of an earlier report must go, unless the store cannot remove files.
                 with suppress(Exception):
                     kept.delete_artifacts(path.name)
             self.client.log_artifact(self._parent.id, str(path))
         now = _moment(self._parent.latest)
         before = shown.data.metrics
-        # A verdict that no comparison has any more is counted as 0.
+        # A verdict that no comparison has any more counts as 0.
         counts = {key: 0.0 for key in before if key.startswith(COUNT)} | dict(parent.metrics)
-        points = [Point(key, value, now, 0) for key, value in counts.items() if before.get(key) != value]
+        points = [(key, value, now, 0) for key, value in counts.items() if before.get(key) != value]
         note = cut(parent.description, MAX_TAG)
         tags = {**parent.tags, "mlflow.user": user(), NOTE_TAG: note, DIGEST_TAG: parent.digest}
         self._log(self._parent, parent.params, points, tags)
         self.client.set_experiment_tag(self.experiment, NOTE_TAG, note)
         self.client.set_terminated(self._parent.id, "FINISHED", now)
         self._parent.digest = parent.digest
-
-    def _stop(self) -> None:
-        for run in [*self._active(nested=True), self._parent]:
-            if not run.digest:
-                self.client.set_terminated(run.id, "KILLED", _moment(run.latest))
 
     def _experiment(self, artifacts: str | None) -> str:
         experiment = self.client.get_experiment_by_name(self.study)
@@ -259,7 +256,7 @@ class StudyRuns:
         )
 
     def _arrange(self, cells: Mapping[str, Cell]) -> None:
-        """Puts the runs of these trials under the parent, named apart where there are several tasks; removes others."""
+        """Nests the runs of these trials under the parent, with tasks in their names if several; removes other runs."""
         several = len({cell.task for cell in cells.values()}) > 1
         for run in self._active(nested=True):
             if run.trial not in cells or not run.digest:
@@ -273,8 +270,8 @@ class StudyRuns:
 
 
 def _moment(after: int = 0) -> int:
-    """Now in milliseconds since 1970, or as soon as may be `after` a moment that a clock set back has yet to reach.
+    """Returns now in milliseconds since 1970, but later than `after`, even if the clock was set back.
 
-    MLflow takes the metric with the latest time for the last, and shows a run that ends before it starts.
+    MLflow takes the metric with the latest time as the last one, and would show a run that ends before it starts.
     """
     return max(int(time.time() * 1000), after + 1)

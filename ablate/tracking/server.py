@@ -33,7 +33,7 @@ _SERVER = {
     "UVICORN_LOG_LEVEL": "warning",
     "MLFLOW_LOGGING_LEVEL": "ERROR",
     "PYTHONWARNINGS": "ignore",
-    # Background jobs serve language models only, and would cost processes and tables.
+    # Background jobs are for language models only, and would cost processes and tables.
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
 }
 _KIND = "?workflowType=machine_learning"
@@ -100,7 +100,7 @@ def serve(results: Path, port: int, describe: Describe) -> int:
 def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], None]) -> None:
     """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report.
 
-    A study that is being run is left to its own driver; one that cannot be read is reported and passed over.
+    A study that is running is left to its own driver; one that cannot be read is reported and skipped.
     """
     store = Store(results / "store", warn)
     for folder in StudyFolder.all(results):

@@ -1,4 +1,4 @@
-"""Brings MLflow up to date with the folder of one study and the store, which hold all that it shows."""
+"""Brings MLflow up to date with the folder of one study and the store, which hold everything that it shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def sync(
     uri: str | None = None,
     timeout: float = 0.2,
 ) -> None:
-    """Brings MLflow up to date with a study that has a report; changes nothing where it is.
+    """Brings MLflow up to date with a study that has a report; changes nothing if it already is.
 
     `timeout` is how long to wait, in seconds, for another writer of the same study. Raises `StoreError`, and whatever
     MLflow raises when a server does not answer or a trial is refused, after writing the other trials.

@@ -1,7 +1,7 @@
-"""The listener of a run that brings MLflow up to date with the finished trials of its study, beside the training.
+"""The listener of a run that brings MLflow up to date with the finished trials of its study during training.
 
-A thread of its own does all that MLflow needs (the import, the database, every write), so that training starts at
-once and a tracker that is slow or down costs no trial: records are in the store before they come here.
+A thread of its own does all the work for MLflow (import, database, every write), so that training starts at once. A
+slow or broken tracker loses no trial: records are in the store before they come here.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def to_stderr(message: str) -> None:
 class Tracker:
     """MLflow for one study, written by a thread while the context is open.
 
-    The SQLite database is in the folder of `store`, unless `uri` names another tracker. `warn` is called from `finish`,
-    at most once. To leave the context without `finish` shows the study as interrupted.
+    The SQLite database is in the folder of `store`, unless `uri` names another tracker. `finish` calls `warn` at most
+    once. Leaving the context without `finish` shows the study as interrupted.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Tracker:
     def __call__(self, event: Event) -> None:
         """Hands over a trial that has a record, and returns at once."""
         if isinstance(event, Known | Finished):
-            # Of the cells that share a trial, the first names its run.
+            # If cells share a trial, the first names its run.
             cell = self._cells.setdefault(event.cell.id, event.cell)
             self._orders.put((cell, event.record))
 
@@ -91,12 +91,18 @@ class Tracker:
             if not self._done:
                 sync(self.folder, self.store, self.describe, self._warn, self.uri, _WAIT_FOR_WRITER)
         except Exception as error:
-            self._warn(self._message(error))
+            root = self.store.root
+            where = self.uri or f"the database in {root}"
+            later = "the next run of the study" + ("" if self.uri else ", or `ablate ui`,")
+            self._warn(
+                f"MLflow ({where}) is not up to date: {first_line(error)}. Nothing is lost: every trial is in {root}, "
+                f"and {later} brings MLflow up to date."
+            )
             return False
         return True
 
     def _work(self) -> None:
-        # What goes wrong here is tried again, and reported, by `finish`.
+        # `finish` repeats what fails here, and reports errors.
         with (
             suppress(Exception),
             study_runs(self.folder.name, self.store.root, self.uri, _WAIT_FOR_WRITER) as runs,
@@ -109,12 +115,3 @@ class Tracker:
                 if self._completing:
                     runs.finish(parent_of(self.folder, self.describe))
                     self._done = True
-
-    def _message(self, error: Exception) -> str:
-        root = self.store.root
-        where = self.uri or f"the database in {root}"
-        later = "the next run of the study" + ("" if self.uri else ", or `ablate ui`,")
-        return (
-            f"MLflow ({where}) is not up to date: {first_line(error)}. Nothing is lost: every trial is in {root}, "
-            f"and {later} brings MLflow up to date."
-        )

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -14,14 +13,8 @@ from optuna.importance import FanovaImportanceEvaluator, PedAnovaImportanceEvalu
 
 from ablate.base.errors import AblateError
 from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
-from ablate.search.importances import (
-    COLUMNS,
-    IMPORTANCES,
-    MIN_TRIALS,
-    importances,
-    load_importances,
-    save_importances,
-)
+from ablate.records.folder import StudyFolder
+from ablate.search.importances import COLUMNS, MIN_TRIALS, importances
 
 
 @pytest.fixture(scope="module")
@@ -129,15 +122,17 @@ def test_optuna_is_left_as_talkative_as_it_was() -> None:
 
 
 def test_they_are_kept_in_a_file(tmp_path: Path) -> None:
-    assert load_importances(tmp_path) is None
-    made = dataclasses.replace(linear(12))
-    save_importances(made, tmp_path)
-    pd.testing.assert_frame_equal(load_importances(tmp_path), importances(made))
-    save_importances(linear(2), tmp_path)
-    assert load_importances(tmp_path).empty  # type: ignore[union-attr]
-    (tmp_path / IMPORTANCES).write_text("a,b\n1,2\n")
+    folder = StudyFolder(tmp_path, "s")
+    folder.path.mkdir()
+    assert folder.importances() is None
+    made = linear(12)
+    folder.save_importances(importances(made))
+    pd.testing.assert_frame_equal(folder.importances(), importances(made))
+    folder.save_importances(importances(linear(2)))
+    assert folder.importances().empty  # type: ignore[union-attr]
+    (folder.path / "importances.csv").write_bytes(b"\xff")
     with pytest.raises(AblateError, match="run the sweep again"):
-        load_importances(tmp_path)
+        folder.importances()
 
 
 def test_to_import_it_loads_no_optuna() -> None:

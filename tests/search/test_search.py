@@ -117,7 +117,7 @@ def killed_and_resumed(experiment: Experiment, moment: int) -> tuple[Search, int
     search = search_in_memory(experiment, storage=storage)
     search.queue.requeue()
     # Records are in the store; what the pruner had heard is not.
-    drive(search, experiment, {}, stored=records)
+    drive(search, experiment, records)
     return search, storage.written
 
 

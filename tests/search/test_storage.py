@@ -28,11 +28,11 @@ def test_a_url_is_shown_without_its_password(url: str, expected: str) -> None:
 
 
 def test_what_is_not_named_is_a_file_in_the_studys_folder(tmp_path: Path) -> None:
-    assert url_of("journal:x.log", tmp_path / "optuna.db") == "journal:x.log"
+    assert url_of("journal:x.log", tmp_path) == "journal:x.log"
     assert url_of(None, tmp_path / "optuna.db") == f"sqlite:///{tmp_path}/optuna.db"
-    assert url_of("sqlite:///x.db", tmp_path / "a?b/optuna.db") == "sqlite:///x.db"
+    assert url_of("sqlite:///x.db", tmp_path / "a?b") == "sqlite:///x.db"
     with pytest.raises(StorageError, match=r"below a name with '\?'; choose another --results"):
-        url_of(None, tmp_path / "a?b/optuna.db")
+        url_of(None, tmp_path / "a?b")
 
 
 @pytest.mark.parametrize("folder", ["plain", "with space", "with#hash", "deep/er"])

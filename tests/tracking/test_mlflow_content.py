@@ -62,20 +62,20 @@ def test_names_sort_by_variant_then_seed():
 
 def test_final_metrics_stand_at_the_last_step_and_replace_the_curves_own_last_point():
     points = content(tracked("baseline", 0)).points
-    accuracy = [point for point in points if point.key == "accuracy"]
-    assert [point.step for point in accuracy] == [100, 200, 300, 400, 500]
-    assert accuracy[-1].value == 0.75
-    assert accuracy[-1].timestamp == milliseconds("2026-01-02T03:04:15+00:00")
-    times = [point.timestamp for point in accuracy]
-    assert times == sorted(set(times))
-    assert [(point.value, point.step) for point in points if point.key == "accuracy/far"] == [(0.5, 500)]
-    assert not [point for point in points if point.key == "unknown"]
+    accuracy = [point[1:] for point in points if point[0] == "accuracy"]
+    values, times, steps = zip(*accuracy, strict=True)
+    assert list(steps) == [100, 200, 300, 400, 500]
+    assert values[-1] == 0.75
+    assert times[-1] == milliseconds("2026-01-02T03:04:15+00:00")
+    assert list(times) == sorted(set(times))
+    assert [(value, step) for key, value, _, step in points if key == "accuracy/far"] == [(0.5, 500)]
+    assert not [key for key, *_ in points if key == "unknown"]
 
 
 def test_what_is_not_finite_is_nan_on_a_curve_and_absent_among_the_final_metrics():
     curve = Curve(np.array([1, 2, 3]), np.array([1.0, np.inf, np.nan]))
     run = tracked("baseline", 0, metrics={"loss": math.inf}, curves={"loss": curve}, status="diverged")
-    values = [point.value for point in content(run).points]
+    values = [value for _, value, *_ in content(run).points]
     assert values[0] == 1.0
     assert len(values) == 3
     assert all(math.isnan(value) for value in values[1:])
