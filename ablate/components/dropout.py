@@ -26,10 +26,7 @@ class Dropout(nn.Module):
 
     def reseed(self, seed: int, device: torch.device | str = "cpu") -> None:
         """Draws the next masks, for inputs on `device`, from `seed` on."""
-        device = torch.device(device)
-        if self.generator is None or self.generator.device != device:
-            self.generator = torch.Generator(device)
-        self.generator.manual_seed(seed)
+        self.generator = torch.Generator(device).manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
         """Any shape, kept."""

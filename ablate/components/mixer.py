@@ -34,27 +34,24 @@ class Mixer(Part):
     attends: ClassVar[bool] = False
     "Whether it has queries, keys and weights: positions that act inside attention, masks for each query."
     reads_order: ClassVar[bool] = True
-    "Whether it tells positions apart by where they stand; if not, order enters through `position:` alone."
+    "Whether it tells positions apart by their place; if not, order enters through `position:` alone."
     reasons: ClassVar[Mapping[Ability, str]] = {}
     "Why it lacks an ability, as a clause that messages end with."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         if sizes.causal and not self.causal:
-            raise self._unsupported("cannot hide later positions, as a causal topology needs", "causal")
+            rule = "cannot hide later positions, as a causal topology needs"
+            raise Invalid("", *self._lacking("causal", rule))
         if sizes.padded and not self.padding:
-            raise self._unsupported("cannot leave out padding, which the task has", "padding")
+            raise Invalid("", *self._lacking("padding", "cannot leave out padding, which the task has"))
         self.is_causal, self.max_len = sizes.causal, sizes.max_len
 
-    def _unsupported(self, rule: str, ability: Ability) -> Invalid:
-        return Invalid("", self._with_reason(rule, ability), self._name, _able(ability))
-
-    def _with_reason(self, rule: str, ability: Ability) -> str:
-        return f"{rule}: {self.reasons[ability]}" if ability in self.reasons else rule
-
-    @property
-    def _name(self) -> str:
-        return getattr(self, "name", type(self).__name__)
+    def _lacking(self, ability: Ability, rule: str) -> tuple[str, str, str]:
+        """`rule` with its reason, this mixer's name, and the mixers that have `ability`."""
+        reason = f": {self.reasons[ability]}" if ability in self.reasons else ""
+        able = ", ".join(CATALOGUE.able("mixer", ability))
+        return rule + reason, getattr(self, "name", type(self).__name__), able
 
     def real_positions(self, x_btd: Tensor, mask: Tensor | None) -> Tensor | None:
         """(B or 1, T), False at padding; None where nothing is masked. For mixers that do not attend.
@@ -64,17 +61,20 @@ class Mixer(Part):
         """
         length = x_btd.shape[1]
         if length > self.max_len and not self.any_length:
-            rule = self._with_reason(f"mixer {self._name} ends at max_len = {self.max_len}", "any_length")
-            raise ValueError(f"{rule}; given a sequence of {length}; of any length: {_able('any_length')}")
+            rule, name, able = self._lacking("any_length", f"ends at max_len = {self.max_len}")
+            raise ValueError(f"mixer {name} {rule}; given a sequence of {length}; of any length: {able}")
         if mask is None:
             return None
         if not self.padding:
-            rule = self._with_reason(f"mixer {self._name} cannot leave out padding", "padding")
-            raise ValueError(f"{rule}; given a mask; allowed: {_able('padding')}")
+            rule, name, able = self._lacking("padding", "cannot leave out padding")
+            raise ValueError(f"mixer {name} {rule}; given a mask; allowed: {able}")
         if mask.ndim > 1 and mask.shape[-2] > 1:
+            rule, name, able = self._lacking(
+                "attends", "has no queries, each of which could have a mask of its own"
+            )
             raise ValueError(
-                f"mixer {self._name} has no queries, each of which could have a mask of its own; given a mask "
-                f"{tuple(mask.shape)}; give (B, 1, 1, T), or use a mixer that attends: {_able('attends')}"
+                f"mixer {name} {rule}; given a mask {tuple(mask.shape)}; give (B, 1, 1, T), "
+                f"or use a mixer that attends: {able}"
             )
         return real_positions(mask, length)
 
@@ -94,8 +94,3 @@ class Mixer(Part):
         """
         x_btd = x_b1d if state is None else torch.cat([state, x_b1d], 1)
         return self(x_btd, position)[:, -1:], x_btd
-
-
-def _able(ability: Ability) -> str:
-    """The mixers that have `ability`."""
-    return ", ".join(CATALOGUE.able("mixer", ability))
