@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.base.registry import register
-from ablate.components.part import Part
+from ablate.components.sizes import Part
 
 
 class Activation(Part):

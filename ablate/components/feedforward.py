@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from ablate.base.errors import Gather
 from ablate.base.registry import OnOff, PartConfig, Slot, register
-from ablate.components.part import Part
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 
 def _whole(value: float) -> float:

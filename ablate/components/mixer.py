@@ -11,9 +11,8 @@ from torch import Tensor
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.masks import real_positions
-from ablate.components.part import Part
 from ablate.components.positions import Position
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 Ability = Literal["causal", "padding", "any_length", "attends"]
 

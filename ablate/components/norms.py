@@ -12,8 +12,7 @@ from torch.nn import functional as F
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
 from ablate.components.masks import zero_padding
-from ablate.components.part import Part
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 
 class Norm(Part):

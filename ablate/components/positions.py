@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
-from ablate.components.part import Part
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 
 class Position(Part):

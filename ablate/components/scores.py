@@ -16,8 +16,7 @@ from torch.nn import functional as F
 
 from ablate.base.registry import OnOff, PartConfig, register
 from ablate.components.initial import Draw, fan_in_uniform
-from ablate.components.part import Part
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 HIDDEN_NUMBERS = 2**20
 "How many numbers of the additive score's hidden layer exist at once, or those of one query if they are more."

@@ -1,11 +1,14 @@
-"""The sizes that parts are built with, and the settings that several parts share."""
+"""The base of the parts that a model is built from, and the sizes and settings that they are built with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from torch import nn
+
 from ablate.base.errors import Invalid
+from ablate.base.registry import PartConfig
 from ablate.components.dropout import Dropout
 
 
@@ -22,7 +25,7 @@ def check_even(field: str, value: int, rule: str) -> None:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Handed to every part beside its config. Later parts add fields; none changes its meaning."""
+    """Every part is built with them beside its config. Later parts add fields; none changes its meaning."""
 
     d_model: int
     "D, width of the residual stream."
@@ -52,3 +55,10 @@ class Sizes:
     def dropout_at(self, placement: str) -> Dropout:
         """A new site of this placement."""
         return Dropout(self.dropout.get(placement, 0.0), placement)
+
+
+class Part(nn.Module):
+    """A module that is built from its config and the sizes of the model around it."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__()

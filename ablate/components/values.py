@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
-from ablate.components.part import Part
 from ablate.components.projection import projection
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 
 class Value(Part):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ablate.base.registry import register
-from ablate.components.part import Part
+from ablate.components.sizes import Part
 
 
 class Weighting(Part):

@@ -60,12 +60,12 @@ class Block(nn.Module):
         memory: Memory | None = None,
     ) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` as in attention, `real_bt` False at padding."""
-        x_btd = self._sublayer("mixer", x_btd, lambda y: self.mixer(y, position, mask), real_bt)
-        if "cross" in self.sublayers:
-            assert memory is not None
-            x_btd = self._sublayer("cross", x_btd, lambda y: self.cross(y, memory), real_bt)
-        if "feedforward" in self.sublayers:
-            x_btd = self._sublayer("feedforward", x_btd, self.feedforward, real_bt)
+        functions: dict[str, Callable[[Tensor], Tensor]] = {
+            "mixer": lambda y_btd: self.mixer(y_btd, position, mask),
+            "cross": lambda y_btd: self.cross(y_btd, memory),
+        }
+        for name in self.sublayers:
+            x_btd = self._sublayer(name, x_btd, functions.get(name) or self.feedforward, real_bt)
         return x_btd
 
     def step(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,15 +49,11 @@ def attention_maps(model: nn.Module, batch: Inputs, *, padding: float | None = N
     cross-attention alike; empty for a model without attention. `padding` is the value in the rows and columns
     of padding; None leaves there what the model computes.
     """
-    found = _look(model, batch)
-    if padding is None:
-        return {path: seen.weights for path, seen in found.items()}
-    return {
-        path: seen.weights.masked_fill(
-            ~(seen.real_bq[:, None, :, None] & seen.real_bk[:, None, None, :]), padding
-        )
-        for path, seen in found.items()
-    }
+    maps = {}
+    for path, seen in _look(model, batch).items():
+        real = seen.real_bq[:, None, :, None] & seen.real_bk[:, None, None, :]
+        maps[path] = seen.weights if padding is None else seen.weights.masked_fill(~real, padding)
+    return maps
 
 
 def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, float]:
@@ -68,8 +64,7 @@ def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, 
 
     Over all layers it is the mean of theirs. Sums are in float64.
     """
-    sums: dict[str, Tensor] = {}
-    counts: dict[str, Tensor] = {}
+    totals: dict[str, Tensor] = {}
     for batch in batches:
         for path, seen in _look(model, batch).items():
             weights = seen.weights.double()
@@ -78,9 +73,9 @@ def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, 
                 values[SIMILARITY] = similarity(weights)
             for name, value_bq in values.items():
                 key = f"{name}/{path}"
-                sums[key] = sums.get(key, 0) + (value_bq * seen.real_bq).sum()
-                counts[key] = counts.get(key, 0) + seen.real_bq.sum()
-    layers = {key: (sums[key] / counts[key]).item() for key in sums}
+                total = torch.stack([(value_bq * seen.real_bq).sum(), seen.real_bq.sum()])
+                totals[key] = totals.get(key, 0) + total
+    layers = {key: (total / count).item() for key, (total, count) in totals.items()}
     found: dict[str, float] = {}
     for name in (ENTROPY, SIMILARITY):
         of_name = {key: value for key, value in layers.items() if key.startswith(f"{name}/")}
@@ -139,7 +134,8 @@ def _look(model: nn.Module, batch: Inputs) -> dict[str, _Seen]:
         module.register_forward_pre_hook(
             lambda module, args, kwargs, path=path: look(path, module, args, kwargs), with_kwargs=True
         )
-        for path, module in _attentive(model)
+        for path, module in model.named_modules()
+        if callable(getattr(type(module), "weights", None))
     ]
     try:
         model(**batch.model_inputs())
@@ -148,10 +144,3 @@ def _look(model: nn.Module, batch: Inputs) -> dict[str, _Seen]:
             handle.remove()
         model.train(was_training)
     return found
-
-
-def _attentive(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The modules that can say what they attend to."""
-    for path, module in model.named_modules():
-        if callable(getattr(type(module), "weights", None)):
-            yield path, module

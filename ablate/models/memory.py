@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from ablate.base.registry import PartConfig, register
 from ablate.components.masks import zero_padding
-from ablate.components.part import Part
 from ablate.components.positions import NoPosition
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 from ablate.models.attention import Attention, State
 
 
@@ -55,7 +54,7 @@ class CrossAttention(CrossReader):
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        return self._attend(x_btd, memory, self.attention.read(memory.encoded_bsd))
+        return self.step(x_btd, memory)[0]
 
     def weights(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """The attention weights (B, H, T, S), before dropout; those on padding are exactly zero."""
@@ -65,10 +64,7 @@ class CrossAttention(CrossReader):
     def step(self, x_b1d: Tensor, memory: Memory, state: State | None = None) -> tuple[Tensor, State]:
         """See `CrossReader.step`; the source is read once."""
         read = self.attention.read(memory.encoded_bsd) if state is None else state
-        return self._attend(x_b1d, memory, read), read
-
-    def _attend(self, x_btd: Tensor, memory: Memory, read: State) -> Tensor:
-        return self.attention.attend(x_btd, read, self.no_position, _mask(memory))
+        return self.attention.attend(x_b1d, read, self.no_position, _mask(memory)), read
 
 
 @register("cross", "mean")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +18,8 @@ from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature
-from ablate.models import parameters
 from ablate.models.memory import Memory, mean_of_real
+from ablate.models.parameters import PARTS
 from ablate.models.section import ModelSection
 
 
@@ -132,10 +133,8 @@ class Model(nn.Module):
         `source` and `source_mask` are the same for what a decoder reads; `segments` is (B, T).
         """
         x_btd = self.embed(inputs, segments=segments)
-        if self.source_embedding is None:
-            x_btd = self.stack(x_btd, self.position, mask)
-        else:
-            x_btd = self.stack(x_btd, self.position, mask, self.encode(source, source_mask))
+        memory = None if self.source_embedding is None else self.encode(source, source_mask)
+        x_btd = self.stack(x_btd, self.position, mask, memory)
         if self.signature.readout == "all":
             return self.output(x_btd)
         real_bt = real_positions(mask, x_btd.shape[1])
@@ -180,8 +179,12 @@ class Model(nn.Module):
         return self.output.weight.device
 
     def parameters_by_part(self) -> dict[str, int]:
-        """Number of trainable parameters by part; the counts sum to the total."""
-        return parameters.parameters_by_part(self)
+        """Number of trainable parameters by part, in the order of the model; parts without any are left out."""
+        counts: Counter[str] = Counter()
+        for path, parameter in self.named_parameters():
+            part = next((PARTS[step] for step in path.split(".") if step in PARTS), "other")
+            counts[part] += parameter.numel() if parameter.requires_grad else 0
+        return {part: count for part, count in counts.items() if count}
 
 
 def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:

@@ -209,7 +209,7 @@ def test_key_heads_may_be_fewer(name, kv_heads):
     model = build_model(section, Signature(6, 5, vocab_size=11)).eval()
     tokens = torch.randint(11, (2, 6), generator=torch.Generator().manual_seed(0))
     mixer, x = model.stack.blocks[0].mixer, model.embed(tokens)
-    q, k = mixer._split(mixer.query(x), 4), mixer._split(mixer.key(x), kv_heads)
+    q, k = (y.unflatten(2, (-1, 4)).transpose(1, 2) for y in (mixer.query(x), mixer.key(x)))
     q, k = model.position.rotate(q, k.repeat_interleave(4 // kv_heads, 1))
     bias = model.position.bias(6, 6, CPU)
     logits = q @ k.mT / math.sqrt(4) + (0 if bias is None else bias)
