@@ -113,18 +113,23 @@ class Attention(Mixer):
         `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a causal model
         masks the future beside it. A query that may attend to nothing gets zeros, before the output's bias.
         """
-        return self.attend(x_btd, self.read(x_btd), position, mask, self.is_causal)
+        # Queries first: the backward pass adds up the gradients of x in the order of these maps.
+        return self.attend(self.queries(x_btd), self.read(x_btd), position, mask, self.is_causal)
 
     def weights(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """The attention weights (B, H, T_q, T_k), before dropout; masked ones are exactly zero."""
-        return self.attend_weights(x_btd, self.read(x_btd), position, mask, self.is_causal)
+        return self.attend_weights(self.queries(x_btd), self.read(x_btd), position, mask, self.is_causal)
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
         """See `Mixer.step`; the state is what has been read."""
         read = self.read(x_b1d)
         if state is not None:
             read = (torch.cat([state[0], read[0]], 2), torch.cat([state[1], read[1]], 2))
-        return self.attend(x_b1d, read, position), read
+        return self.attend(self.queries(x_b1d), read, position), read
+
+    def queries(self, x_btd: Tensor) -> Tensor:
+        """Queries, before their positions, of (B, T, D); of width 0 where none are read."""
+        return _split(x_btd[..., :0] if self.query is None else self.query(x_btd), self.num_heads)
 
     def read(self, x_bsd: Tensor) -> State:
         """Keys, before their positions, and values of (B, S, D); keys of width 0 where none are read."""
@@ -134,10 +139,10 @@ class Attention(Mixer):
         return _split(keys_bsn, self.num_kv_heads), _split(values_bsn, self.num_kv_heads)
 
     def attend(
-        self, x_btd: Tensor, read: State, position: Position, mask: Tensor | None = None, causal: bool = False
+        self, q: Tensor, read: State, position: Position, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """(B, T, D) → (B, T, D): attention to what was `read`, of x itself or of another sequence."""
-        (q, k), v = self._queries_and_keys(x_btd, read[0], position), self._shared(read[1])
+        """(B, H, T, d_q) → (B, T, D): attention to what was `read`, of the same sequence or of another one."""
+        (q, k), v = self._positioned(q, read[0], position), self._shared(read[1])
         inner = None
         if self.score is not None and self.weighting.fused and not self.weights_dropout.active:
             inner = self.score.inner(q, k)
@@ -148,18 +153,16 @@ class Attention(Mixer):
         return self.output(mixed.transpose(1, 2).flatten(2))
 
     def attend_weights(
-        self, x_btd: Tensor, read: State, position: Position, mask: Tensor | None = None, causal: bool = False
+        self, q: Tensor, read: State, position: Position, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
         """The weights (B, H, T_q, T_k) of `attend`."""
-        q, k = self._queries_and_keys(x_btd, read[0], position)
+        q, k = self._positioned(q, read[0], position)
         return self._weights(q, k, position, mask, causal)
 
-    def _queries_and_keys(self, x_btd: Tensor, k: Tensor, position: Position) -> tuple[Tensor, Tensor]:
+    def _positioned(self, q: Tensor, k: Tensor, position: Position) -> tuple[Tensor, Tensor]:
         """Queries and keys as they meet in the score: normalised, with their positions, H heads of each."""
-        if self.query is None:
-            return _split(x_btd[..., :0], self.num_heads), self._shared(k)
-        q = _split(self.query(x_btd), self.num_heads)
-        q, k = position.rotate(self.query_norm(q), self.key_norm(k))
+        if self.score is not None:
+            q, k = position.rotate(self.query_norm(q), self.key_norm(k))
         return q, self._shared(k)
 
     def _shared(self, x_bgtn: Tensor) -> Tensor:

@@ -37,16 +37,17 @@ def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
             with torch.random.fork_rng(devices=[]):
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream, path))
                 reset()
-        elif tensors := _tensors(module, recurse=False):
+        elif tensors := tensors_of(module, recurse=False):
             raise _without_values(path, module, tensors)
     for path, module in model.named_modules():
         if unset := [
-            name for name, tensor in _tensors(module, recurse=False).items() if tensor.isnan().any()
+            name for name, tensor in tensors_of(module, recurse=False).items() if tensor.isnan().any()
         ]:
             raise _without_values(path, module, unset)
 
 
-def _tensors(module: nn.Module, recurse: bool) -> dict[str, Tensor]:
+def tensors_of(module: nn.Module, recurse: bool = True) -> dict[str, Tensor]:
+    """Parameters and all buffers, those included that are left out of kept weights."""
     return dict(module.named_parameters(recurse=recurse)) | dict(module.named_buffers(recurse=recurse))
 
 
@@ -69,6 +70,6 @@ def materialise(model: nn.Module) -> None:
         for other in others:
             path, _, name = other.rpartition(".")
             setattr(model.get_submodule(path), name, model.get_parameter(first))
-    for tensor in _tensors(model, recurse=True).values():
+    for tensor in tensors_of(model).values():
         if tensor.is_floating_point():
             tensor.fill_(torch.nan)

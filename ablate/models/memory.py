@@ -59,12 +59,16 @@ class CrossAttention(CrossReader):
     def weights(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """The attention weights (B, H, T, S), before dropout; those on padding are exactly zero."""
         read = self.attention.read(memory.encoded_bsd)
-        return self.attention.attend_weights(x_btd, read, self.no_position, _mask(memory))
+        return self.attention.attend_weights(
+            self.attention.queries(x_btd), read, self.no_position, _mask(memory)
+        )
 
     def step(self, x_b1d: Tensor, memory: Memory, state: State | None = None) -> tuple[Tensor, State]:
         """See `CrossReader.step`; the source is read once."""
         read = self.attention.read(memory.encoded_bsd) if state is None else state
-        return self.attention.attend(x_b1d, read, self.no_position, _mask(memory)), read
+        return self.attention.attend(
+            self.attention.queries(x_b1d), read, self.no_position, _mask(memory)
+        ), read
 
 
 @register("cross", "mean")
