@@ -1,4 +1,4 @@
-"""Mixers: what lets positions see one another, (B, T, D) → (B, T, D)."""
+"""Mixers exchange information between positions, (B, T, D) → (B, T, D)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Ability = Literal["causal", "padding", "any_length", "attends"]
 
 
 class Mixer(Part):
-    """Base of all mixers; says what a mixer supports, and refuses what it does not.
+    """Base of all mixers; declares what a mixer supports, and refuses what it does not.
 
-    A subclass overrides `forward`, and sets to False what it cannot do. One that does not attend takes its
-    masks and lengths through `real_positions`.
+    A subclass overrides `forward`, and sets what it cannot do to False. One that does not attend checks
+    masks and lengths with `real_positions`.
     """
 
     causal: ClassVar[bool] = True
     "Whether it can keep a position from seeing later ones (topology decoder)."
     padding: ClassVar[bool] = True
-    "Whether it can leave out positions that are masked for every query (tasks of variable length)."
+    "Whether it can ignore positions that are masked for every query (tasks of variable length)."
     any_length: ClassVar[bool] = True
     "Whether it can take sequences longer than `max_len`."
     attends: ClassVar[bool] = False
@@ -89,7 +89,7 @@ class Mixer(Part):
         """One more position of a causal mixer without a mask: what `forward` gives there, and the new state.
 
         `state` is None at the first position. Here it is all inputs so far, which are mixed again; a subclass
-        that can do with less overrides this.
+        that needs less overrides this.
         """
         x_btd = x_b1d if state is None else torch.cat([state, x_b1d], 1)
         return self(x_btd, position)[:, -1:], x_btd

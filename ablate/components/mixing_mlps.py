@@ -1,8 +1,8 @@
 """Perceptrons over positions, as mixers: a weight belongs to a place in the sequence, not to its content.
 
-Their length is fixed: a sequence shorter than max_len is read as one with zeros in the places that are missing, by
-the weights of the places that are there; a longer one is an error. Padding is zeros as well, where positions are
-mixed, so that neither its content nor its length matters.
+Their length is fixed: a sequence shorter than max_len is padded with zeros, and uses the weights of its own
+places alone; a longer one is an error. Padding is set to zero before positions are mixed, so that neither its content
+nor its length matters.
 
 Shapes: B batch, T positions, D = d_model, h hidden width.
 """
@@ -116,7 +116,7 @@ class ResMLP(FixedLength):
 class GMLP(FixedLength):
     """(u ⊙ (A Norm(v) + b)) W_down with [u, v] = GELU(x W_up), A ∈ R^{T×T} (Liu et al. 2021, section 2).
 
-    The whole block of the paper between its norm and its residual, which goes without a feed-forward
+    The whole block of the paper between its norm and its residual; the paper has no other feed-forward
     (`feedforward: none`); Norm is a layer norm, b a number for each position. Encoder, and decoder with the
     lower triangle of A; padding anywhere, as zeros where positions are mixed; up to max_len.
     """
@@ -137,7 +137,7 @@ class GMLP(FixedLength):
         self.down = nn.Linear(hidden // 2, sizes.d_model)
 
     def initialise(self, draw: Draw) -> None:
-        """The gate is 1 but for a thousandth: each position begins as a feed-forward of its own (section 2.1)."""
+        """The gate is 1 ± 0.001: at first, each position goes through a feed-forward alone (section 2.1)."""
         bound = 1e-3 / self.max_len
         self.gate.weight.uniform_(-bound, bound, generator=draw("gate.weight"))
         self.gate.bias.fill_(1)

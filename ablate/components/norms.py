@@ -1,4 +1,4 @@
-"""Norms: what keeps the scale of the residual stream, (B, T, D) → (B, T, D)."""
+"""Norms keep the scale of the residual stream, (B, T, D) → (B, T, D)."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ class BatchNorm(Affine):
         self.running_var.fill_(1)
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); in training moves the running statistics, and returns the bias at padding."""
+        """(B, T, D) → (B, T, D); in training updates the running statistics, and returns the bias at padding."""
         positions = x_btd.shape[:2]
-        # Torch's kernel knows no padding, and refuses to train on a single position.
+        # Torch's kernel does not support padding, nor training on a single position.
         if self.training and (real_bt is not None or positions.numel() == 1):
             if real_bt is None:
                 real_bt = torch.ones(positions, dtype=torch.bool, device=x_btd.device)
@@ -137,7 +137,7 @@ class BatchNorm(Affine):
 
     @torch.no_grad()
     def _follow(self, mean_d: Tensor, squares_d: Tensor, count: Tensor) -> None:
-        """Moves the running statistics; the variance only by two positions or more, which can have one."""
+        """Updates the running statistics; the variance only from two positions or more."""
         self.running_mean.add_((mean_d - self.running_mean) * (self.momentum * (count > 0)))
         unbiased_d = squares_d / (count - 1).clamp(min=1)
         self.running_var.add_((unbiased_d - self.running_var) * (self.momentum * (count > 1)))

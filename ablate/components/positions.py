@@ -1,4 +1,4 @@
-"""Positions: how order enters. A position may act on the embedding, on queries and keys, or on the logits."""
+"""Positions tell the model the order of its inputs: in the embedding, in queries and keys, or in the logits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Position(Part):
 
 @register("position", "none")
 class NoPosition(Position):
-    """x: attention without a mask is then blind to order."""
+    """x: attention without a mask then ignores order."""
 
     reads_order = False
 
@@ -98,7 +98,7 @@ def sinusoids(length: int, width: int) -> Tensor:
 class Learned(Position):
     """x + P with P ∈ R^{max_len×D} learned (Gehring et al. 2017).
 
-    It cannot extrapolate: there is no row for a position that was not trained, and a longer sequence is an error.
+    It cannot extrapolate: positions beyond max_len have no row, so that a longer sequence is an error.
     """
 
     any_length = False

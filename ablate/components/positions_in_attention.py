@@ -1,6 +1,6 @@
 """Positions that act inside attention, in every layer: on queries and keys, or on the logits.
 
-All of them see distances alone, and are defined for any length.
+All of them depend on distances alone, and are defined for any length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ablate.components.sizes import Sizes
 class Rotary(Position):
     """q, k at position m → R_m q, R_m k, which turns features (2i, 2i+1) by the angle m / base^{2i/d_k}.
 
-    Su et al. 2021, equation 15. The inner product of a query and a key then knows their distance alone, and
+    Su et al. 2021, equation 15. The inner product of a query and a key then depends on their distance alone, and
     values carry no position.
     """
 
@@ -87,7 +87,7 @@ class Alibi(Position):
     """a(q_i, k_j) − slope_h · |i − j| with slope_h = 2^{−8h/H} for the heads h = 1 … H (Press et al. 2022, section 3).
 
     Where H is no power of two, the slopes are those of the power below, then every other one of the power above,
-    from its first (the paper's code). The paper is causal; here distances count alike on both sides.
+    from its first (the paper's code). The paper is causal; here distances count in the same way on both sides.
     """
 
     inside_attention = True

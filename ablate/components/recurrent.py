@@ -1,4 +1,4 @@
-"""Recurrent networks as mixers: a state that goes through the sequence, and back where nothing is causal.
+"""Recurrent networks as mixers: a state is carried through the sequence, and backwards too unless it is causal.
 
 Shapes: B batch, T positions, D = d_model, h width of one direction's state, G gates.
 """
@@ -20,7 +20,7 @@ from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, check_even
 
 State = tuple[Tensor, ...]
-"""State of a cell, each tensor (B, h): its output first, then the part that it does not show."""
+"""State of a cell, each tensor (B, h): its output first, then its hidden part."""
 
 
 class Recurrent(Mixer):
@@ -36,11 +36,11 @@ class Recurrent(Mixer):
     gates: ClassVar[int]
     "G, maps of x and of the output that a step computes."
     forget_gate: ClassVar[int | None] = None
-    "Which of the gates decides how much of the state is kept, if one does."
+    "Index of the gate that decides how much of the state is kept; None without one."
     num_states: ClassVar[int] = 1
     "Length of `State`."
     kernel: ClassVar[Callable[..., tuple[Tensor, ...]]]
-    "Torch's kernel for it: outputs, then each state after the last position, (1, B, h)."
+    "Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h)."
 
     class Config(PartConfig):
         """Parameters of a recurrent mixer."""
@@ -62,7 +62,7 @@ class Recurrent(Mixer):
 
     @staticmethod
     def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """One step, from what the maps make of x and of the last output, each (B, G·h)."""
+        """One step, from the linear maps of x and of the last output, each (B, G·h)."""
         raise NotImplementedError
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
@@ -130,8 +130,8 @@ class RecurrentCell(nn.Module):
 def _read(cell: RecurrentCell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
     """Outputs (B, T, h) of the cell over the real positions; those at padding have no meaning.
 
-    Real positions are moved to the front, in order, where nothing is between them and nothing that
-    follows can change them; then the outputs are moved back.
+    Real positions are moved to the front, in order, so that padding comes after all of them and cannot
+    change them; then the outputs are moved back.
     """
     if real_bt is None:
         return cell(x_btd)[0]

@@ -44,11 +44,11 @@ class Sizes:
     d_v: int = 0
     "Value width of one head, inside attention."
     splits: int = 1
-    "Shares of the features that a value reads apart, one for each group of its heads."
+    "Number of shares of the features; each group of a value's heads reads one of them."
     bias: bool = False
     "Whether projections have a bias, inside attention."
     source: Sizes | None = None
-    "Of the stack that encodes the source, in a model that reads one."
+    "Sizes of the stack that encodes the source, in a model that reads one."
     dropout: Mapping[str, float] = field(default_factory=dict)
     'Rates by placement; a part makes its own sites: `sizes.dropout_at("attention_weights")`.'
 

@@ -53,11 +53,11 @@ class Attention(Mixer):
         d_v: PositiveInt | None = None
         "Value width of one head; d_model / num_heads when not given."
         score: Annotated[Any, Slot("score")] = "scaled_dot"
-        "How well a key answers a query."
+        "How well a key matches a query."
         weighting: Annotated[Any, Slot("weighting")] = "softmax"
         "How scores become weights."
         value: Annotated[Any, Slot("value")] = "full"
-        "What a position hands over."
+        "The vector that a position contributes where it is attended to."
         bias: OnOff = False
         "Whether the projections to Q, K, V and the output have a bias."
         tied: OnOff = False
@@ -75,7 +75,7 @@ class Attention(Mixer):
         self.num_kv_heads = kv_heads = config.num_kv_heads or heads
         with Gather() as at:
             _check_heads(at, config, sizes.d_model)
-            # After a problem with the heads these widths only serve to find those of the children.
+            # When the heads are wrong, these widths only serve to find the problems of the other parts.
             width = max(1, sizes.d_model // heads)
             d_k = config.d_k or width
             sizes = replace(
@@ -121,7 +121,7 @@ class Attention(Mixer):
         return self.attend_weights(self.queries(x_btd), self.read(x_btd), position, mask, self.is_causal)
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
-        """See `Mixer.step`; the state is what has been read."""
+        """See `Mixer.step`; the state is what `read` returned."""
         read = self.read(x_b1d)
         if state is not None:
             read = (torch.cat([state[0], read[0]], 2), torch.cat([state[1], read[1]], 2))
@@ -160,7 +160,7 @@ class Attention(Mixer):
         return self._weights(q, k, position, mask, causal)
 
     def _positioned(self, q: Tensor, k: Tensor, position: Position) -> tuple[Tensor, Tensor]:
-        """Queries and keys as they meet in the score: normalised, with their positions, H heads of each."""
+        """The arguments of the score: queries and keys, normalised, with their positions, H heads of each."""
         if self.score is not None:
             q, k = position.rotate(self.query_norm(q), self.key_norm(k))
         return q, self._shared(k)
@@ -227,7 +227,7 @@ def _check_heads(at: Gather, config: Attention.Config, d_model: int) -> None:
 
 
 def _check_switches(at: Gather, config: Attention.Config, sizes: Sizes) -> None:
-    """Refuses what has no effect, and what does not fit."""
+    """Refuses settings that have no effect or contradict one another."""
     weighting, value, score = config.weighting, config.value.part, config.score
     kv_heads, d_q, d_k = config.num_kv_heads or config.num_heads, sizes.d_q, sizes.d_k
     at.refuse(

@@ -16,14 +16,14 @@ from ablate.models.section import ModelSection
 
 
 class Block(nn.Module):
-    """Sublayers one after the other; a feed-forward `none` is left out, and so is a cross-reader.
+    """Sublayers one after the other; a feed-forward or cross-reader `none` is omitted.
 
     pre       x + Dropout(Sublayer(Norm(x)))            Xiong et al. 2020
     post      Norm(x + Dropout(Sublayer(x)))            Vaswani et al. 2017
     sandwich  x + Dropout(Norm(Sublayer(Norm(x))))      Ding et al. 2021 ("CogView")
 
     Without residual, x is not added. The residual dropout acts on the sum, before post's norm; without
-    residual, on what takes the sum's place.
+    residual, on the sublayer's output alone.
     """
 
     mixer: Any

@@ -24,7 +24,7 @@ def greedy(
 ) -> Tensor:
     """The tokens (B, ≤ length) that follow the prompt (B, T), each the arg max of its logits.
 
-    A sequence that has produced `end` stays there; decoding stops when all have. `source` and `source_mask` are
+    After `end` a sequence repeats it; decoding stops when all sequences have ended. `source` and `source_mask` are
     as in `Model.forward`. `incremental` keeps what the model has read of the tokens so far, and encodes the
     source once; otherwise every token costs a pass over all before it. Runs in evaluation mode, without
     gradients; the model's mode is restored. Raises `Invalid` for what cannot be decoded.
@@ -58,7 +58,7 @@ def greedy(
 
 
 def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
-    """Refuses models that do not predict the next token, and lengths that a part does not reach."""
+    """Refuses models that do not predict the next token, and lengths beyond what a part supports."""
     signature = model.signature
     with Gather() as at:
         causal = ", ".join(CATALOGUE.able("topology", "causal"))
@@ -110,7 +110,7 @@ def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
 
 
 def _ending(model: Model) -> list[tuple[str, str]]:
-    """Slot and name of the parts that read what is decoded and do not reach beyond max_len."""
+    """Slot and name of the parts that read decoded tokens and do not support lengths beyond max_len."""
     modules = model.stack.named_modules()
     mixers = [m for path, m in modules if isinstance(m, Mixer) and not path.startswith("encoder.")]
     parts = [model.position, *mixers]

@@ -37,9 +37,9 @@ class _Seen:
     weights: Tensor
     "(B, H, T_q, T_k)."
     real_bq: Tensor
-    "(B, T_q), True for queries that are no padding and may attend to something."
+    "(B, T_q), True for queries that are not padding and may attend to some key."
     real_bk: Tensor
-    "(B, T_k), True for keys that are no padding."
+    "(B, T_k), True for keys that are not padding."
 
 
 def attention_maps(model: nn.Module, batch: Inputs, *, padding: float | None = None) -> dict[str, Tensor]:
@@ -60,7 +60,7 @@ def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, 
     """Means over all examples of `batches`, their real queries and their heads (or pairs of heads):
 
     attention_entropy, attention_entropy/PATH    of `entropy`, in nats: over all layers, and of the one at PATH
-    head_similarity, head_similarity/PATH        of `similarity`; not there for a single head
+    head_similarity, head_similarity/PATH        of `similarity`; absent for a single head
 
     Over all layers it is the mean of theirs. Sums are in float64.
     """
@@ -90,7 +90,7 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def similarity(weights: Tensor) -> Tensor:
-    """How alike the heads look: (B, H, T_q, T_k) → (B, T_q), the mean over pairs of heads; H is at least 2.
+    """Similarity of the heads: (B, H, T_q, T_k) → (B, T_q), the mean over pairs of heads; H is at least 2.
 
     1 − √JSD(w_g, w_h) with the Jensen–Shannon divergence in bits (Lin 1991), whose root is a metric (Endres and
     Schindelin 2003): 1 for two heads with equal weights, 0 for two that share no key. Clark et al. 2019 ("What
@@ -100,7 +100,7 @@ def similarity(weights: Tensor) -> Tensor:
     for g, h in itertools.combinations(range(weights.shape[1]), 2):
         a, b = weights[:, g], weights[:, h]
         nats = entropy((a + b) / 2) - (entropy(a) + entropy(b)) / 2
-        # Rounding may leave a little less than nothing.
+        # Rounding may make the divergence slightly negative.
         pairs.append(1 - (nats / math.log(2)).clamp(0, 1).sqrt())
     return torch.stack(pairs).mean(0)
 

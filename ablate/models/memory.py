@@ -25,17 +25,17 @@ class Memory:
 
 
 class CrossReader(Part):
-    """Base of the slot `cross`: what each position of the decoder takes from the source."""
+    """Base of the slot `cross`: how each position of the decoder reads the source."""
 
     reads_target: bool = True
-    "Whether it depends on the position that takes it; if not, nothing is normalised before it."
+    "Whether its output depends on the decoder's position; if not, no norm comes before it."
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """(B, T, D) → (B, T, D)."""
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, memory: Memory, state: Any = None) -> tuple[Tensor, Any]:
-        """One more position, and what to keep for the next."""
+        """One more position, and the state for the next."""
         return self(x_b1d, memory), None
 
 
@@ -89,7 +89,7 @@ class MeanPooled(CrossReader):
 
 @register("cross", "none")
 class NoSource(CrossReader):
-    """Nothing: the decoder does not see the source. Blocks leave this sublayer out."""
+    """Nothing: the decoder does not see the source. Blocks omit this sublayer."""
 
 
 def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:

@@ -79,14 +79,11 @@ class Model(nn.Module):
             # A site of its own: the masks of target and source do not depend on each other's length.
             self.source_dropout = sizes.dropout_at("embedding") if reads_source else nn.Identity()
             self.output = nn.Linear(d_model, signature.num_outputs)
-            with at("embedding"):
-                self._embed_as(section, signature)
+            self._embed_as(at, section, signature)
             if not at.problems:
-                with at("dropout"):
-                    _check_dropout(section, self)
-        scaled = section.embedding.scaled
-        if scaled is None:
-            scaled = section.position.part.scales_embedding
+                _check_dropout(at, section, self)
+        asked = section.embedding.scaled
+        scaled = section.position.part.scales_embedding if asked is None else asked
         self.scale = d_model**0.5 if scaled else 1.0
         self._sites = {
             path: module
@@ -94,25 +91,24 @@ class Model(nn.Module):
             if isinstance(module, Dropout) and module.rate > 0
         }
 
-    def _embed_as(self, section: ModelSection, signature: Signature) -> None:
+    def _embed_as(self, at: Gather, section: ModelSection, signature: Signature) -> None:
         """Ties the output layer, and makes the embedding of segments."""
         tied, segment = section.embedding.tied, section.embedding.segment
         has = f"{signature.num_outputs} outputs and {signature.vocab_size or 'no'} input tokens"
-        with Gather() as at:
-            at.refuse(
-                tied and signature.num_outputs != signature.vocab_size,
-                "tied",
-                f"needs outputs that are the input's tokens; the task has {has}",
-                "on",
-                "off",
-            )
-            at.refuse(
-                segment and signature.num_segments is None,
-                "segment",
-                "needs a task that tells segments apart",
-                "on",
-                "off",
-            )
+        at.refuse(
+            tied and signature.num_outputs != signature.vocab_size,
+            "embedding.tied",
+            f"needs outputs that are the input's tokens; the task has {has}",
+            "on",
+            "off",
+        )
+        at.refuse(
+            segment and signature.num_segments is None,
+            "embedding.segment",
+            "needs a task that tells segments apart",
+            "on",
+            "off",
+        )
         if tied:
             self.output.weight = self.embedding.get_parameter("weight")
         if segment:
@@ -226,12 +222,12 @@ def _check_position(section: ModelSection) -> None:
         raise Invalid("", rule, section.position.name, ", ".join(able))
 
 
-def _check_dropout(section: ModelSection, model: nn.Module) -> None:
+def _check_dropout(at: Gather, section: ModelSection, model: nn.Module) -> None:
     """Refuses a rate for a placement that the model does not have."""
     sites = {module.placement for module in model.modules() if isinstance(module, Dropout)}
-    with Gather() as at:
-        for placement, rate in section.dropout.model_dump().items():
-            at.refuse(rate and placement not in sites, placement, "has no place in this model", rate, "0")
+    for placement, rate in section.dropout.model_dump().items():
+        unused = rate and placement not in sites
+        at.refuse(unused, f"dropout.{placement}", "has no place in this model", rate, "0")
 
 
 def _embedding(signature: Signature, d_model: int) -> nn.Module:

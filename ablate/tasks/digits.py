@@ -37,24 +37,24 @@ class Digits(Classification):
     """Which digit is it? A real task of little data; pixel values are scaled to [0, 1].
 
     The splits are disjoint and stratified: the count of each digit in a split is within 1 or 2 of its share.
-    Training data are shuffled anew every epoch; batches run on over the ends of epochs, so that all are full.
+    Training data are shuffled anew every epoch; batches cross the ends of epochs, so that all are full.
     """
 
     class Config(PartConfig):
         """Parameters of the digits task."""
 
         representation: Literal["rows", "pixels", "patches"] = "rows"
-        "What a position holds: a row (T = 8, F = 8), a pixel (T = 64, F = 1), a square patch."
+        "Content of a position: a row (T = 8, F = 8), a pixel (T = 64, F = 1) or a square patch."
         patch_size: Literal[2, 4] | None = None
         "Side of a patch, for `patches`: 2 (T = 16, F = 4) or 4 (T = 4, F = 16); both go row by row."
         split: Literal["per_seed", "fixed"] = "per_seed"
         "per_seed: every seed has its own splits; fixed: all have the same."
         train_size: PositiveInt = 1197
-        "Examples to train on; fewer are the first of more, other splits unchanged."
+        "Number of training examples; a smaller set is the beginning of a larger one, and other splits do not change."
         validation_size: PositiveInt = 300
-        "Examples to choose a step on."
+        "Number of examples that choose the best step."
         test_size: PositiveInt = 300
-        "Examples to test on."
+        "Number of test examples."
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -125,7 +125,7 @@ class Digits(Classification):
             yield examples[torch.from_numpy(order).to(examples.inputs.device)]
 
     def _cell(self) -> tuple[int, int]:
-        """Height and width, in pixels, of what one position holds."""
+        """Height and width, in pixels, of the cell at one position."""
         patch = self.config.patch_size or 1
         return {"rows": (1, SIDE), "pixels": (1, 1), "patches": (patch, patch)}[self.config.representation]
 
@@ -157,7 +157,7 @@ def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator)
     """A random order of the examples in which every stretch has nearly the same share of each class.
 
     The members of a class are shuffled and spread evenly over [0, 1), from a random offset; the order is that
-    of their places. A stretch therefore holds each class's share, give or take the rounding of all classes.
+    of their places. A stretch therefore holds each class's share, up to rounding.
     """
     places = np.empty(len(labels))
     for label in np.unique(labels):

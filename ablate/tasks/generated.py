@@ -1,4 +1,4 @@
-"""Tasks whose examples are drawn: training data are endless, and each split has a stream of its own."""
+"""Tasks that generate their examples: training data are endless, and each split has its own random stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two segments in one input: was the last token of the second one in the first?
+"""Two segments in one input: decide whether the last token of the second occurs in the first.
 
 The input of Devlin et al. 2019 (section 3), a pair of sequences of which only the segments tell where one ends,
 without their separator. An example, with the segments under its tokens:

@@ -24,11 +24,11 @@ from ablate.training.trial import isolated, parse, resolve_device
 from ablate.training.weights import unpack
 
 EXAMPLES = 3
-"""Examples of which the attention weights are handed out, at most."""
+"""Largest number of examples whose attention weights are returned."""
 MAX_WEIGHTS = 1 << 20
-"""Attention weights of one variant that are handed out: of long sequences, fewer examples."""
+"""Largest number of attention weights of one variant that are returned; long sequences get fewer examples."""
 CHUNK = 1 << 24
-"""Attention weights of one head that are looked at together."""
+"""Largest number of attention weights of one head that are computed together."""
 
 
 def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
@@ -63,7 +63,7 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
     asked: Task = parse({**trial.config, "task": task}).task.build()
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
-        # Of the sizes that it was trained with, whatever it is evaluated on.
+        # With the sizes of training, whatever it is evaluated on.
         model = build_model(
             config.model, trained.signature, seed=trial.seed, stream=trial.stream, device=device
         )
@@ -89,7 +89,7 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
 
 
 def _check_signature(old: Signature, new: Signature) -> None:
-    """A model reads and answers what it was trained on; only the length may differ."""
+    """Raises `Invalid` when the shapes of input or output differ in more than the length."""
     for field in fields(Signature):
         before, after = getattr(old, field.name), getattr(new, field.name)
         if isinstance(before, Signature) and isinstance(after, Signature):

@@ -65,18 +65,17 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
         metrics.update(history.summary())
         metrics["best_validation_step"] = best.step
         metrics["train_seconds"] = run.seconds
-        kept: list[str] = []
-        if weights is not None:
-            kept = ["final", "best"] if best.step == training.steps else [trial.checkpoint]
+        kept = ["final", "best"] if best.step == training.steps else [trial.checkpoint]
+        finite = {name: value is not None and math.isfinite(value) for name, value in metrics.items()}
         return Record.of(
             trial,
             status,
             reason=reason,
-            metrics=_finite(metrics),
+            metrics={name: value if finite[name] else None for name, value in metrics.items()},
             curves=history.curves,
             arrays=history.arrays,
             data=dict(task.digests(trial.seed)),
-            kept=kept,
+            kept=[] if weights is None else kept,
             weights=weights,
         )
 
@@ -140,9 +139,3 @@ def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
     """Why such an evaluation means divergence, or nothing."""
     names = [name for name, value in metrics.items() if not math.isfinite(value)]
     return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
-
-
-def _finite(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
-    return {
-        name: value if value is not None and math.isfinite(value) else None for name, value in metrics.items()
-    }

@@ -1,4 +1,4 @@
-"""Optimisers: gradients → update of the parameters. Weight decay is not theirs (`ablate.training.decay`).
+"""Optimisers: gradients → update of the parameters. Weight decay is separate (`ablate.training.decay`).
 
 They call torch's fused kernels, by far the fastest way for small models, without its `Optimizer` class, whose first
 instance in a process takes over a second to import torch's compiler. These kernels are private to torch: where
@@ -97,7 +97,7 @@ class AdamW(Optimizer):
         try:
             torch._fused_adamw_(parameters, gradients, means, squares, [], updates, **options)
         except NO_KERNEL:
-            # It counts the update itself.
+            # This function counts the update itself.
             before = [count - 1 for count in updates]
             adamw(parameters, gradients, means, squares, [], before, foreach=False, fused=False, **options)
 

@@ -30,7 +30,7 @@ def packed(model: nn.Module) -> bytes:
 
 
 def unpack(content: bytes, model: nn.Module) -> None:
-    """Puts kept weights into a model of the same config; raises `ValueError` when they are another's."""
+    """Puts kept weights into a model of the same config; raises `ValueError` when they belong to another."""
     tensors: Mapping[str, Tensor] = load(content)
     missing, unexpected = model.load_state_dict(tensors, strict=False)
     # A shared tensor is kept under one of its paths.

@@ -81,7 +81,7 @@ class SequenceWorkload(Workload):
         key = (json.dumps(config["task"], sort_keys=True), json.dumps(config["model"], sort_keys=True))
         if key not in self._flops:
             self._flops[key] = None
-            # A plugin may look at values, which the meta device has not: no reason to refuse what trains.
+            # A plugin may read values, which the meta device does not have; it can train all the same.
             with suppress(Exception):
                 self._flops[key] = flops_of(model, task.signature)
         flops, training = self._flops[key], trial.training
@@ -107,7 +107,7 @@ class SequenceWorkload(Workload):
         return {**config, "training": {**config["training"], **short}}
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
-        """Of task and model; `training:` has no part in it."""
+        """Of task and model, without `training:`."""
         trial = parse(config)
         with isolated("cpu", stream_seed(0, "global")):
             task: Task = trial.task.build()
@@ -122,7 +122,7 @@ class SequenceWorkload(Workload):
         return {**super().identity(config), **own}
 
     def irrelevant(self) -> tuple[str, ...]:
-        """The device as asked for: the one that is used is in `identity`."""
+        """The requested device, since `identity` has the one that is used."""
         return ("training.device",)
 
     def sources(self, config: BaseModel) -> list[Any]:
@@ -139,4 +139,4 @@ class SequenceWorkload(Workload):
 
 
 _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
-"""Of a task that cannot be built, so that what is wrong with the model is found all the same."""
+"""Used when the task cannot be built, so that the problems of the model are found too."""
