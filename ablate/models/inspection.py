@@ -9,27 +9,18 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ablate.components.masks import real_positions
+from ablate.tasks.task import Batch
 
 ENTROPY = "attention_entropy"
 SIMILARITY = "head_similarity"
-
-
-class Inputs(Protocol):
-    """A batch of a task."""
-
-    mask: Tensor | None
-    source_mask: Tensor | None
-
-    def model_inputs(self) -> Mapping[str, Tensor | None]:
-        """The arguments of a model's forward pass."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +33,7 @@ class _Seen:
     "(B, T_k), True for keys that are not padding."
 
 
-def attention_maps(model: nn.Module, batch: Inputs, *, padding: float | None = None) -> dict[str, Tensor]:
+def attention_maps(model: nn.Module, batch: Batch, *, padding: float | None = None) -> dict[str, Tensor]:
     """Path of a module → its attention weights (B, H, T_q, T_k), in the order in which the model uses them.
 
     One forward pass in evaluation mode, without gradients; the model's mode is restored. Self-attention and
@@ -56,7 +47,7 @@ def attention_maps(model: nn.Module, batch: Inputs, *, padding: float | None = N
     return maps
 
 
-def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, float]:
+def attention_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
     """Means over all examples of `batches`, their real queries and their heads (or pairs of heads):
 
     attention_entropy, attention_entropy/PATH    of `entropy`, in nats: over all layers, and of the one at PATH
@@ -106,7 +97,7 @@ def similarity(weights: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _look(model: nn.Module, batch: Inputs) -> dict[str, _Seen]:
+def _look(model: nn.Module, batch: Batch) -> dict[str, _Seen]:
     found: dict[str, _Seen] = {}
 
     def look(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -90,7 +90,6 @@ class Digits(Classification):
             num_features=height * width,
             readout="mean",
         )
-        self.topologies = ("encoder", "decoder")
         self.data_fixed = config.split == "fixed"
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.9)
 

@@ -70,7 +70,6 @@ class Recall(Generated, Classification):
         self.signature = Signature(
             config.seq_len, num_outputs=config.vocab_size, vocab_size=config.vocab_size, readout="last"
         )
-        self.topologies = ("encoder", "decoder")
         self.set_metrics(num_classes=self.num_values, num_test=config.num_eval, solved=0.95)
 
     def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:

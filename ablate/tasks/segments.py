@@ -51,7 +51,6 @@ class Segments(Generated, Classification):
         self.signature = Signature(
             config.seq_len, num_outputs=2, vocab_size=config.vocab_size, readout="last", num_segments=2
         )
-        self.topologies = ("encoder", "decoder")
         self.set_metrics(num_classes=2, num_test=config.num_eval, solved=0.95)
 
     def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:

@@ -38,6 +38,4 @@ def unpack(content: bytes, model: nn.Module) -> None:
     given = {id(places[path]) for path in tensors if path in places}
     missing = [path for path in missing if id(places[path]) not in given]
     if missing or unexpected:
-        raise ValueError(
-            f"these are another model's weights: {missing} are not there, {unexpected} are too many"
-        )
+        raise ValueError(f"these are another model's weights; missing: {missing}, unexpected: {unexpected}")
