@@ -40,13 +40,13 @@ class Rotary(Position):
         if sizes.d_k % 2:
             raise Invalid(
                 "",
-                f"turns features in pairs, and those of a head are {sizes.d_k}",
+                f"rotates pairs of features and needs an even d_k; that of a head is {sizes.d_k}",
                 "rope",
                 "alibi, relative, or a mixer of an even d_k = d_model / num_heads",
             )
         if sizes.d_q not in (0, sizes.d_k):
             widths = f"d_q = {sizes.d_q} and d_k = {sizes.d_k}"
-            rule = f"turns queries and keys alike, which needs one width for both; the mixer has {widths}"
+            rule = f"rotates queries and keys alike and needs one width; the mixer has {widths}"
             raise Invalid("", rule, "rope", "alibi, relative, or a mixer of one width")
         self.base = config.base
         self.register_buffer("table", torch.empty(2, sizes.max_len, sizes.d_k // 2), persistent=False)

@@ -214,7 +214,7 @@ def _check_position(section: ModelSection) -> None:
     weighting = getattr(section.mixer, "weighting", None)
     rule = ""
     if not getattr(section.mixer.part, "attends", False):
-        rule = f"acts inside attention, which mixer {section.mixer.name} is not"
+        rule = f"acts inside attention, but mixer {section.mixer.name} is not attention"
     elif weighting is not None and not weighting.part.reads_scores:
         rule = f"has no effect with weighting {weighting.name}, which reads no scores"
     if rule:
