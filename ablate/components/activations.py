@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.base.registry import register
-from ablate.components.part import Part
+from ablate.components.sizes import Part
 
 
 class Activation(Part):
@@ -23,11 +23,11 @@ class Activation(Part):
     gated: ClassVar[bool] = False
     "Whether it takes a value and a gate."
     function: Callable[[Tensor], Tensor]
-    "The activation itself, where it has no parameters; a subclass that has some overrides `forward`."
+    "The function of x or of the gate; an activation that has parameters overrides `forward` instead."
 
-    def forward(self, x: Tensor) -> Tensor:
-        """`function(x)`: any shape, kept."""
-        return self.function(x)
+    def forward(self, x: Tensor, gate: Tensor | None = None) -> Tensor:
+        """`function(x)`, or `function(gate) · x` with a gate; x and gate have one shape, which the result keeps."""
+        return self.function(x) if gate is None else self.function(gate) * x
 
 
 @register("activation", "relu")
@@ -69,34 +69,20 @@ class Sigmoid(Activation):
 class Identity(Activation):
     """x: no non-linearity."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape, kept."""
-        return x
-
-
-class GatedActivation(Activation):
-    """Base of all gated activations."""
-
-    gated = True
-
-    def forward(self, value: Tensor, gate: Tensor) -> Tensor:  # type: ignore[override]
-        """Two tensors of one shape, kept."""
-        raise NotImplementedError
+    function = staticmethod(lambda x: x)
 
 
 @register("activation", "geglu")
-class GEGLU(GatedActivation):
+class GEGLU(Activation):
     """GELU(gate) · value (Shazeer 2020, equation 5)."""
 
-    def forward(self, value: Tensor, gate: Tensor) -> Tensor:  # type: ignore[override]
-        """Two tensors of one shape, kept."""
-        return F.gelu(gate) * value
+    gated = True
+    function = staticmethod(F.gelu)
 
 
 @register("activation", "swiglu")
-class SwiGLU(GatedActivation):
+class SwiGLU(Activation):
     """SiLU(gate) · value, with SiLU(x) = x σ(x), Swish of β = 1 (Shazeer 2020, equation 5)."""
 
-    def forward(self, value: Tensor, gate: Tensor) -> Tensor:  # type: ignore[override]
-        """Two tensors of one shape, kept."""
-        return F.silu(gate) * value
+    gated = True
+    function = staticmethod(F.silu)

@@ -28,9 +28,9 @@ class Convolution(Mixer):
         """Parameters of the convolution."""
 
         kernel_size: PositiveInt = 3
-        "Positions that one output reads."
+        "Number of positions that one output reads."
         bias: OnOff = True
-        "Whether the convolution has one, b."
+        "Whether the convolution has a bias, b."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)

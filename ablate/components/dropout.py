@@ -10,8 +10,8 @@ class Dropout(nn.Module):
     """x · m / (1 − rate) with m ~ Bernoulli(1 − rate), in training only (Srivastava et al. 2014, inverted).
 
     The mask is drawn from the site's own generator, which `Model.start_step` seeds by the site's path in the
-    model and the step: two variants drop the same values wherever they have a site in common, and nothing
-    that is drawn elsewhere moves the mask. A site of rate 0 is inactive and costs nothing.
+    model and the step: two variants drop the same values wherever they have a site in common, and no
+    other random draw changes the mask. A site of rate 0 is inactive and costs nothing.
     """
 
     def __init__(self, rate: float, placement: str = "") -> None:
@@ -21,15 +21,12 @@ class Dropout(nn.Module):
 
     @property
     def active(self) -> bool:
-        """Whether values are dropped now."""
+        """Whether the next pass drops values."""
         return self.training and self.rate > 0
 
     def reseed(self, seed: int, device: torch.device | str = "cpu") -> None:
-        """Draws the next masks, for inputs on `device`, from `seed` on."""
-        device = torch.device(device)
-        if self.generator is None or self.generator.device != device:
-            self.generator = torch.Generator(device)
-        self.generator.manual_seed(seed)
+        """Restarts the generator of the masks, for inputs on `device`, from `seed`."""
+        self.generator = torch.Generator(device).manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
         """Any shape, kept."""

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from ablate.base.errors import Gather
 from ablate.base.registry import OnOff, PartConfig, Slot, register
-from ablate.components.part import Part
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 
 def _whole(value: float) -> float:
@@ -28,7 +27,7 @@ class FeedForward(Part):
 
 @register("feedforward", "none")
 class NoFeedForward(FeedForward):
-    """x: blocks leave this sublayer out, with its norm and residual."""
+    """x: blocks omit this sublayer, with its norm and residual."""
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D), unchanged."""
@@ -49,7 +48,7 @@ class MLP(FeedForward):
         activation: Annotated[Any, Slot("activation")] = "relu"
         "The non-linearity between the two maps."
         expansion: Annotated[PositiveFloat, AfterValidator(_whole)] = 4
-        "Width of the hidden layer in units of d_model, with a gate that of the layer of as many parameters without."
+        "Width of the hidden layer in units of d_model; with a gate, of the ungated layer with as many parameters."
         bias: OnOff = True
         "Whether the maps have a bias."
 
@@ -72,7 +71,7 @@ class MLP(FeedForward):
 
 
 def hidden_width(expansion: float, d_model: int, gated: bool, bias: bool) -> int:
-    """The whole number nearest to expansion · d_model; with a gate, the width of as many parameters."""
+    """The rounded expansion · d_model; with a gate, the width that gives the same number of parameters."""
     width = max(1, round(expansion * d_model))
     if not gated:
         return width

@@ -16,7 +16,7 @@ class Fourier(Mixer):
     """Re(F_T(F_D(x))), the discrete Fourier transform over features and positions (Lee-Thorp et al. 2021, "FNet").
 
     No parameters. Encoder only, since each frequency sums over all positions; no padding, since the
-    frequencies are those of the sequence with its padding; any length.
+    frequencies depend on the length with padding; any length.
     """
 
     causal = False

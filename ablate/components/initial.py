@@ -1,11 +1,11 @@
-"""How parameters get their initial values.
+"""Initial values of parameters.
 
 A model is built without memory and filled afterwards. A module that owns parameters or buffers has a method
 
     def initialise(self, draw: Draw) -> None: ...
 
-which fills them in place, without gradients and on CPU; its children see to themselves, before it. Each
-parameter takes its random numbers from `draw(name)`, a generator of its own, so that models share the initial
+which fills them in place, without gradients and on CPU; its children are filled before it. Each
+parameter takes its random numbers from its own generator, `draw(name)`, so that models share the initial
 values of all parameters that they have in common in name and shape. Modules of torch need no such method.
 """
 

@@ -20,7 +20,7 @@ from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, divisors
 
 CHUNK = 64
-"""Positions of a causal sequence that meet pair by pair; earlier chunks are met through their sums."""
+"""Length of a chunk: positions within one are compared pair by pair, earlier chunks enter as sums."""
 
 
 @register("mixer", "linear_attention")

@@ -1,4 +1,4 @@
-"""Masks: which positions are there, and which of them a query may attend to.
+"""Masks: which positions are real, and which of them a query may attend to.
 
 A mask is boolean and broadcastable to (B, 1, T_q, T_k), True where a query may attend. A position that no query
 may attend to is padding.
@@ -27,7 +27,7 @@ def with_future_masked(mask: Tensor | None, t_q: int, t_k: int, device: torch.de
 def open_empty_rows(mask: Tensor) -> tuple[Tensor, Tensor]:
     """`mask` with its all-False rows opened, and which rows those are (…, T_q, 1).
 
-    A softmax over nothing is NaN, forwards and backwards: such rows attend anywhere and are zeroed after.
+    A softmax over nothing is NaN, forwards and backwards: such rows attend everywhere and are zeroed afterwards.
     """
     empty = ~mask.any(-1, keepdim=True)
     return mask | empty, empty

@@ -1,4 +1,4 @@
-"""Mixers: what lets positions see one another, (B, T, D) → (B, T, D)."""
+"""Mixers exchange information between positions, (B, T, D) → (B, T, D)."""
 
 from __future__ import annotations
 
@@ -11,50 +11,46 @@ from torch import Tensor
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.masks import real_positions
-from ablate.components.part import Part
 from ablate.components.positions import Position
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 Ability = Literal["causal", "padding", "any_length", "attends"]
 
 
 class Mixer(Part):
-    """Base of all mixers; says what a mixer supports, and refuses what it does not.
+    """Base of all mixers; declares what a mixer supports, and refuses what it does not.
 
-    A subclass overrides `forward`, and sets to False what it cannot do. One that does not attend takes its
-    masks and lengths through `real_positions`.
+    A subclass overrides `forward`, and sets what it cannot do to False. One that does not attend checks
+    masks and lengths with `real_positions`.
     """
 
     causal: ClassVar[bool] = True
     "Whether it can keep a position from seeing later ones (topology decoder)."
     padding: ClassVar[bool] = True
-    "Whether it can leave out positions that are masked for every query (tasks of variable length)."
+    "Whether it can ignore positions that are masked for every query (tasks of variable length)."
     any_length: ClassVar[bool] = True
     "Whether it can take sequences longer than `max_len`."
     attends: ClassVar[bool] = False
     "Whether it has queries, keys and weights: positions that act inside attention, masks for each query."
     reads_order: ClassVar[bool] = True
-    "Whether it tells positions apart by where they stand; if not, order enters through `position:` alone."
+    "Whether it tells positions apart by their place; if not, order enters through `position:` alone."
     reasons: ClassVar[Mapping[Ability, str]] = {}
     "Why it lacks an ability, as a clause that messages end with."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         if sizes.causal and not self.causal:
-            raise self._unsupported("cannot hide later positions, as a causal topology needs", "causal")
+            rule = "cannot hide later positions, as a causal topology needs"
+            raise Invalid("", *self._lacking("causal", rule))
         if sizes.padded and not self.padding:
-            raise self._unsupported("cannot leave out padding, which the task has", "padding")
+            raise Invalid("", *self._lacking("padding", "cannot leave out padding, which the task has"))
         self.is_causal, self.max_len = sizes.causal, sizes.max_len
 
-    def _unsupported(self, rule: str, ability: Ability) -> Invalid:
-        return Invalid("", self._with_reason(rule, ability), self._name, _able(ability))
-
-    def _with_reason(self, rule: str, ability: Ability) -> str:
-        return f"{rule}: {self.reasons[ability]}" if ability in self.reasons else rule
-
-    @property
-    def _name(self) -> str:
-        return getattr(self, "name", type(self).__name__)
+    def _lacking(self, ability: Ability, rule: str) -> tuple[str, str, str]:
+        """`rule` with its reason, this mixer's name, and the mixers that have `ability`."""
+        reason = f": {self.reasons[ability]}" if ability in self.reasons else ""
+        able = ", ".join(CATALOGUE.able("mixer", ability))
+        return rule + reason, getattr(self, "name", type(self).__name__), able
 
     def real_positions(self, x_btd: Tensor, mask: Tensor | None) -> Tensor | None:
         """(B or 1, T), False at padding; None where nothing is masked. For mixers that do not attend.
@@ -64,17 +60,20 @@ class Mixer(Part):
         """
         length = x_btd.shape[1]
         if length > self.max_len and not self.any_length:
-            rule = self._with_reason(f"mixer {self._name} ends at max_len = {self.max_len}", "any_length")
-            raise ValueError(f"{rule}; given a sequence of {length}; of any length: {_able('any_length')}")
+            rule, name, able = self._lacking("any_length", f"ends at max_len = {self.max_len}")
+            raise ValueError(f"mixer {name} {rule}; given a sequence of {length}; of any length: {able}")
         if mask is None:
             return None
         if not self.padding:
-            rule = self._with_reason(f"mixer {self._name} cannot leave out padding", "padding")
-            raise ValueError(f"{rule}; given a mask; allowed: {_able('padding')}")
+            rule, name, able = self._lacking("padding", "cannot leave out padding")
+            raise ValueError(f"mixer {name} {rule}; given a mask; allowed: {able}")
         if mask.ndim > 1 and mask.shape[-2] > 1:
+            rule, name, able = self._lacking(
+                "attends", "has no queries, each of which could have a mask of its own"
+            )
             raise ValueError(
-                f"mixer {self._name} has no queries, each of which could have a mask of its own; given a mask "
-                f"{tuple(mask.shape)}; give (B, 1, 1, T), or use a mixer that attends: {_able('attends')}"
+                f"mixer {name} {rule}; given a mask {tuple(mask.shape)}; give (B, 1, 1, T), "
+                f"or use a mixer that attends: {able}"
             )
         return real_positions(mask, length)
 
@@ -90,12 +89,7 @@ class Mixer(Part):
         """One more position of a causal mixer without a mask: what `forward` gives there, and the new state.
 
         `state` is None at the first position. Here it is all inputs so far, which are mixed again; a subclass
-        that can do with less overrides this.
+        that needs less overrides this.
         """
         x_btd = x_b1d if state is None else torch.cat([state, x_b1d], 1)
         return self(x_btd, position)[:, -1:], x_btd
-
-
-def _able(ability: Ability) -> str:
-    """The mixers that have `ability`."""
-    return ", ".join(CATALOGUE.able("mixer", ability))

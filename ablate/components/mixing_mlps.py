@@ -1,8 +1,8 @@
 """Perceptrons over positions, as mixers: a weight belongs to a place in the sequence, not to its content.
 
-Their length is fixed: a sequence shorter than max_len is read as one with zeros in the places that are missing, by
-the weights of the places that are there; a longer one is an error. Padding is zeros as well, where positions are
-mixed, so that neither its content nor its length matters.
+Their length is fixed: a sequence shorter than max_len is padded with zeros, and uses the weights of its own
+places alone; a longer one is an error. Padding is set to zero before positions are mixed, so that neither its content
+nor its length matters.
 
 Shapes: B batch, T positions, D = d_model, h hidden width.
 """
@@ -32,15 +32,30 @@ class FixedLength(Mixer):
     reasons = {"any_length": "its weights belong to places in the sequence"}
 
 
+class AllPositions(FixedLength):
+    """Base of W_down GELU(W_up x + b_up) + b_down, where each hidden unit reads all positions."""
+
+    causal = False
+    reasons = {**FixedLength.reasons, "causal": "each of its hidden units reads all positions"}
+
+    def __init__(self, config: PartConfig, sizes: Sizes, length: int, hidden: int) -> None:
+        super().__init__(config, sizes)
+        self.up = nn.Linear(length, hidden)
+        self.down = nn.Linear(hidden, length)
+
+    def through(self, x: Tensor) -> Tensor:
+        """(…, n) → (…, n), with the weights of the first n inputs and outputs."""
+        length = x.shape[-1]
+        hidden = F.gelu(F.linear(x, self.up.weight[:, :length], self.up.bias))
+        return F.linear(hidden, self.down.weight[:length], self.down.bias[:length])
+
+
 @register("mixer", "mlp")
-class FlatMLP(FixedLength):
+class FlatMLP(AllPositions):
     """W_down GELU(W_up vec(x) + b_up) + b_down over the flattened sequence vec(x) ∈ R^{T·D} (Rumelhart et al. 1986).
 
     Encoder only, since each hidden unit reads all positions; padding anywhere, as zeros; up to max_len.
     """
-
-    causal = False
-    reasons = {**FixedLength.reasons, "causal": "each of its hidden units reads all positions"}
 
     class Config(PartConfig):
         """Parameters of the perceptron over the flattened sequence."""
@@ -49,27 +64,21 @@ class FlatMLP(FixedLength):
         "h; d_model when not given."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__(config, sizes)
-        hidden, flat = config.hidden or sizes.d_model, sizes.max_len * sizes.d_model
-        self.up = nn.Linear(flat, hidden)
-        self.down = nn.Linear(hidden, flat)
+        super().__init__(config, sizes, sizes.max_len * sizes.d_model, config.hidden or sizes.d_model)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
-        return _through(self.up, self.down, x_btd.flatten(1)).view_as(x_btd)
+        return self.through(x_btd.flatten(1)).view_as(x_btd)
 
 
 @register("mixer", "mlp_mixer")
-class MLPMixer(FixedLength):
+class MLPMixer(AllPositions):
     """W_down GELU(W_up x_d + b_up) + b_down for each feature x_d ∈ R^T (Tolstikhin et al. 2021, equation 1).
 
     The token-mixing half of a Mixer block; the feed-forward with GELU is the other. Encoder only, since each
     hidden unit reads all positions; padding anywhere, as zeros; up to max_len.
     """
-
-    causal = False
-    reasons = {**FixedLength.reasons, "causal": "each of its hidden units reads all positions"}
 
     class Config(PartConfig):
         """Parameters of the token-mixing perceptron."""
@@ -78,15 +87,12 @@ class MLPMixer(FixedLength):
         "h, the paper's D_S; half of d_model when not given, as in the paper."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__(config, sizes)
-        hidden = config.hidden or max(1, sizes.d_model // 2)
-        self.up = nn.Linear(sizes.max_len, hidden)
-        self.down = nn.Linear(hidden, sizes.max_len)
+        super().__init__(config, sizes, sizes.max_len, config.hidden or max(1, sizes.d_model // 2))
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
-        return _through(self.up, self.down, x_btd.transpose(1, 2)).transpose(1, 2)
+        return self.through(x_btd.transpose(1, 2)).transpose(1, 2)
 
 
 @register("mixer", "resmlp")
@@ -110,7 +116,7 @@ class ResMLP(FixedLength):
 class GMLP(FixedLength):
     """(u ⊙ (A Norm(v) + b)) W_down with [u, v] = GELU(x W_up), A ∈ R^{T×T} (Liu et al. 2021, section 2).
 
-    The whole block of the paper between its norm and its residual, which goes without a feed-forward
+    The whole block of the paper between its norm and its residual; the paper has no other feed-forward
     (`feedforward: none`); Norm is a layer norm, b a number for each position. Encoder, and decoder with the
     lower triangle of A; padding anywhere, as zeros where positions are mixed; up to max_len.
     """
@@ -131,7 +137,7 @@ class GMLP(FixedLength):
         self.down = nn.Linear(hidden // 2, sizes.d_model)
 
     def initialise(self, draw: Draw) -> None:
-        """The gate is 1 but for a thousandth: each position begins as a feed-forward of its own (section 2.1)."""
+        """The gate is 1 ± 0.001: at first, each position goes through a feed-forward alone (section 2.1)."""
         bound = 1e-3 / self.max_len
         self.gate.weight.uniform_(-bound, bound, generator=draw("gate.weight"))
         self.gate.bias.fill_(1)
@@ -162,10 +168,3 @@ class TokenLinear(nn.Module):
         weight = self.weight[:length, :length]
         weight = weight.tril() if self.is_causal else weight
         return weight @ x_btn + self.bias[:length, None]
-
-
-def _through(up: nn.Linear, down: nn.Linear, x: Tensor) -> Tensor:
-    """(…, n) → (…, n) through GELU, with the weights of the first n inputs and outputs."""
-    length = x.shape[-1]
-    hidden = F.gelu(F.linear(x, up.weight[:, :length], up.bias))
-    return F.linear(hidden, down.weight[:length], down.bias[:length])

@@ -1,8 +1,8 @@
-"""Norms: what keeps the scale of the residual stream, (B, T, D) → (B, T, D)."""
+"""Norms keep the scale of the residual stream, (B, T, D) → (B, T, D)."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import torch
 from pydantic import Field, PositiveFloat
@@ -12,8 +12,7 @@ from torch.nn import functional as F
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
 from ablate.components.masks import zero_padding
-from ablate.components.part import Part
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 
 class Norm(Part):
@@ -33,8 +32,27 @@ class NoNorm(Norm):
         return x_btd
 
 
+class Affine(Norm):
+    """Base of the norms that multiply each feature by a weight and, unless `shifts` is False, add a bias."""
+
+    shifts: ClassVar[bool] = True
+    bias: Any
+
+    def __init__(self, config: Any, sizes: Sizes) -> None:
+        super().__init__(config, sizes)
+        self.eps: float = config.eps
+        self.weight = nn.Parameter(torch.empty(sizes.d_model))
+        self.bias = nn.Parameter(torch.empty(sizes.d_model)) if self.shifts else None
+
+    def initialise(self, draw: Draw) -> None:
+        """Weight 1, bias 0."""
+        self.weight.fill_(1)
+        if self.bias is not None:
+            self.bias.zero_()
+
+
 @register("norm", "layer")
-class LayerNorm(Norm):
+class LayerNorm(Affine):
     """weight · (x − mean) / √(var + eps) + bias, over the D features of one position (Ba et al. 2016)."""
 
     class Config(PartConfig):
@@ -43,25 +61,16 @@ class LayerNorm(Norm):
         eps: PositiveFloat = 1e-5
         "Added to the variance."
 
-    def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__(config, sizes)
-        self.eps = config.eps
-        self.weight = nn.Parameter(torch.empty(sizes.d_model))
-        self.bias = nn.Parameter(torch.empty(sizes.d_model))
-
-    def initialise(self, draw: Draw) -> None:
-        """Weight 1, bias 0."""
-        self.weight.fill_(1)
-        self.bias.zero_()
-
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D)."""
         return F.layer_norm(x_btd, self.weight.shape, self.weight, self.bias, self.eps)
 
 
 @register("norm", "rms")
-class RMSNorm(Norm):
+class RMSNorm(Affine):
     """weight · x / √(mean(x²) + eps), over the D features of one position (Zhang and Sennrich 2019)."""
+
+    shifts = False
 
     class Config(PartConfig):
         """Parameters of root-mean-square normalisation."""
@@ -69,22 +78,13 @@ class RMSNorm(Norm):
         eps: PositiveFloat = 1e-6
         "Added to the mean square."
 
-    def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__(config, sizes)
-        self.eps = config.eps
-        self.weight = nn.Parameter(torch.empty(sizes.d_model))
-
-    def initialise(self, draw: Draw) -> None:
-        """Weight 1."""
-        self.weight.fill_(1)
-
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D)."""
         return F.rms_norm(x_btd, self.weight.shape, self.weight, self.eps)
 
 
 @register("norm", "batch")
-class BatchNorm(Norm):
+class BatchNorm(Affine):
     """weight · (x − mean) / √(var + eps) + bias, over the real positions of the batch for each feature.
 
     Ioffe and Szegedy 2015; in evaluation with the running mean and (unbiased) variance. Padding enters no
@@ -95,33 +95,28 @@ class BatchNorm(Norm):
     running_mean: Tensor
     running_var: Tensor
 
-    class Config(PartConfig):
+    class Config(LayerNorm.Config):
         """Parameters of batch normalisation."""
 
-        eps: PositiveFloat = 1e-5
-        "Added to the variance."
         momentum: Annotated[float, Field(gt=0, le=1)] = 0.1
         "Weight of the newest batch in the running statistics."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
-        self.eps, self.momentum = config.eps, config.momentum
-        self.weight = nn.Parameter(torch.empty(sizes.d_model))
-        self.bias = nn.Parameter(torch.empty(sizes.d_model))
+        self.momentum = config.momentum
         self.register_buffer("running_mean", torch.empty(sizes.d_model))
         self.register_buffer("running_var", torch.empty(sizes.d_model))
 
     def initialise(self, draw: Draw) -> None:
         """Weight 1, bias 0; running mean 0, variance 1."""
-        self.weight.fill_(1)
-        self.bias.zero_()
+        super().initialise(draw)
         self.running_mean.zero_()
         self.running_var.fill_(1)
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); in training moves the running statistics, and returns the bias at padding."""
+        """(B, T, D) → (B, T, D); in training updates the running statistics, and returns the bias at padding."""
         positions = x_btd.shape[:2]
-        # Torch's kernel knows no padding, and refuses to train on a single position.
+        # Torch's kernel does not support padding, nor training on a single position.
         if self.training and (real_bt is not None or positions.numel() == 1):
             if real_bt is None:
                 real_bt = torch.ones(positions, dtype=torch.bool, device=x_btd.device)
@@ -142,7 +137,7 @@ class BatchNorm(Norm):
 
     @torch.no_grad()
     def _follow(self, mean_d: Tensor, squares_d: Tensor, count: Tensor) -> None:
-        """Moves the running statistics; the variance only by two positions or more, which can have one."""
+        """Updates the running statistics; the variance only from two positions or more."""
         self.running_mean.add_((mean_d - self.running_mean) * (self.momentum * (count > 0)))
         unbiased_d = squares_d / (count - 1).clamp(min=1)
         self.running_var.add_((unbiased_d - self.running_var) * (self.momentum * (count > 1)))

@@ -1,4 +1,4 @@
-"""Positions: how order enters. A position may act on the embedding, on queries and keys, or on the logits."""
+"""Positions tell the model the order of its inputs: in the embedding, in queries and keys, or in the logits."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
-from ablate.components.part import Part
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 
 class Position(Part):
@@ -46,7 +45,7 @@ class Position(Part):
 
 @register("position", "none")
 class NoPosition(Position):
-    """x: attention without a mask is then blind to order."""
+    """x: attention without a mask then ignores order."""
 
     reads_order = False
 
@@ -99,7 +98,7 @@ def sinusoids(length: int, width: int) -> Tensor:
 class Learned(Position):
     """x + P with P ∈ R^{max_len×D} learned (Gehring et al. 2017).
 
-    It cannot extrapolate: there is no row for a position that was not trained, and a longer sequence is an error.
+    It cannot extrapolate: positions beyond max_len have no row, so that a longer sequence is an error.
     """
 
     any_length = False

@@ -1,6 +1,6 @@
 """Positions that act inside attention, in every layer: on queries and keys, or on the logits.
 
-All of them see distances alone, and are defined for any length.
+All of them depend on distances alone, and are defined for any length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ablate.components.sizes import Sizes
 class Rotary(Position):
     """q, k at position m → R_m q, R_m k, which turns features (2i, 2i+1) by the angle m / base^{2i/d_k}.
 
-    Su et al. 2021, equation 15. The inner product of a query and a key then knows their distance alone, and
+    Su et al. 2021, equation 15. The inner product of a query and a key then depends on their distance alone, and
     values carry no position.
     """
 
@@ -40,13 +40,13 @@ class Rotary(Position):
         if sizes.d_k % 2:
             raise Invalid(
                 "",
-                f"turns features in pairs, and those of a head are {sizes.d_k}",
+                f"rotates pairs of features and needs an even d_k; that of a head is {sizes.d_k}",
                 "rope",
                 "alibi, relative, or a mixer of an even d_k = d_model / num_heads",
             )
         if sizes.d_q not in (0, sizes.d_k):
             widths = f"d_q = {sizes.d_q} and d_k = {sizes.d_k}"
-            rule = f"turns queries and keys alike, which needs one width for both; the mixer has {widths}"
+            rule = f"rotates queries and keys alike and needs one width; the mixer has {widths}"
             raise Invalid("", rule, "rope", "alibi, relative, or a mixer of one width")
         self.base = config.base
         self.register_buffer("table", torch.empty(2, sizes.max_len, sizes.d_k // 2), persistent=False)
@@ -87,7 +87,7 @@ class Alibi(Position):
     """a(q_i, k_j) − slope_h · |i − j| with slope_h = 2^{−8h/H} for the heads h = 1 … H (Press et al. 2022, section 3).
 
     Where H is no power of two, the slopes are those of the power below, then every other one of the power above,
-    from its first (the paper's code). The paper is causal; here distances count alike on both sides.
+    from its first (the paper's code). The paper is causal; here distances count in the same way on both sides.
     """
 
     inside_attention = True

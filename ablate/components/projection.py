@@ -1,4 +1,4 @@
-"""Linear maps into heads: from all of x, or for each head from a share of its own."""
+"""Linear maps into heads: each head reads all features of x, or only its share of them."""
 
 from __future__ import annotations
 

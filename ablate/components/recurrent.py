@@ -1,4 +1,4 @@
-"""Recurrent networks as mixers: a state that goes through the sequence, and back where nothing is causal.
+"""Recurrent networks as mixers: a state is carried through the sequence, and backwards too unless it is causal.
 
 Shapes: B batch, T positions, D = d_model, h width of one direction's state, G gates.
 """
@@ -20,108 +20,7 @@ from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, check_even
 
 State = tuple[Tensor, ...]
-"""State of a cell, each tensor (B, h): its output first, then the part that it does not show."""
-
-
-class RecurrentCell(nn.Module):
-    """One direction; weights and biases are those of `torch.nn.LSTM` and its kin, in their order.
-
-    Sequences go through torch's fused kernels, except under `torch.func` (`vmap`, `grad`, …), which these
-    kernels do not know: there the steps are taken one by one, with the same result.
-    """
-
-    gates: ClassVar[int]
-    "G, maps of x and of the output that a step computes."
-    num_states: ClassVar[int] = 1
-    "Length of `State`."
-    kernel: ClassVar[Callable[..., tuple[Tensor, ...]]]
-    "Torch's kernel for it: outputs, then each state after the last position, (1, B, h)."
-
-    def __init__(self, d_in: int, hidden: int) -> None:
-        super().__init__()
-        self.weight_ih = nn.Parameter(torch.empty(self.gates * hidden, d_in))
-        self.weight_hh = nn.Parameter(torch.empty(self.gates * hidden, hidden))
-        self.bias_ih = nn.Parameter(torch.empty(self.gates * hidden))
-        self.bias_hh = nn.Parameter(torch.empty(self.gates * hidden))
-
-    def initialise(self, draw: Draw) -> None:
-        """Weights U(−1/√h, 1/√h), as torch's; no bias at first."""
-        hidden = self.weight_hh.shape[1]
-        fan_in_uniform(self.weight_ih, hidden, draw("weight_ih"))
-        fan_in_uniform(self.weight_hh, hidden, draw("weight_hh"))
-        self.bias_ih.zero_()
-        self.bias_hh.zero_()
-
-    def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Outputs (B, T, h) and the state after the last position; the first state is zero when not given."""
-        if state is None:
-            zeros = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
-            state = (zeros,) * self.num_states
-        if not torch._C._are_functorch_transforms_active():
-            return self.fused(x_btd, state)
-        outputs = []
-        for x_bg in F.linear(x_btd, self.weight_ih, self.bias_ih).unbind(1):
-            state = self.next(x_bg, F.linear(state[0], self.weight_hh, self.bias_hh), state)
-            outputs.append(state[0])
-        return torch.stack(outputs, 1), state
-
-    def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """One step, from what the maps make of x and of the last output, each (B, G·h)."""
-        raise NotImplementedError
-
-    def fused(self, x_btd: Tensor, state: State) -> tuple[Tensor, State]:
-        """`forward` by torch's kernel."""
-        weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
-        first = [part_bh.unsqueeze(0) for part_bh in state]
-        # Biases, one layer, no dropout, whether gradients may follow, one direction, batch first.
-        options = (True, 1, 0.0, torch.is_grad_enabled(), False, True)
-        out_bth, *last = self.kernel(x_btd, first if len(first) > 1 else first[0], weights, *options)
-        return out_bth, tuple(part_1bh.squeeze(0) for part_1bh in last)
-
-
-class TanhCell(RecurrentCell):
-    """h_t = tanh(W x_t + U h_{t−1} + b)."""
-
-    gates = 1
-    kernel = staticmethod(torch.rnn_tanh)
-
-    def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `RecurrentCell.next`."""
-        return ((x_bg + h_bg).tanh(),)
-
-
-class LSTMCell(RecurrentCell):
-    """c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t); gates in the order i, f, g, o."""
-
-    gates = 4
-    num_states = 2
-    kernel = staticmethod(torch.lstm)
-
-    def initialise(self, draw: Draw) -> None:
-        """As other cells, and 1 for the bias of the forget gate (Jozefowicz et al. 2015)."""
-        super().initialise(draw)
-        self.bias_ih.unflatten(0, (4, -1))[1] = 1
-
-    def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `RecurrentCell.next`."""
-        i, f, g, o = (x_bg + h_bg).chunk(4, -1)
-        c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
-
-
-class GRUCell(RecurrentCell):
-    """h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}; gates in the order r, z, n."""
-
-    gates = 3
-    kernel = staticmethod(torch.gru)
-
-    def next(self, x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `RecurrentCell.next`."""
-        x_r, x_z, x_n = x_bg.chunk(3, -1)
-        h_r, h_z, h_n = h_bg.chunk(3, -1)
-        z = (x_z + h_z).sigmoid()
-        n = (x_n + (x_r + h_r).sigmoid() * h_n).tanh()
-        return ((1 - z) * n + z * state[0],)
+"""State of a cell, each tensor (B, h): its output first, then its hidden part."""
 
 
 class Recurrent(Mixer):
@@ -134,7 +33,14 @@ class Recurrent(Mixer):
     Padding is skipped wherever it is: a cell reads the real positions one after the other. Any length.
     """
 
-    cell: ClassVar[type[RecurrentCell]]
+    gates: ClassVar[int]
+    "G, maps of x and of the output that a step computes."
+    forget_gate: ClassVar[int | None] = None
+    "Index of the gate that decides how much of the state is kept; None without one."
+    num_states: ClassVar[int] = 1
+    "Length of `State`."
+    kernel: ClassVar[Callable[..., tuple[Tensor, ...]]]
+    "Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h)."
 
     class Config(PartConfig):
         """Parameters of a recurrent mixer."""
@@ -149,15 +55,15 @@ class Recurrent(Mixer):
             check_even(
                 "hidden", hidden, "must be even, half for each direction, unless the topology is causal"
             )
-        self.backwards: RecurrentCell | None = None
-        if sizes.causal:
-            self.forwards = self.cell(sizes.d_model, hidden)
-        else:
-            self.forwards = self.cell(sizes.d_model, hidden // 2)
-            self.backwards = self.cell(sizes.d_model, hidden // 2)
-        self.output: nn.Linear | None = None
-        if hidden != sizes.d_model:
-            self.output = nn.Linear(hidden, sizes.d_model)
+        width = hidden if sizes.causal else hidden // 2
+        self.forwards = RecurrentCell(type(self), sizes.d_model, width)
+        self.backwards = None if sizes.causal else RecurrentCell(type(self), sizes.d_model, width)
+        self.output = nn.Identity() if hidden == sizes.d_model else nn.Linear(hidden, sizes.d_model)
+
+    @staticmethod
+    def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
+        """One step, from the linear maps of x and of the last output, each (B, G·h)."""
+        raise NotImplementedError
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
@@ -166,19 +72,66 @@ class Recurrent(Mixer):
         if self.backwards is not None:
             back_bth = _read(self.backwards, x_btd.flip(1), None if real_bt is None else real_bt.flip(1))
             y_bth = torch.cat([y_bth, back_bth.flip(1)], -1)
-        return y_bth if self.output is None else self.output(y_bth)
+        return self.output(y_bth)
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
         """See `Mixer.step`; the state is the cell's."""
         y_b1h, state = self.forwards(x_b1d, state)
-        return y_b1h if self.output is None else self.output(y_b1h), state
+        return self.output(y_b1h), state
+
+
+class RecurrentCell(nn.Module):
+    """One direction of the recurrent mixer `kind`; the parameters are those of `torch.nn.LSTM` and its kin, in order.
+
+    Sequences go through torch's fused kernels, except under `torch.func` (`vmap`, `grad`, …), which these
+    kernels do not support: there the steps are taken one by one, with the same result.
+    """
+
+    def __init__(self, kind: type[Recurrent], d_in: int, hidden: int) -> None:
+        super().__init__()
+        self.kind = kind
+        self.weight_ih = nn.Parameter(torch.empty(kind.gates * hidden, d_in))
+        self.weight_hh = nn.Parameter(torch.empty(kind.gates * hidden, hidden))
+        self.bias_ih = nn.Parameter(torch.empty(kind.gates * hidden))
+        self.bias_hh = nn.Parameter(torch.empty(kind.gates * hidden))
+
+    def initialise(self, draw: Draw) -> None:
+        """Weights U(−1/√h, 1/√h), as torch's; biases 0, of a forget gate 1 (Jozefowicz et al. 2015)."""
+        hidden = self.weight_hh.shape[1]
+        fan_in_uniform(self.weight_ih, hidden, draw("weight_ih"))
+        fan_in_uniform(self.weight_hh, hidden, draw("weight_hh"))
+        self.bias_hh.zero_()
+        for gate, bias_h in enumerate(self.bias_ih.split(hidden)):
+            bias_h.fill_(gate == self.kind.forget_gate)
+
+    def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Outputs (B, T, h) and the state after the last position; the first state is zero when not given."""
+        if state is None:
+            zeros = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
+            state = (zeros,) * self.kind.num_states
+        if not torch._C._are_functorch_transforms_active():
+            return self.fused(x_btd, state)
+        outputs = []
+        for x_bg in F.linear(x_btd, self.weight_ih, self.bias_ih).unbind(1):
+            state = self.kind.next(x_bg, F.linear(state[0], self.weight_hh, self.bias_hh), state)
+            outputs.append(state[0])
+        return torch.stack(outputs, 1), state
+
+    def fused(self, x_btd: Tensor, state: State) -> tuple[Tensor, State]:
+        """`forward` by torch's kernel."""
+        weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
+        first = [part_bh.unsqueeze(0) for part_bh in state]
+        # Biases, one layer, no dropout, whether gradients may follow, one direction, batch first.
+        options = (True, 1, 0.0, torch.is_grad_enabled(), False, True)
+        out_bth, *last = self.kind.kernel(x_btd, first if len(first) > 1 else first[0], weights, *options)
+        return out_bth, tuple(part_1bh.squeeze(0) for part_1bh in last)
 
 
 def _read(cell: RecurrentCell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
     """Outputs (B, T, h) of the cell over the real positions; those at padding have no meaning.
 
-    Real positions are moved to the front, in order, where nothing is between them and nothing that
-    follows can change them; then the outputs are moved back.
+    Real positions are moved to the front, in order, so that padding comes after all of them and cannot
+    change them; then the outputs are moved back.
     """
     if real_bt is None:
         return cell(x_btd)[0]
@@ -194,7 +147,13 @@ class RNN(Recurrent):
     Encoder (both directions) and decoder (one); padding anywhere; any length.
     """
 
-    cell = TanhCell
+    gates = 1
+    kernel = staticmethod(torch.rnn_tanh)
+
+    @staticmethod
+    def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
+        """See `Recurrent.next`."""
+        return ((x_bg + h_bg).tanh(),)
 
 
 @register("mixer", "lstm")
@@ -205,7 +164,17 @@ class LSTM(Recurrent):
     Gers et al. 2000. Encoder (both directions) and decoder (one); padding anywhere; any length.
     """
 
-    cell = LSTMCell
+    gates = 4
+    forget_gate = 1
+    num_states = 2
+    kernel = staticmethod(torch.lstm)
+
+    @staticmethod
+    def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
+        """See `Recurrent.next`; the gates are in the order i, f, g, o."""
+        i, f, g, o = (x_bg + h_bg).chunk(4, -1)
+        c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
 
 
 @register("mixer", "gru")
@@ -216,4 +185,14 @@ class GRU(Recurrent):
     the old state. Encoder (both directions) and decoder (one); padding anywhere; any length.
     """
 
-    cell = GRUCell
+    gates = 3
+    kernel = staticmethod(torch.gru)
+
+    @staticmethod
+    def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
+        """See `Recurrent.next`; the gates are in the order r, z, n."""
+        x_r, x_z, x_n = x_bg.chunk(3, -1)
+        h_r, h_z, h_n = h_bg.chunk(3, -1)
+        z = (x_z + h_z).sigmoid()
+        n = (x_n + (x_r + h_r).sigmoid() * h_n).tanh()
+        return ((1 - z) * n + z * state[0],)

@@ -16,11 +16,10 @@ from torch.nn import functional as F
 
 from ablate.base.registry import OnOff, PartConfig, register
 from ablate.components.initial import Draw, fan_in_uniform
-from ablate.components.part import Part
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 HIDDEN_NUMBERS = 2**20
-"How many numbers of the additive score's hidden layer exist at once, or those of one query if they are more."
+"Largest number of values of the additive score's hidden layer in memory at once; one query may need more."
 SMALLEST_TEMPERATURE = 0.01
 SMALLEST_SIGMA = 0.001
 
@@ -29,7 +28,7 @@ class Score(Part):
     """Base of all scores; a subclass overrides `inner` where it is an inner product, else `logits`."""
 
     joins_widths: ClassVar[bool] = False
-    "Whether queries and keys may differ in width."
+    "Whether queries and keys may have different widths."
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float] | None:
         """q′, k′ and scale with logits = scale · q′ᵀk′, for a softmax in a fused kernel; None: no such form.
@@ -109,10 +108,10 @@ class Gaussian(Score):
         """Parameters of the Gaussian score."""
 
         sigma: Annotated[float, Field(ge=SMALLEST_SIGMA)] | None = None
-        """σ, the kernel's width, at least 0.001; when not given d_k^¼, with which q and k meet as in `scaled_dot`:
+        """σ, the kernel's width, at least 0.001; when not given d_k^¼, so that qᵀk is scaled as in `scaled_dot`:
         σ² = √d_k."""
         learned: OnOff = False
-        "Whether each head learns a σ of its own, which begins as `sigma`."
+        "Whether each head learns its own σ, initially `sigma`."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
@@ -156,7 +155,7 @@ class Cosine(Score):
         """Parameters of the cosine score."""
 
         temperature: Annotated[float, Field(ge=SMALLEST_TEMPERATURE)] = 0.1
-        "τ at first, in every head."
+        "Initial τ of every head."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
@@ -179,7 +178,7 @@ class Additive(Score):
 
     q (B, H, T_q, d_q) and k (B, H, T_k, d_k) → (B, H, T_q, T_k); each head has its own W_q (d_q × hidden),
     W_k (d_k × hidden) and w_v. Every pair costs `hidden` additions, tanh and multiply-adds, and those again in the
-    backward pass: the hidden layer is never held for all pairs, so that memory grows as that of the logits.
+    backward pass: the hidden layer is never stored for all pairs, so that memory grows as that of the logits.
     """
 
     joins_widths = True
@@ -212,9 +211,9 @@ class Additive(Score):
 class _AdditiveLogits(torch.autograd.Function):
     """w tanh(a_i + b_j) for a (B, H, n, T_q), b (B, H, n, T_k) and w (H, 1, n): (B, H, T_q, T_k).
 
-    Holds the hidden layer for a few queries at a time; the backward pass makes it again. Results are written into
-    tensors that are there from the start: small ones that stay, made between large ones that go, would keep the
-    allocator from using the memory of the large ones again.
+    Computes the hidden layer for a few queries at a time, and again in the backward pass. Results are written into
+    preallocated tensors: small tensors that are allocated between large temporary ones fragment the memory, so that
+    the allocator cannot reuse that of the large ones.
     """
 
     generate_vmap_rule = True
@@ -245,7 +244,7 @@ class _AdditiveLogits(torch.autograd.Function):
 
 
 def _few(a: Tensor, b: Tensor) -> list[slice]:
-    """All queries, in groups so small that their hidden layer is."""
+    """Slices of the queries, each small enough for `HIDDEN_NUMBERS`."""
     few = max(1, HIDDEN_NUMBERS // max(1, b.numel()))
     return [slice(start, start + few) for start in range(0, a.shape[3], few)]
 
@@ -256,6 +255,6 @@ def _hidden(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _zeros(shape: tuple[int, ...], *sources: Tensor) -> Tensor:
-    """Zeros to write into; under `vmap` one for each of the batch that any of `sources` has."""
+    """Zeros to write into; under `vmap` they are batched where any of `sources` is."""
     zero = torch.stack([source.new_zeros(()) for source in sources]).sum()
     return zero.new_zeros(shape)

@@ -1,11 +1,14 @@
-"""The sizes that parts are built with, and the settings that several parts share."""
+"""The base of the parts that a model is built from, and the sizes and settings that they are built with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from torch import nn
+
 from ablate.base.errors import Invalid
+from ablate.base.registry import PartConfig
 from ablate.components.dropout import Dropout
 
 
@@ -22,7 +25,7 @@ def check_even(field: str, value: int, rule: str) -> None:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Handed to every part beside its config. Later parts add fields; none changes its meaning."""
+    """Every part is built with them beside its config. Later parts add fields; none changes its meaning."""
 
     d_model: int
     "D, width of the residual stream."
@@ -41,14 +44,21 @@ class Sizes:
     d_v: int = 0
     "Value width of one head, inside attention."
     splits: int = 1
-    "Shares of the features that a value reads apart, one for each group of its heads."
+    "Number of shares of the features; each group of a value's heads reads one of them."
     bias: bool = False
     "Whether projections have a bias, inside attention."
     source: Sizes | None = None
-    "Of the stack that encodes the source, in a model that reads one."
+    "Sizes of the stack that encodes the source, in a model that reads one."
     dropout: Mapping[str, float] = field(default_factory=dict)
     'Rates by placement; a part makes its own sites: `sizes.dropout_at("attention_weights")`.'
 
     def dropout_at(self, placement: str) -> Dropout:
         """A new site of this placement."""
         return Dropout(self.dropout.get(placement, 0.0), placement)
+
+
+class Part(nn.Module):
+    """A module that is built from its config and the sizes of the model around it."""
+
+    def __init__(self, config: PartConfig, sizes: Sizes) -> None:
+        super().__init__()

@@ -1,4 +1,4 @@
-"""Value maps: what each position hands over when it is attended to, (B, T, D) → (B, T, H·d_v).
+"""Value maps: the vector that each position contributes when it is attended to, (B, T, D) → (B, T, H·d_v).
 
 Attention splits what a value returns into H heads of width d_v.
 """
@@ -13,16 +13,15 @@ from torch import Tensor, nn
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
-from ablate.components.part import Part
 from ablate.components.projection import projection
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 
 
 class Value(Part):
     """Base of all values."""
 
     reads_keys: ClassVar[bool] = False
-    "Whether it is given the keys (B, T, H·d_k), before their norm and positions, in place of x."
+    "Whether it reads the keys (B, T, H·d_k), before their norm and positions, in place of x."
 
 
 @register("value", "full")

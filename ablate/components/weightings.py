@@ -1,4 +1,4 @@
-"""Weightings: from scores to the weights of a mean, over keys; logits and weights are (B, H, T_q, T_k)."""
+"""Weightings turn scores into the weights of a mean over keys; logits and weights are (B, H, T_q, T_k)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ablate.base.registry import register
-from ablate.components.part import Part
+from ablate.components.sizes import Part
 
 
 class Weighting(Part):
@@ -19,7 +19,7 @@ class Weighting(Part):
     reads_scores: ClassVar[bool] = True
     "Whether scores matter; if not, attention has no queries."
     surrogate_gradient: ClassVar[str | None] = None
-    "The weighting whose gradient it has, where its own is of no use."
+    "The weighting whose gradient it uses in place of its own."
 
     def forward(self, logits: Tensor) -> Tensor:
         """Weights that sum to 1 over the keys; logits are −∞ where masked, never in a whole row."""

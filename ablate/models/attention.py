@@ -53,11 +53,11 @@ class Attention(Mixer):
         d_v: PositiveInt | None = None
         "Value width of one head; d_model / num_heads when not given."
         score: Annotated[Any, Slot("score")] = "scaled_dot"
-        "How well a key answers a query."
+        "How well a key matches a query."
         weighting: Annotated[Any, Slot("weighting")] = "softmax"
         "How scores become weights."
         value: Annotated[Any, Slot("value")] = "full"
-        "What a position hands over."
+        "The vector that a position contributes where it is attended to."
         bias: OnOff = False
         "Whether the projections to Q, K, V and the output have a bias."
         tied: OnOff = False
@@ -74,9 +74,8 @@ class Attention(Mixer):
         self.num_heads = heads = config.num_heads
         self.num_kv_heads = kv_heads = config.num_kv_heads or heads
         with Gather() as at:
-            with at():
-                _check_heads(config, sizes.d_model)
-            # After a problem with the heads these widths only serve to find those of the children.
+            _check_heads(at, config, sizes.d_model)
+            # When the heads are wrong, these widths only serve to find the problems of the other parts.
             width = max(1, sizes.d_model // heads)
             d_k = config.d_k or width
             sizes = replace(
@@ -87,27 +86,24 @@ class Attention(Mixer):
                 d_v=config.d_v or width,
                 bias=config.bias,
             )
-            with at():
-                _check_switches(config, sizes)
+            _check_switches(at, config, sizes)
             reads_scores = config.weighting.part.reads_scores
-            before = config.split == "before"
+            splits, kv_splits = (heads, kv_heads) if config.split == "before" else (1, 1)
             with at("weighting"):
                 self.weighting = config.weighting.build(sizes)
             with at("score"):
                 self.score = config.score.build(sizes) if reads_scores else None
             with at("value"):
-                self.value = config.value.build(
-                    replace(sizes, num_heads=kv_heads, splits=kv_heads if before else 1)
-                )
-        self.query = self.key = self.query_norm = self.key_norm = None
-        if reads_scores:
-            self.query = projection(sizes, heads * sizes.d_q, heads if before else 1)
+                self.value = config.value.build(replace(sizes, num_heads=kv_heads, splits=kv_splits))
+        self.query = projection(sizes, heads * sizes.d_q, splits) if reads_scores else None
+        # Not under two names: `functional_call` would leave a module that it finds twice with the wrong weights.
         self.tied = config.tied
-        if not self.tied and (reads_scores or self.value.reads_keys):
-            self.key = projection(sizes, kv_heads * sizes.d_k, kv_heads if before else 1)
-        if config.qk_norm:
-            self.query_norm = RMSNorm(RMSNorm.Config(), replace(sizes, d_model=sizes.d_q))
-            self.key_norm = RMSNorm(RMSNorm.Config(), replace(sizes, d_model=sizes.d_k))
+        reads_keys = not self.tied and (reads_scores or self.value.reads_keys)
+        self.key = projection(sizes, kv_heads * sizes.d_k, kv_splits) if reads_keys else None
+        self.query_norm, self.key_norm = (
+            RMSNorm(RMSNorm.Config(), replace(sizes, d_model=width)) if config.qk_norm else nn.Identity()
+            for width in (sizes.d_q, sizes.d_k)
+        )
         self.output = nn.Linear(heads * sizes.d_v, sizes.d_model, bias=config.bias)
         self.weights_dropout = sizes.dropout_at("attention_weights")
 
@@ -117,71 +113,36 @@ class Attention(Mixer):
         `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a causal model
         masks the future beside it. A query that may attend to nothing gets zeros, before the output's bias.
         """
-        return self._attend(self._queries(x_btd), self.read(x_btd), position, mask, self.is_causal)
+        # Queries first: the backward pass adds up the gradients of x in the order of these maps.
+        return self.attend(self.queries(x_btd), self.read(x_btd), position, mask, self.is_causal)
 
     def weights(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """The attention weights (B, H, T_q, T_k), before dropout; masked ones are exactly zero."""
-        q, k = self._positioned(self._queries(x_btd), self.read(x_btd)[0], position)
-        return self._weights(q, k, position, mask, self.is_causal)
+        return self.attend_weights(self.queries(x_btd), self.read(x_btd), position, mask, self.is_causal)
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
-        """See `Mixer.step`; the state is what has been read."""
+        """See `Mixer.step`; the state is what `read` returned."""
         read = self.read(x_b1d)
         if state is not None:
             read = (torch.cat([state[0], read[0]], 2), torch.cat([state[1], read[1]], 2))
-        return self._attend(self._queries(x_b1d), read, position, None, False), read
+        return self.attend(self.queries(x_b1d), read, position), read
+
+    def queries(self, x_btd: Tensor) -> Tensor:
+        """Queries, before their positions, of (B, T, D); of width 0 where none are read."""
+        return _split(x_btd[..., :0] if self.query is None else self.query(x_btd), self.num_heads)
 
     def read(self, x_bsd: Tensor) -> State:
-        """Keys, before their positions, and values of (B, S, D); keys of no width where none are read."""
-        batch, length, _ = x_bsd.shape
-        # Not under two names: `functional_call` would leave a module that it finds twice with the wrong weights.
+        """Keys, before their positions, and values of (B, S, D); keys of width 0 where none are read."""
         project = self.query if self.tied else self.key
-        if project is None:
-            keys = x_bsd.new_zeros(batch, self.num_kv_heads, length, 0)
-            return keys, self._split(self.value(x_bsd), self.num_kv_heads)
-        keys_bsn = project(x_bsd)
-        values_bsn = self.value(keys_bsn) if self.value.reads_keys else self.value(x_bsd)
-        return self._split(keys_bsn, self.num_kv_heads), self._split(values_bsn, self.num_kv_heads)
+        keys_bsn = x_bsd[..., :0] if project is None else project(x_bsd)
+        values_bsn = self.value(keys_bsn if self.value.reads_keys else x_bsd)
+        return _split(keys_bsn, self.num_kv_heads), _split(values_bsn, self.num_kv_heads)
 
-    def attend(self, x_btd: Tensor, read: State, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D): cross-attention to what was `read`, without a causal mask."""
-        return self._attend(self._queries(x_btd), read, position, mask, False)
-
-    def attend_weights(
-        self, x_btd: Tensor, read: State, position: Position, mask: Tensor | None = None
+    def attend(
+        self, q: Tensor, read: State, position: Position, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """The weights (B, H, T_q, T_k) of `attend`."""
-        q, k = self._positioned(self._queries(x_btd), read[0], position)
-        return self._weights(q, k, position, mask, False)
-
-    def _queries(self, x_btd: Tensor) -> Tensor:
-        if self.query is None:
-            return x_btd.new_zeros(x_btd.shape[0], self.num_heads, x_btd.shape[1], 0)
-        return self._split(self.query(x_btd), self.num_heads)
-
-    def _split(self, x_btn: Tensor, heads: int) -> Tensor:
-        """(B, T, H·d) → (B, H, T, d)."""
-        return x_btn.unflatten(2, (heads, -1)).transpose(1, 2)
-
-    def _shared(self, x_bgtn: Tensor) -> Tensor:
-        """(B, H_kv, T, d) → (B, H, T, d): each head of keys or values for all of its queries."""
-        group = self.num_heads // self.num_kv_heads
-        return x_bgtn if group == 1 else x_bgtn.repeat_interleave(group, 1)
-
-    def _positioned(self, q: Tensor, k: Tensor, position: Position) -> tuple[Tensor, Tensor]:
-        """Queries and keys as they meet in the score: normalised, with their positions, H heads of each."""
-        if self.score is None:
-            return q, self._shared(k)
-        if self.query_norm is not None and self.key_norm is not None:
-            q, k = self.query_norm(q), self.key_norm(k)
-        q, k = position.rotate(q, k)
-        return q, self._shared(k)
-
-    def _attend(
-        self, q: Tensor, read: State, position: Position, mask: Tensor | None, causal: bool
-    ) -> Tensor:
-        k, v = read
-        q, k, v = *self._positioned(q, k, position), self._shared(v)
+        """(B, H, T, d_q) → (B, T, D): attention to what was `read`, of the same sequence or of another one."""
+        (q, k), v = self._positioned(q, read[0], position), self._shared(read[1])
         inner = None
         if self.score is not None and self.weighting.fused and not self.weights_dropout.active:
             inner = self.score.inner(q, k)
@@ -190,6 +151,24 @@ class Attention(Mixer):
         else:
             mixed = _fused(inner, v, position.bias(q.shape[2], k.shape[2], q.device), mask, causal)
         return self.output(mixed.transpose(1, 2).flatten(2))
+
+    def attend_weights(
+        self, q: Tensor, read: State, position: Position, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """The weights (B, H, T_q, T_k) of `attend`."""
+        q, k = self._positioned(q, read[0], position)
+        return self._weights(q, k, position, mask, causal)
+
+    def _positioned(self, q: Tensor, k: Tensor, position: Position) -> tuple[Tensor, Tensor]:
+        """The arguments of the score: queries and keys, normalised, with their positions, H heads of each."""
+        if self.score is not None:
+            q, k = position.rotate(self.query_norm(q), self.key_norm(k))
+        return q, self._shared(k)
+
+    def _shared(self, x_bgtn: Tensor) -> Tensor:
+        """(B, H_kv, T, d) → (B, H, T, d): each head of keys or values for all of its queries."""
+        group = self.num_heads // self.num_kv_heads
+        return x_bgtn if group == 1 else x_bgtn.repeat_interleave(group, 1)
 
     def _weights(self, q: Tensor, k: Tensor, position: Position, mask: Tensor | None, causal: bool) -> Tensor:
         if self.score is None:
@@ -206,6 +185,11 @@ class Attention(Mixer):
         return self.weighting(logits.masked_fill(~mask, -torch.inf)).masked_fill(empty, 0)
 
 
+def _split(x_btn: Tensor, heads: int) -> Tensor:
+    """(B, T, H·d) → (B, H, T, d)."""
+    return x_btn.unflatten(2, (heads, x_btn.shape[2] // heads)).transpose(1, 2)
+
+
 def _fused(
     inner: tuple[Tensor, Tensor, float],
     v: Tensor,
@@ -215,79 +199,59 @@ def _fused(
 ) -> Tensor:
     """softmax(scale · qᵀk + bias) v by torch's kernel, which never forms the weights.
 
-    It is made for q, k and v of one width, and forms the weights for others: zeros fill the narrower ones up.
+    The kernel is made for q, k and v of one width, and forms the weights for others: zeros fill up the narrower ones.
     """
     q, k, scale = inner
     d_v, width = v.shape[-1], max(q.shape[-1], v.shape[-1])
     q, k, v = (F.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x for x in (q, k, v))
-    return _kernel(q, k, v, scale, bias, mask, causal)[..., :d_v]
-
-
-def _kernel(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    scale: float,
-    bias: Tensor | None,
-    mask: Tensor | None,
-    causal: bool,
-) -> Tensor:
-    if bias is not None:
-        bias = bias.unsqueeze(0)
-    if mask is None and bias is None:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
-    if causal:
+    added = None if bias is None else bias.unsqueeze(0)
+    is_causal = causal and mask is None and added is None
+    if causal and not is_causal:
         mask = with_future_masked(mask, q.shape[2], k.shape[2], q.device)
-    if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=scale)
-    mask, empty = open_empty_rows(mask)
-    added = mask if bias is None else bias.masked_fill(~mask, -torch.inf)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=added, scale=scale).masked_fill(empty, 0)
+    empty = None
+    if mask is not None:
+        mask, empty = open_empty_rows(mask)
+        added = mask if added is None else added.masked_fill(~mask, -torch.inf)
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added, is_causal=is_causal, scale=scale)
+    return (mixed if empty is None else mixed.masked_fill(empty, 0))[..., :d_v]
 
 
-def _check_heads(config: Attention.Config, d_model: int) -> None:
+def _check_heads(at: Gather, config: Attention.Config, d_model: int) -> None:
     heads, kv_heads = config.num_heads, config.num_kv_heads or config.num_heads
     before = config.split == "before"
     divides = d_model % heads == 0 or not (before or config.d_k is None or config.d_v is None)
-    unless = "" if before else " unless d_k and d_v are both given"
-    with Gather() as at:
-        at.refuse(
-            not divides, "num_heads", f"must divide d_model = {d_model}{unless}", heads, divisors(d_model)
-        )
-        at.refuse(
-            heads % kv_heads, "num_kv_heads", f"must divide num_heads = {heads}", kv_heads, divisors(heads)
-        )
+    rule = f"must divide d_model = {d_model}" + ("" if before else " unless d_k and d_v are both given")
+    at.refuse(not divides, "num_heads", rule, heads, divisors(d_model))
+    rule = f"must divide num_heads = {heads}"
+    at.refuse(heads % kv_heads, "num_kv_heads", rule, kv_heads, divisors(heads))
 
 
-def _check_switches(config: Attention.Config, sizes: Sizes) -> None:
-    """Refuses what has no effect, and what does not fit."""
-    weighting, value = config.weighting.part, config.value.part
-    kv_heads = config.num_kv_heads or config.num_heads
-    score, d_q, d_k = config.score, sizes.d_q, sizes.d_k
-    with Gather() as at:
-        at.refuse(
-            config.tied and (d_q != d_k or kv_heads != config.num_heads),
-            "tied",
-            "needs queries and keys of one width and number of heads",
-            "on",
-            "off",
-        )
-        at.refuse(
-            d_q != d_k and not score.part.joins_widths,
-            "d_q",
-            f"must be d_k = {d_k} with score {score.name}, which needs one width",
-            d_q,
-            f"{d_k}, or a score that joins two widths",
-        )
-        at.refuse(
-            value.reads_keys and d_k != sizes.d_v,
-            "d_v",
-            f"must be d_k = {d_k} where values are the keys",
-            sizes.d_v,
-            str(d_k),
-        )
-        if weighting.reads_scores:
-            return
+def _check_switches(at: Gather, config: Attention.Config, sizes: Sizes) -> None:
+    """Refuses settings that have no effect or contradict one another."""
+    weighting, value, score = config.weighting, config.value.part, config.score
+    kv_heads, d_q, d_k = config.num_kv_heads or config.num_heads, sizes.d_q, sizes.d_k
+    at.refuse(
+        config.tied and (d_q != d_k or kv_heads != config.num_heads),
+        "tied",
+        "needs queries and keys of one width and number of heads",
+        "on",
+        "off",
+    )
+    at.refuse(
+        d_q != d_k and not score.part.joins_widths,
+        "d_q",
+        f"must be d_k = {d_k} with score {score.name}, which needs one width",
+        d_q,
+        f"{d_k}, or a score that joins two widths",
+    )
+    at.refuse(
+        value.reads_keys and d_k != sizes.d_v,
+        "d_v",
+        f"must be d_k = {d_k} where values are the keys",
+        sizes.d_v,
+        str(d_k),
+    )
+    if not weighting.part.reads_scores:
         unread = f"has no effect with weighting {weighting.name}, which reads no scores"
         for name in ("tied", "qk_norm"):
             at.refuse(getattr(config, name), name, unread, "on", "off")

@@ -16,14 +16,14 @@ from ablate.models.section import ModelSection
 
 
 class Block(nn.Module):
-    """Sublayers one after the other; a feed-forward `none` is left out, and so is a cross-reader.
+    """Sublayers one after the other; a feed-forward or cross-reader `none` is omitted.
 
     pre       x + Dropout(Sublayer(Norm(x)))            Xiong et al. 2020
     post      Norm(x + Dropout(Sublayer(x)))            Vaswani et al. 2017
     sandwich  x + Dropout(Norm(Sublayer(Norm(x))))      Ding et al. 2021 ("CogView")
 
     Without residual, x is not added. The residual dropout acts on the sum, before post's norm; without
-    residual, on what takes the sum's place.
+    residual, on the sublayer's output alone.
     """
 
     mixer: Any
@@ -60,12 +60,12 @@ class Block(nn.Module):
         memory: Memory | None = None,
     ) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` as in attention, `real_bt` False at padding."""
-        x_btd = self._sublayer("mixer", x_btd, lambda y: self.mixer(y, position, mask), real_bt)
-        if "cross" in self.sublayers:
-            assert memory is not None
-            x_btd = self._sublayer("cross", x_btd, lambda y: self.cross(y, memory), real_bt)
-        if "feedforward" in self.sublayers:
-            x_btd = self._sublayer("feedforward", x_btd, self.feedforward, real_bt)
+        functions: dict[str, Callable[[Tensor], Tensor]] = {
+            "mixer": lambda y_btd: self.mixer(y_btd, position, mask),
+            "cross": lambda y_btd: self.cross(y_btd, memory),
+        }
+        for name in self.sublayers:
+            x_btd = self._sublayer(name, x_btd, functions.get(name) or self.feedforward, real_bt)
         return x_btd
 
     def step(

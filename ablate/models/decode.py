@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE
 from ablate.components.mixer import Mixer
-from ablate.models.memory import Memory
 from ablate.models.model import Model
-
-NextLogits = Callable[[Tensor], Tensor]
-"""Tokens so far (B, T) → logits (B, V) of the next; each call has one token more than the last."""
 
 
 @torch.no_grad()
@@ -30,7 +24,7 @@ def greedy(
 ) -> Tensor:
     """The tokens (B, ≤ length) that follow the prompt (B, T), each the arg max of its logits.
 
-    A sequence that has produced `end` stays there; decoding stops when all have. `source` and `source_mask` are
+    After `end` a sequence repeats it; decoding stops when all sequences have ended. `source` and `source_mask` are
     as in `Model.forward`. `incremental` keeps what the model has read of the tokens so far, and encodes the
     source once; otherwise every token costs a pass over all before it. Runs in evaluation mode, without
     gradients; the model's mode is restored. Raises `Invalid` for what cannot be decoded.
@@ -39,53 +33,32 @@ def greedy(
     was_training = model.training
     model.eval()
     try:
-        if incremental:
-            memory = None if model.source_embedding is None else model.encode(source, source_mask)
-            next_logits = _stepping(model, memory)
-        else:
-            next_logits = _recomputing(model, source, source_mask)
-        return _continue(next_logits, prompt_bt, length, end)
+        memory = state = None
+        if incremental and model.source_embedding is not None:
+            memory = model.encode(source, source_mask)
+        tokens_bt, seen = prompt_bt, 0
+        ended_b1 = torch.zeros_like(prompt_bt[:, :1], dtype=torch.bool)
+        for _ in range(length):
+            if incremental:
+                for start in range(seen, tokens_bt.shape[1]):
+                    logits, state = model.step(tokens_bt[:, start : start + 1], start, state, memory)
+                seen = tokens_bt.shape[1]
+            else:
+                logits = model(tokens_bt, None, source, source_mask)[:, -1]
+            next_b1 = logits.argmax(-1, keepdim=True)
+            if end is not None:
+                next_b1 = next_b1.masked_fill(ended_b1, end)
+                ended_b1 = next_b1 == end
+            tokens_bt = torch.cat([tokens_bt, next_b1], 1)
+            if ended_b1.all():
+                break
+        return tokens_bt[:, prompt_bt.shape[1] :]
     finally:
         model.train(was_training)
 
 
-def _continue(next_logits: NextLogits, prompt_bt: Tensor, length: int, end: int | None) -> Tensor:
-    tokens_bt = prompt_bt
-    ended_b1 = torch.zeros_like(prompt_bt[:, :1], dtype=torch.bool)
-    for _ in range(length):
-        next_b1 = next_logits(tokens_bt).argmax(-1, keepdim=True)
-        if end is not None:
-            next_b1 = next_b1.masked_fill(ended_b1, end)
-            ended_b1 = next_b1 == end
-        tokens_bt = torch.cat([tokens_bt, next_b1], 1)
-        if ended_b1.all():
-            break
-    return tokens_bt[:, prompt_bt.shape[1] :]
-
-
-def _stepping(model: Model, memory: Memory | None) -> NextLogits:
-    seen, state = 0, None
-
-    def next_logits(tokens_bt: Tensor) -> Tensor:
-        nonlocal seen, state
-        for start in range(seen, tokens_bt.shape[1]):
-            logits, state = model.step(tokens_bt[:, start : start + 1], start, state, memory)
-        seen = tokens_bt.shape[1]
-        return logits
-
-    return next_logits
-
-
-def _recomputing(model: Model, source: Tensor | None, source_mask: Tensor | None) -> NextLogits:
-    def next_logits(tokens_bt: Tensor) -> Tensor:
-        logits: Tensor = model(tokens_bt, None, source, source_mask)
-        return logits[:, -1]
-
-    return next_logits
-
-
 def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
-    """Refuses models that do not predict the next token, and lengths that a part does not reach."""
+    """Refuses models that do not predict the next token, and lengths beyond what a part supports."""
     signature = model.signature
     with Gather() as at:
         causal = ", ".join(CATALOGUE.able("topology", "causal"))
@@ -137,9 +110,8 @@ def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
 
 
 def _ending(model: Model) -> list[tuple[str, str]]:
-    """Slot and name of the parts that read what is decoded and do not reach beyond max_len."""
-    parts = [model.position]
-    for path, module in model.stack.named_modules():
-        if isinstance(module, Mixer) and not path.startswith("encoder."):
-            parts.append(module)
+    """Slot and name of the parts that read decoded tokens and do not support lengths beyond max_len."""
+    modules = model.stack.named_modules()
+    mixers = [m for path, m in modules if isinstance(m, Mixer) and not path.startswith("encoder.")]
+    parts = [model.position, *mixers]
     return [(part.slot, part.name) for part in parts if not getattr(part, "any_length", True)]

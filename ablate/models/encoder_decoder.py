@@ -28,9 +28,9 @@ class EncoderDecoder(nn.Module):
         """Parameters of the encoder–decoder."""
 
         cross: Annotated[Any, Slot("cross", default="attention")] = "attention"
-        "What the decoder takes from the source."
+        "How the decoder reads the source."
         num_encoder_layers: PositiveInt | None = None
-        "Blocks of the encoder; num_layers when not given."
+        "Number of blocks of the encoder; num_layers when not given."
 
     def __init__(self, config: Config, sizes: Sizes, section: ModelSection) -> None:
         super().__init__()

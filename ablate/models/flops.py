@@ -15,13 +15,13 @@ from ablate.core.signature import Signature
 class Flops:
     """Floating-point operations of the matrix products on one example of `seq_len`.
 
-    A product of (n × m) and (m × p) counts 2·n·m·p; what is masked counts as well.
+    A product of (n × m) and (m × p) counts 2·n·m·p; masked products count as well.
     """
 
     forward: int
     "Of a forward pass."
     training: int
-    "Of a forward and a backward pass, what the backward pass computes again included."
+    "Of a forward and a backward pass, recomputation in the backward pass included."
 
 
 def flops_of(model: nn.Module, signature: Signature) -> Flops:

@@ -20,7 +20,7 @@ def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
     """Fills every parameter and buffer of `model`, which is on CPU, from the streams of its path.
 
     `stream` names other initial values under the same seed. Children come before their parents, so that a
-    parent has the last word, as in torch's constructors. Raises `AblateError` when a tensor is left without
+    parent can change their values, as in torch's constructors. Raises `AblateError` when a tensor is left without
     a value: one that is NaN, or whose module has no way to set it.
     """
     for path, module in reversed(list(model.named_modules())):
@@ -33,20 +33,21 @@ def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
         elif isinstance(module, nn.Linear):
             as_linear(module.weight, module.bias, module.in_features, draw)
         elif reset := getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None):
-            # Torch's own modules draw from the global generator, which is lent to them for the moment.
+            # Torch's own modules draw from the global generator, which is seeded for them and then restored.
             with torch.random.fork_rng(devices=[]):
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream, path))
                 reset()
-        elif tensors := _tensors(module, recurse=False):
+        elif tensors := tensors_of(module, recurse=False):
             raise _without_values(path, module, tensors)
     for path, module in model.named_modules():
         if unset := [
-            name for name, tensor in _tensors(module, recurse=False).items() if tensor.isnan().any()
+            name for name, tensor in tensors_of(module, recurse=False).items() if tensor.isnan().any()
         ]:
             raise _without_values(path, module, unset)
 
 
-def _tensors(module: nn.Module, recurse: bool) -> dict[str, Tensor]:
+def tensors_of(module: nn.Module, recurse: bool = True) -> dict[str, Tensor]:
+    """Parameters and all buffers, those included that are left out of kept weights."""
     return dict(module.named_parameters(recurse=recurse)) | dict(module.named_buffers(recurse=recurse))
 
 
@@ -60,7 +61,7 @@ def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> Ablat
 
 @torch.no_grad()
 def materialise(model: nn.Module) -> None:
-    """Gives a model on the meta device memory on CPU, filled with NaN; parameters that were one stay one."""
+    """Gives a model on the meta device memory on CPU, filled with NaN; shared parameters stay shared."""
     names_of: dict[Tensor, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names_of.setdefault(parameter, []).append(name)
@@ -69,6 +70,6 @@ def materialise(model: nn.Module) -> None:
         for other in others:
             path, _, name = other.rpartition(".")
             setattr(model.get_submodule(path), name, model.get_parameter(first))
-    for tensor in _tensors(model, recurse=True).values():
+    for tensor in tensors_of(model).values():
         if tensor.is_floating_point():
             tensor.fill_(torch.nan)

@@ -9,27 +9,18 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ablate.components.masks import real_positions
+from ablate.tasks.task import Batch
 
 ENTROPY = "attention_entropy"
 SIMILARITY = "head_similarity"
-
-
-class Inputs(Protocol):
-    """A batch of a task."""
-
-    mask: Tensor | None
-    source_mask: Tensor | None
-
-    def model_inputs(self) -> Mapping[str, Tensor | None]:
-        """The arguments of a model's forward pass."""
 
 
 @dataclass(frozen=True)
@@ -37,39 +28,34 @@ class _Seen:
     weights: Tensor
     "(B, H, T_q, T_k)."
     real_bq: Tensor
-    "(B, T_q), True for queries that are no padding and may attend to something."
+    "(B, T_q), True for queries that are not padding and may attend to some key."
     real_bk: Tensor
-    "(B, T_k), True for keys that are no padding."
+    "(B, T_k), True for keys that are not padding."
 
 
-def attention_maps(model: nn.Module, batch: Inputs, *, padding: float | None = None) -> dict[str, Tensor]:
+def attention_maps(model: nn.Module, batch: Batch, *, padding: float | None = None) -> dict[str, Tensor]:
     """Path of a module → its attention weights (B, H, T_q, T_k), in the order in which the model uses them.
 
     One forward pass in evaluation mode, without gradients; the model's mode is restored. Self-attention and
     cross-attention alike; empty for a model without attention. `padding` is the value in the rows and columns
     of padding; None leaves there what the model computes.
     """
-    found = _look(model, batch)
-    if padding is None:
-        return {path: seen.weights for path, seen in found.items()}
-    return {
-        path: seen.weights.masked_fill(
-            ~(seen.real_bq[:, None, :, None] & seen.real_bk[:, None, None, :]), padding
-        )
-        for path, seen in found.items()
-    }
+    maps = {}
+    for path, seen in _look(model, batch).items():
+        real = seen.real_bq[:, None, :, None] & seen.real_bk[:, None, None, :]
+        maps[path] = seen.weights if padding is None else seen.weights.masked_fill(~real, padding)
+    return maps
 
 
-def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, float]:
+def attention_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
     """Means over all examples of `batches`, their real queries and their heads (or pairs of heads):
 
     attention_entropy, attention_entropy/PATH    of `entropy`, in nats: over all layers, and of the one at PATH
-    head_similarity, head_similarity/PATH        of `similarity`; not there for a single head
+    head_similarity, head_similarity/PATH        of `similarity`; absent for a single head
 
     Over all layers it is the mean of theirs. Sums are in float64.
     """
-    sums: dict[str, Tensor] = {}
-    counts: dict[str, Tensor] = {}
+    totals: dict[str, Tensor] = {}
     for batch in batches:
         for path, seen in _look(model, batch).items():
             weights = seen.weights.double()
@@ -78,9 +64,9 @@ def attention_metrics(model: nn.Module, batches: Iterable[Inputs]) -> dict[str, 
                 values[SIMILARITY] = similarity(weights)
             for name, value_bq in values.items():
                 key = f"{name}/{path}"
-                sums[key] = sums.get(key, 0) + (value_bq * seen.real_bq).sum()
-                counts[key] = counts.get(key, 0) + seen.real_bq.sum()
-    layers = {key: (sums[key] / counts[key]).item() for key in sums}
+                total = torch.stack([(value_bq * seen.real_bq).sum(), seen.real_bq.sum()])
+                totals[key] = totals.get(key, 0) + total
+    layers = {key: (total / count).item() for key, (total, count) in totals.items()}
     found: dict[str, float] = {}
     for name in (ENTROPY, SIMILARITY):
         of_name = {key: value for key, value in layers.items() if key.startswith(f"{name}/")}
@@ -95,7 +81,7 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def similarity(weights: Tensor) -> Tensor:
-    """How alike the heads look: (B, H, T_q, T_k) → (B, T_q), the mean over pairs of heads; H is at least 2.
+    """Similarity of the heads: (B, H, T_q, T_k) → (B, T_q), the mean over pairs of heads; H is at least 2.
 
     1 − √JSD(w_g, w_h) with the Jensen–Shannon divergence in bits (Lin 1991), whose root is a metric (Endres and
     Schindelin 2003): 1 for two heads with equal weights, 0 for two that share no key. Clark et al. 2019 ("What
@@ -105,13 +91,13 @@ def similarity(weights: Tensor) -> Tensor:
     for g, h in itertools.combinations(range(weights.shape[1]), 2):
         a, b = weights[:, g], weights[:, h]
         nats = entropy((a + b) / 2) - (entropy(a) + entropy(b)) / 2
-        # Rounding may leave a little less than nothing.
+        # Rounding may make the divergence slightly negative.
         pairs.append(1 - (nats / math.log(2)).clamp(0, 1).sqrt())
     return torch.stack(pairs).mean(0)
 
 
 @torch.no_grad()
-def _look(model: nn.Module, batch: Inputs) -> dict[str, _Seen]:
+def _look(model: nn.Module, batch: Batch) -> dict[str, _Seen]:
     found: dict[str, _Seen] = {}
 
     def look(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -139,7 +125,8 @@ def _look(model: nn.Module, batch: Inputs) -> dict[str, _Seen]:
         module.register_forward_pre_hook(
             lambda module, args, kwargs, path=path: look(path, module, args, kwargs), with_kwargs=True
         )
-        for path, module in _attentive(model)
+        for path, module in model.named_modules()
+        if callable(getattr(type(module), "weights", None))
     ]
     try:
         model(**batch.model_inputs())
@@ -148,10 +135,3 @@ def _look(model: nn.Module, batch: Inputs) -> dict[str, _Seen]:
             handle.remove()
         model.train(was_training)
     return found
-
-
-def _attentive(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The modules that can say what they attend to."""
-    for path, module in model.named_modules():
-        if callable(getattr(type(module), "weights", None)):
-            yield path, module

@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from ablate.base.registry import PartConfig, register
 from ablate.components.masks import zero_padding
-from ablate.components.part import Part
 from ablate.components.positions import NoPosition
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 from ablate.models.attention import Attention, State
 
 
@@ -26,17 +25,17 @@ class Memory:
 
 
 class CrossReader(Part):
-    """Base of the slot `cross`: what each position of the decoder takes from the source."""
+    """Base of the slot `cross`: how each position of the decoder reads the source."""
 
     reads_target: bool = True
-    "Whether it depends on the position that takes it; if not, nothing is normalised before it."
+    "Whether its output depends on the decoder's position; if not, no norm comes before it."
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """(B, T, D) → (B, T, D)."""
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, memory: Memory, state: Any = None) -> tuple[Tensor, Any]:
-        """One more position, and what to keep for the next."""
+        """One more position, and the state for the next."""
         return self(x_b1d, memory), None
 
 
@@ -55,20 +54,21 @@ class CrossAttention(CrossReader):
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        return self._attend(x_btd, memory, self.attention.read(memory.encoded_bsd))
+        return self.step(x_btd, memory)[0]
 
     def weights(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """The attention weights (B, H, T, S), before dropout; those on padding are exactly zero."""
         read = self.attention.read(memory.encoded_bsd)
-        return self.attention.attend_weights(x_btd, read, self.no_position, _mask(memory))
+        return self.attention.attend_weights(
+            self.attention.queries(x_btd), read, self.no_position, _mask(memory)
+        )
 
     def step(self, x_b1d: Tensor, memory: Memory, state: State | None = None) -> tuple[Tensor, State]:
         """See `CrossReader.step`; the source is read once."""
         read = self.attention.read(memory.encoded_bsd) if state is None else state
-        return self._attend(x_b1d, memory, read), read
-
-    def _attend(self, x_btd: Tensor, memory: Memory, read: State) -> Tensor:
-        return self.attention.attend(x_btd, read, self.no_position, _mask(memory))
+        return self.attention.attend(
+            self.attention.queries(x_b1d), read, self.no_position, _mask(memory)
+        ), read
 
 
 @register("cross", "mean")
@@ -89,7 +89,7 @@ class MeanPooled(CrossReader):
 
 @register("cross", "none")
 class NoSource(CrossReader):
-    """Nothing: the decoder does not see the source. Blocks leave this sublayer out."""
+    """Nothing: the decoder does not see the source. Blocks omit this sublayer."""
 
 
 def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:

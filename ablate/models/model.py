@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +18,8 @@ from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature
-from ablate.models import parameters
 from ablate.models.memory import Memory, mean_of_real
+from ablate.models.parameters import PARTS
 from ablate.models.section import ModelSection
 
 
@@ -78,14 +79,11 @@ class Model(nn.Module):
             # A site of its own: the masks of target and source do not depend on each other's length.
             self.source_dropout = sizes.dropout_at("embedding") if reads_source else nn.Identity()
             self.output = nn.Linear(d_model, signature.num_outputs)
-            with at("embedding"):
-                self._embed_as(section, signature)
+            self._embed_as(at, section, signature)
             if not at.problems:
-                with at("dropout"):
-                    _check_dropout(section, self)
-        scaled = section.embedding.scaled
-        if scaled is None:
-            scaled = section.position.part.scales_embedding
+                _check_dropout(at, section, self)
+        asked = section.embedding.scaled
+        scaled = section.position.part.scales_embedding if asked is None else asked
         self.scale = d_model**0.5 if scaled else 1.0
         self._sites = {
             path: module
@@ -93,25 +91,24 @@ class Model(nn.Module):
             if isinstance(module, Dropout) and module.rate > 0
         }
 
-    def _embed_as(self, section: ModelSection, signature: Signature) -> None:
+    def _embed_as(self, at: Gather, section: ModelSection, signature: Signature) -> None:
         """Ties the output layer, and makes the embedding of segments."""
         tied, segment = section.embedding.tied, section.embedding.segment
         has = f"{signature.num_outputs} outputs and {signature.vocab_size or 'no'} input tokens"
-        with Gather() as at:
-            at.refuse(
-                tied and signature.num_outputs != signature.vocab_size,
-                "tied",
-                f"needs outputs that are the input's tokens; the task has {has}",
-                "on",
-                "off",
-            )
-            at.refuse(
-                segment and signature.num_segments is None,
-                "segment",
-                "needs a task that tells segments apart",
-                "on",
-                "off",
-            )
+        at.refuse(
+            tied and signature.num_outputs != signature.vocab_size,
+            "embedding.tied",
+            f"needs outputs that are the input's tokens; the task has {has}",
+            "on",
+            "off",
+        )
+        at.refuse(
+            segment and signature.num_segments is None,
+            "embedding.segment",
+            "needs a task that tells segments apart",
+            "on",
+            "off",
+        )
         if tied:
             self.output.weight = self.embedding.get_parameter("weight")
         if segment:
@@ -132,10 +129,8 @@ class Model(nn.Module):
         `source` and `source_mask` are the same for what a decoder reads; `segments` is (B, T).
         """
         x_btd = self.embed(inputs, segments=segments)
-        if self.source_embedding is None:
-            x_btd = self.stack(x_btd, self.position, mask)
-        else:
-            x_btd = self.stack(x_btd, self.position, mask, self.encode(source, source_mask))
+        memory = None if self.source_embedding is None else self.encode(source, source_mask)
+        x_btd = self.stack(x_btd, self.position, mask, memory)
         if self.signature.readout == "all":
             return self.output(x_btd)
         real_bt = real_positions(mask, x_btd.shape[1])
@@ -180,8 +175,12 @@ class Model(nn.Module):
         return self.output.weight.device
 
     def parameters_by_part(self) -> dict[str, int]:
-        """Number of trainable parameters by part; the counts sum to the total."""
-        return parameters.parameters_by_part(self)
+        """Number of trainable parameters by part, in the order of the model; parts without any are left out."""
+        counts: Counter[str] = Counter()
+        for path, parameter in self.named_parameters():
+            part = next((PARTS[step] for step in path.split(".") if step in PARTS), "other")
+            counts[part] += parameter.numel() if parameter.requires_grad else 0
+        return {part: count for part, count in counts.items() if count}
 
 
 def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
@@ -215,7 +214,7 @@ def _check_position(section: ModelSection) -> None:
     weighting = getattr(section.mixer, "weighting", None)
     rule = ""
     if not getattr(section.mixer.part, "attends", False):
-        rule = f"acts inside attention, which mixer {section.mixer.name} is not"
+        rule = f"acts inside attention, but mixer {section.mixer.name} is not attention"
     elif weighting is not None and not weighting.part.reads_scores:
         rule = f"has no effect with weighting {weighting.name}, which reads no scores"
     if rule:
@@ -223,12 +222,12 @@ def _check_position(section: ModelSection) -> None:
         raise Invalid("", rule, section.position.name, ", ".join(able))
 
 
-def _check_dropout(section: ModelSection, model: nn.Module) -> None:
+def _check_dropout(at: Gather, section: ModelSection, model: nn.Module) -> None:
     """Refuses a rate for a placement that the model does not have."""
     sites = {module.placement for module in model.modules() if isinstance(module, Dropout)}
-    with Gather() as at:
-        for placement, rate in section.dropout.model_dump().items():
-            at.refuse(rate and placement not in sites, placement, "has no place in this model", rate, "0")
+    for placement, rate in section.dropout.model_dump().items():
+        unused = rate and placement not in sites
+        at.refuse(unused, f"dropout.{placement}", "has no place in this model", rate, "0")
 
 
 def _embedding(signature: Signature, d_model: int) -> nn.Module:

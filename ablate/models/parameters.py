@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from torch import nn
 
 PARTS = {
@@ -27,15 +25,6 @@ PARTS = {
 """Step of a parameter's path → part; the first step that is listed counts."""
 
 TORCH_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
-
-
-def parameters_by_part(model: nn.Module) -> dict[str, int]:
-    """Number of trainable parameters by part, in the order of the model; parts without any are left out."""
-    counts: Counter[str] = Counter()
-    for path, parameter in model.named_parameters():
-        part = next((PARTS[step] for step in path.split(".") if step in PARTS), "other")
-        counts[part] += parameter.numel() if parameter.requires_grad else 0
-    return {part: count for part, count in counts.items() if count}
 
 
 def decay_groups(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:

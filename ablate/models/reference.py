@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
-from torch import nn
 
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, StrictModel
 from ablate.core.signature import Signature
@@ -111,20 +110,17 @@ def signature_for(section: ModelSection, signature: Signature = SIGNATURE) -> Si
 
 def cost_of(slot: str, name: str) -> Cost:
     """The cost of a part; raises the part's own error when it cannot be built at the reference size."""
+    part: Any = CATALOGUE.get(slot, name)
     section = section_with(slot, name)
     signature = signature_for(section)
     model = build_model(section, signature, device="meta")
-    instances = [module for module in model.modules() if _is(module, slot, name)]
+    instances = [module for module in model.modules() if type(module) is part]
     owned = {id(p): p.numel() for module in instances for p in module.parameters()}
     return Cost(
-        settings_for(CATALOGUE.get(slot, name).Config),  # type: ignore[attr-defined]
+        settings_for(part.Config),
         {path: tuple(p.shape) for path, p in instances[0].named_parameters()} if instances else {},
         sum(owned.values()),
         len(instances),
         sum(p.numel() for p in model.parameters()),
         flops_of(model, signature),
     )
-
-
-def _is(module: nn.Module, slot: str, name: str) -> bool:
-    return (getattr(module, "slot", None), getattr(module, "name", None)) == (slot, name)

@@ -19,11 +19,11 @@ class Dropouts(StrictModel):
     attention_weights: Rate = 0.0
     "On the attention weights, after the softmax."
     attention_output: Rate = 0.0
-    "On what the mixer returns, before the residual addition."
+    "On the output of the mixer, before the residual addition."
     feedforward_hidden: Rate = 0.0
     "After the activation inside the feed-forward."
     feedforward_output: Rate = 0.0
-    "On what the feed-forward returns, before the residual addition."
+    "On the output of the feed-forward, before the residual addition."
     residual: Rate = 0.0
     "On the residual sum, after the addition."
 
@@ -34,7 +34,7 @@ class Embedding(StrictModel):
     tied: OnOff = False
     "Whether the output layer shares the weights of the token embedding (Press and Wolf 2017)."
     scaled: OnOff | None = None
-    "Whether the embedded input is multiplied by √d_model; when not given, as the position asks: sincos does."
+    "Whether the embedded input is multiplied by √d_model; when not given, only with position sincos."
     segment: OnOff = False
     "Whether a learned vector for the segment of each position is added (Devlin et al. 2019)."
 
@@ -49,11 +49,11 @@ class ModelSection(StrictModel):
     num_layers: PositiveInt = 2
     "Number of blocks."
     mixer: Annotated[Any, Slot("mixer", default="attention")] = "attention"
-    "What mixes positions."
+    "The part that exchanges information between positions."
     embedding: Embedding = Embedding()
     "How inputs become vectors."
     position: Annotated[Any, Slot("position")] = "learned"
-    "How order enters."
+    "How the model learns the order of positions."
     norm: Annotated[Any, Slot("norm")] = "layer"
     "The normalisation of every sublayer."
     norm_placement: Literal["pre", "post", "sandwich"] = "pre"

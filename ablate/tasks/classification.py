@@ -10,11 +10,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from ablate.core.metric import Metric
-from ablate.tasks.task import Batch, Task
+from ablate.tasks.task import Batch, Task, Topology
 
 
 class Classification(Task):
     """A task whose logits are (B, num_outputs) and whose targets are classes (B)."""
+
+    topologies: tuple[Topology, ...] = ("encoder", "decoder")
 
     def set_metrics(self, *, num_classes: int, num_test: int, solved: float) -> None:
         """Sets `metrics` and `chance_loss` for classes that are equally likely.

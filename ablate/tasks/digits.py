@@ -7,7 +7,6 @@ E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machin
 from __future__ import annotations
 
 import functools
-import gzip
 import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import PositiveInt
-from torch import Tensor
 
 from ablate.base.errors import AblateError, Gather
 from ablate.base.registry import PartConfig, register
@@ -39,24 +37,24 @@ class Digits(Classification):
     """Which digit is it? A real task of little data; pixel values are scaled to [0, 1].
 
     The splits are disjoint and stratified: the count of each digit in a split is within 1 or 2 of its share.
-    Training data are shuffled anew every epoch; batches run on over the ends of epochs, so that all are full.
+    Training data are shuffled anew every epoch; batches cross the ends of epochs, so that all are full.
     """
 
     class Config(PartConfig):
         """Parameters of the digits task."""
 
         representation: Literal["rows", "pixels", "patches"] = "rows"
-        "What a position holds: a row (T = 8, F = 8), a pixel (T = 64, F = 1), a square patch."
+        "Content of a position: a row (T = 8, F = 8), a pixel (T = 64, F = 1) or a square patch."
         patch_size: Literal[2, 4] | None = None
         "Side of a patch, for `patches`: 2 (T = 16, F = 4) or 4 (T = 4, F = 16); both go row by row."
         split: Literal["per_seed", "fixed"] = "per_seed"
         "per_seed: every seed has its own splits; fixed: all have the same."
         train_size: PositiveInt = 1197
-        "Examples to train on; fewer are the first of more, other splits unchanged."
+        "Number of training examples; a smaller set is the beginning of a larger one, and other splits do not change."
         validation_size: PositiveInt = 300
-        "Examples to choose a step on."
+        "Number of examples that choose the best step."
         test_size: PositiveInt = 300
-        "Examples to test on."
+        "Number of test examples."
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -92,24 +90,21 @@ class Digits(Classification):
             num_features=height * width,
             readout="mean",
         )
-        self.topologies = ("encoder", "decoder")
         self.data_fixed = config.split == "fixed"
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.9)
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
         """Every example once an epoch."""
-        inputs, targets = self._sequences(self.indices(seed)["train"], device)
-        return example_stream(self._epochs(seed, inputs, targets), batch_size)
+        epochs = self._epochs(seed, self._examples(self.indices(seed)["train"], device))
+        return example_stream(epochs, batch_size)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
         """The images of a split."""
-        return Batch(*self._sequences(self.indices(seed)[name], device))
+        return self._examples(self.indices(seed)[name], device)
 
     def digests(self, seed: int) -> Mapping[str, str]:
         """Of all three splits."""
-        return {
-            name: digest(Batch(*self._sequences(index, "cpu"))) for name, index in self.indices(seed).items()
-        }
+        return {name: digest(self._examples(index, "cpu")) for name, index in self.indices(seed).items()}
 
     def indices(self, seed: int) -> dict[str, NDArray[np.intp]]:
         """Rows of the data set that each split holds."""
@@ -120,27 +115,26 @@ class Digits(Classification):
         test, validation, train, _ = np.split(order, ends)
         return {"train": train, "validation": validation, "test": test}
 
-    def _epochs(self, seed: int, inputs: Tensor, targets: Tensor) -> Iterator[Batch]:
+    def _epochs(self, seed: int, examples: Batch) -> Iterator[Batch]:
         generator = numpy_stream(seed, "data", "order")
-        size = len(targets)
+        size = len(examples)
         epochs = -(-CHUNK // size)
         while True:
             order = np.concatenate([generator.permutation(size) for _ in range(epochs)])
-            index = torch.from_numpy(order).to(inputs.device)
-            yield Batch(inputs[index], targets[index])
+            yield examples[torch.from_numpy(order).to(examples.inputs.device)]
 
     def _cell(self) -> tuple[int, int]:
-        """Height and width, in pixels, of what one position holds."""
+        """Height and width, in pixels, of the cell at one position."""
         patch = self.config.patch_size or 1
         return {"rows": (1, SIDE), "pixels": (1, 1), "patches": (patch, patch)}[self.config.representation]
 
-    def _sequences(self, index: NDArray[np.intp], device: str) -> tuple[Tensor, Tensor]:
+    def _examples(self, index: NDArray[np.intp], device: str) -> Batch:
         images, digits = load_digits()
         height, width = self._cell()
         cells = images[index].reshape(len(index), SIDE // height, height, SIDE // width, width)
         features = cells.transpose(0, 1, 3, 2, 4).reshape(len(index), -1, height * width)
         scaled = (features / MAX_VALUE).astype(np.float32)
-        return torch.from_numpy(scaled).to(device), torch.from_numpy(digits[index]).to(device)
+        return Batch(torch.from_numpy(scaled).to(device), torch.from_numpy(digits[index]).to(device))
 
 
 @functools.cache
@@ -154,9 +148,7 @@ def load_digits() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     path = folder / "datasets" / "data" / "digits.csv.gz"
     if not path.is_file():
         raise AblateError(f"{path}: the digits data set is missing; install scikit-learn again")
-    with gzip.open(path, "rt", encoding="ascii") as file:
-        numbers = [[int(float(cell)) for cell in line.split(",")] for line in file]
-    table = np.array(numbers, dtype=np.int64)
+    table = np.loadtxt(path, delimiter=",").astype(np.int64)
     return table[:, :-1].reshape(-1, SIDE, SIDE), table[:, -1]
 
 
@@ -164,7 +156,7 @@ def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator)
     """A random order of the examples in which every stretch has nearly the same share of each class.
 
     The members of a class are shuffled and spread evenly over [0, 1), from a random offset; the order is that
-    of their places. A stretch therefore holds each class's share, give or take the rounding of all classes.
+    of their places. A stretch therefore holds each class's share, up to rounding.
     """
     places = np.empty(len(labels))
     for label in np.unique(labels):

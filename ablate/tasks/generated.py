@@ -1,9 +1,10 @@
-"""Tasks whose examples are drawn: training data are endless, and each split has a stream of its own."""
+"""Tasks that generate their examples: training data are endless, and each split has its own random stream."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Generated(Task):
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
         """Fresh examples; the n-th example does not depend on the batch size."""
         generator = numpy_stream(seed, "data", "train")
-        return example_stream(self._chunks(generator, device), batch_size)
+        return example_stream((self.examples(generator, CHUNK, device) for _ in count()), batch_size)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
         """`num_eval` examples from a stream of their own."""
@@ -45,10 +46,6 @@ class Generated(Task):
             "validation": digest(self.split(seed, "validation", "cpu")),
             "test": digest(self.split(seed, "test", "cpu")),
         }
-
-    def _chunks(self, generator: np.random.Generator, device: str) -> Iterator[Batch]:
-        while True:
-            yield self.examples(generator, CHUNK, device)
 
 
 def below(uniform: NDArray[np.float64], limit: int | NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Associative recall: which value was beside this key?
+"""Associative recall: find the value beside a key.
 
 The task of Ba et al. 2016 ("Using Fast Weights to Attend to the Recent Past"), in which pairs may be
 apart. An example with two pairs and two fillers:
@@ -41,7 +41,7 @@ class Recall(Generated, Classification):
         vocab_size: PositiveInt = 16
         "V: one filler, (V − 1) // 2 keys, the rest values."
         seq_len: PositiveInt = 5
-        "T, at least 2 · num_pairs + 1; what is left is filler."
+        "T, at least 2 · num_pairs + 1; fillers take the places that are left."
         num_pairs: PositiveInt = 2
         "Pairs in a sequence, at most as many as there are keys."
         num_eval: PositiveInt = 1024
@@ -70,7 +70,6 @@ class Recall(Generated, Classification):
         self.signature = Signature(
             config.seq_len, num_outputs=config.vocab_size, vocab_size=config.vocab_size, readout="last"
         )
-        self.topologies = ("encoder", "decoder")
         self.set_metrics(num_classes=self.num_values, num_test=config.num_eval, solved=0.95)
 
     def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:

@@ -1,4 +1,4 @@
-"""Two segments in one input: was the last token of the second one in the first?
+"""Two segments in one input: decide whether the last token of the second occurs in the first.
 
 The input of Devlin et al. 2019 (section 3), a pair of sequences of which only the segments tell where one ends,
 without their separator. An example, with the segments under its tokens:
@@ -51,7 +51,6 @@ class Segments(Generated, Classification):
         self.signature = Signature(
             config.seq_len, num_outputs=2, vocab_size=config.vocab_size, readout="last", num_segments=2
         )
-        self.topologies = ("encoder", "decoder")
         self.set_metrics(num_classes=2, num_test=config.num_eval, solved=0.95)
 
     def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:

@@ -21,7 +21,6 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -65,14 +64,16 @@ class Batch:
             "segments": self.segments,
         }
 
+    def tensors(self) -> list[Tensor | None]:
+        """The value of every field, in order."""
+        return [getattr(self, field.name) for field in fields(self)]
+
+    def __getitem__(self, rows: slice | Tensor) -> Batch:
+        return Batch(*(None if x is None else x[rows] for x in self.tensors()))  # type: ignore[arg-type]
+
     def chunks(self, size: int) -> Iterator[Batch]:
         """The same examples in order, at most `size` at a time."""
-        for start in range(0, len(self), size):
-            part = slice(start, start + size)
-            tensors: dict[str, Tensor | None] = {
-                field.name: getattr(self, field.name) for field in fields(self)
-            }
-            yield Batch(**{name: x if x is None else x[part] for name, x in tensors.items()})  # type: ignore[arg-type]
+        return (self[start : start + size] for start in range(0, len(self), size))
 
 
 class Task(ABC):
@@ -113,8 +114,8 @@ class Task(ABC):
 def digest(batch: Batch) -> str:
     """16 hexadecimal digits that tell one batch from another: of its types, shapes and values."""
     code = hashlib.blake2b(digest_size=8)
-    for field in fields(batch):
-        if (tensor := getattr(batch, field.name)) is not None:
+    for tensor in batch.tensors():
+        if tensor is not None:
             array = np.ascontiguousarray(tensor.cpu().numpy())
             code.update(f"{array.dtype.str}{array.shape}".encode())
             code.update(array.tobytes())
@@ -122,28 +123,18 @@ def digest(batch: Batch) -> str:
 
 
 def example_stream(chunks: Iterator[Batch], batch_size: int) -> Iterator[Batch]:
-    """Cuts an endless sequence of examples, that comes in chunks of any size, into batches.
+    """Cuts an endless sequence of examples, given in chunks of any size, into batches.
 
     The batches are the same whatever the sizes of the chunks. All chunks have the same fields, each with a row
     for every example.
     """
-    names = [field.name for field in fields(Batch)]
-    columns: list[list[Tensor | None]] = [[] for _ in names]
-    waiting = 0
+    waiting: list[Batch] = []
     for chunk in chunks:
-        for name, column in zip(names, columns, strict=True):
-            column.append(getattr(chunk, name))
-        waiting += len(chunk)
-        if waiting < batch_size:
-            continue
-        whole = waiting - waiting % batch_size
-        joined = [_joined(column) for column in columns]
-        pieces = (repeat(None) if x is None else x[:whole].split(batch_size) for x in joined)
-        yield from map(Batch, *pieces)
-        columns = [[None if x is None else x[whole:]] for x in joined]
-        waiting -= whole
-
-
-def _joined(parts: list[Tensor | None]) -> Tensor | None:
-    given = [part for part in parts if part is not None]
-    return torch.cat(given) if len(given) > 1 else parts[0]
+        waiting.append(chunk)
+        count = sum(map(len, waiting))
+        if count >= batch_size:
+            columns = zip(*(part.tensors() for part in waiting), strict=True)
+            joined = Batch(*(None if column[0] is None else torch.cat(column) for column in columns))  # type: ignore[arg-type]
+            whole = count - count % batch_size
+            yield from joined[:whole].chunks(batch_size)
+            waiting = [joined[whole:]]

@@ -1,7 +1,7 @@
-"""Weight decay, the same for every optimiser. Norms and biases are left out by the caller.
+"""Weight decay, the same for every optimiser. The caller excludes norms and biases.
 
-decoupled   w ← w − lr·λ·w − update    (Loshchilov and Hutter 2019: what is AdamW's)
-l2          the gradient of loss + λ‖w‖², so g + 2λw, is what is clipped and handed to the optimiser
+decoupled   w ← w − lr·λ·w − update    (Loshchilov and Hutter 2019, as in AdamW)
+l2          g + 2λw, the gradient of loss + λ‖w‖², is clipped and passed to the optimiser
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class WeightDecay:
 
     @torch.no_grad()
     def add_gradient(self) -> None:
-        """Adds 2λw to the gradients; between the backward pass and clipping."""
+        """Adds 2λw to the gradients; call it between the backward pass and clipping."""
         for parameter in self._by_gradient:
             if parameter.grad is not None:
                 parameter.grad.add_(parameter, alpha=2 * self.strength)
 
     @torch.no_grad()
     def shrink(self, lr: float) -> None:
-        """Takes lr·λ·w from the weights; just before the optimiser's step, which does not see it."""
+        """Subtracts lr·λ·w from the weights; just before the optimiser's step."""
         for parameter in self._by_shrinking:
             if parameter.grad is not None:
                 parameter.mul_(1 - lr * self.strength)

@@ -23,8 +23,7 @@ def evaluate(model: Model, task: Task, split: Batch) -> dict[str, float]:
         sums: dict[str, torch.Tensor] = {}
         for batch in split.chunks(CHUNK):
             for name, values in task.measure(model(**batch.model_inputs()), batch).items():
-                total = values.sum(dtype=torch.float64)
-                sums[name] = sums[name] + total if name in sums else total
+                sums[name] = sums.get(name, 0) + values.sum(dtype=torch.float64)
     finally:
         model.train(was_training)
     return {name: total.item() / len(split) for name, total in sums.items()}

@@ -1,4 +1,4 @@
-"""Do two models compute the same function from the same initial values?"""
+"""Tells whether two models compute the same function from the same initial values."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def fingerprint(section: ModelSection, task: Task) -> str:
     It covers names, shapes and values of parameters and buffers, the logits in training mode (dropout
     included), the gradients, and, after the step, the logits in training and evaluation mode. The gradients
     tell apart parts that differ backwards only (straight-through estimates); the step, those behind a branch
-    that starts at zero; evaluation mode, those that differ in running statistics. Not covered is what this
-    batch does not reach: other lengths, later steps, values beyond a clamp.
+    that starts at zero; evaluation mode, those that differ in running statistics. It does not cover
+    what this batch does not reach: other lengths, later steps, values beyond a clamp.
     """
     code = hashlib.blake2b(digest_size=16)
     model = build_model(section, task.signature, seed=0)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -20,60 +18,40 @@ than it began, and than guessing."""
 
 
 class History:
-    """Training loss and gradient norm of every step; curves at evaluations. Steps count updates done."""
+    """Training loss and gradient norm of every step; curves at evaluations. Steps count updates done.
 
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-        self.done = 0
-        self._losses = np.empty(steps, dtype=np.float32)
-        self._norms = np.empty(steps, dtype=np.float32)
+    Its attributes are all that a run needs to continue (`Run.save`).
+    """
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self._norms: list[float] = []
         self._evaluated = 0
         self._points: dict[str, list[tuple[int, float]]] = {}
 
     def add(self, loss: float, norm: float) -> bool:
         """Keeps one step's numbers; False when its loss is not finite."""
-        self._losses[self.done] = loss
-        self._norms[self.done] = norm
-        self.done += 1
+        self.losses.append(loss)
+        self._norms.append(norm)
         return math.isfinite(loss)
 
     def evaluated(self, lr: float, validation: Mapping[str, float]) -> dict[str, float]:
         """Adds a point to every curve, of means since the last evaluation; returns the point."""
-        since = slice(self._evaluated, self.done)
-        self._evaluated = self.done
         point = {
-            "train_loss": _mean(self._losses[since]),
-            "grad_norm": _mean(self._norms[since]),
+            "train_loss": _mean(self.losses[self._evaluated :]),
+            "grad_norm": _mean(self._norms[self._evaluated :]),
             "lr": lr,
             **{f"validation_{name}": value for name, value in validation.items()},
         }
+        self._evaluated = len(self.losses)
         for name, value in point.items():
-            self._points.setdefault(name, []).append((self.done, value))
+            self._points.setdefault(name, []).append((self._evaluated, value))
         return point
-
-    def state(self) -> dict[str, Any]:
-        """The values from which `load` continues."""
-        return {
-            "losses": torch.from_numpy(self._losses[: self.done]),
-            "norms": torch.from_numpy(self._norms[: self.done]),
-            "evaluated": self._evaluated,
-            "points": self._points,
-        }
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Takes over the `state` of a run of as many steps."""
-        self.done = len(state["losses"])
-        self._losses[: self.done] = state["losses"].numpy()
-        self._norms[: self.done] = state["norms"].numpy()
-        self._evaluated, self._points = state["evaluated"], state["points"]
 
     @property
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         """`train_loss` and `grad_norm` of every step that was made."""
-        return {
-            "train_loss": self._losses[: self.done].copy(),
-            "grad_norm": self._norms[: self.done].copy(),
-        }
+        return {"train_loss": _array(self.losses), "grad_norm": _array(self._norms)}
 
     @property
     def curves(self) -> dict[str, Curve]:
@@ -88,7 +66,7 @@ class History:
 
     def summary(self) -> dict[str, float]:
         """`train_loss` over the last 5 % of the steps that were made, and the gradient's norm over all."""
-        norms = self._norms[: self.done]
+        norms = self.arrays["grad_norm"]
         return {
             "train_loss": self.final_loss(),
             "grad_norm_median": float(np.median(norms)),
@@ -97,21 +75,24 @@ class History:
 
     def final_loss(self) -> float:
         """Mean training loss over the last 5 % of the steps that were made, rounded up to whole steps."""
-        return _mean(self._losses[self.done - math.ceil(self.done / 20) : self.done])
+        return _mean(self.losses[-math.ceil(len(self.losses) / 20) :])
 
     def risen(self, chance_loss: float) -> str:
         """Why a finished run counts as diverged although every loss is finite, or nothing."""
-        initial, final = float(self._losses[0]), self.final_loss()
+        initial, final = self.losses[0], self.final_loss()
         if final <= RISE * max(initial, chance_loss):
             return ""
         return (
-            f"diverged: training loss {final:.4g} over the last 5 % of {self.done} steps; "
+            f"diverged: training loss {final:.4g} over the last 5 % of {len(self.losses)} steps; "
             f"it began at {initial:.4g}, chance is {chance_loss:.4g}"
         )
 
 
 class Best:
-    """The evaluation at which one validation metric was best, the first on ties, with its weights."""
+    """The evaluation at which one validation metric was best, the first on ties, with its weights.
+
+    Its attributes are all that a run needs to continue (`Run.save`).
+    """
 
     def __init__(self, metric: str, direction: Direction) -> None:
         self.metric = metric
@@ -127,14 +108,10 @@ class Best:
             self.step, self._value = step, value
             self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
-    def state(self) -> dict[str, Any]:
-        """The values from which `load` continues."""
-        return {"step": self.step, "value": self._value, "weights": self.weights}
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Takes over the `state` of a run that is judged by the same metric."""
-        self.step, self._value, self.weights = state["step"], state["value"], state["weights"]
+def _array(values: list[float]) -> NDArray[np.float32]:
+    return np.array(values, dtype=np.float32)
 
 
-def _mean(values: NDArray[np.float32]) -> float:
-    return float(np.mean(values, dtype=np.float64))
+def _mean(values: list[float]) -> float:
+    return float(np.mean(_array(values), dtype=np.float64))

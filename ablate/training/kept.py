@@ -9,10 +9,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ablate.base.errors import Gather, Invalid
-from ablate.base.registry import CATALOGUE, PartConfig
+from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
 from ablate.core.signature import Signature
 from ablate.core.trial import Trial
@@ -21,15 +20,15 @@ from ablate.models.build import build_model
 from ablate.models.inspection import attention_maps, attention_metrics
 from ablate.tasks.task import Task
 from ablate.training.evaluate import evaluate
-from ablate.training.trial import TrialConfig, isolated, parse, resolve_device
+from ablate.training.trial import isolated, parse, resolve_device
 from ablate.training.weights import unpack
 
 EXAMPLES = 3
-"""Examples of which the attention weights are handed out, at most."""
+"""Largest number of examples whose attention weights are returned."""
 MAX_WEIGHTS = 1 << 20
-"""Attention weights of one variant that are handed out: of long sequences, fewer examples."""
+"""Largest number of attention weights of one variant that are returned; long sequences get fewer examples."""
 CHUNK = 1 << 24
-"""Attention weights of one head that are looked at together."""
+"""Largest number of attention weights of one head that are computed together."""
 
 
 def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
@@ -47,10 +46,14 @@ def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None
         if trained.signature.source is not None and asked.signature.source is not None:
             lengths.append((trained.signature.source, asked.signature.source))
         for old, new in lengths:
-            if new.seq_len > old.seq_len:
-                for slot, part in (("position", trial.model.position), ("mixer", trial.model.mixer)):
-                    with at("model", slot):
-                        _check_length(slot, part, old.seq_len, new.seq_len)
+            for slot, part in (("position", trial.model.position), ("mixer", trial.model.mixer)):
+                at.refuse(
+                    new.seq_len > old.seq_len and not getattr(part.part, "any_length", True),
+                    f"model.{slot}",
+                    f"ends at length {old.seq_len}, the longest of training, and cannot be evaluated at {new.seq_len}",
+                    part.name,
+                    ", ".join(CATALOGUE.able(slot, "any_length", silent=True)),
+                )
 
 
 def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads: int = 1) -> Evaluation:
@@ -60,7 +63,7 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
     asked: Task = parse({**trial.config, "task": task}).task.build()
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
-        # Of the sizes that it was trained with, whatever it is evaluated on.
+        # With the sizes of training, whatever it is evaluated on.
         model = build_model(
             config.model, trained.signature, seed=trial.seed, stream=trial.stream, device=device
         )
@@ -74,24 +77,19 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
             path: found.cpu().numpy().astype(np.float32)
             for path, found in attention_maps(model, examples, padding=math.nan).items()
         }
-    return Evaluation(metrics, _few(maps), _attention(config))
-
-
-def _few(maps: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
-    """As many examples as MAX_WEIGHTS lets through, at least one."""
-    total = sum(found.size for found in maps.values())
-    examples = max(1, EXAMPLES * MAX_WEIGHTS // max(1, total))
-    return {path: found[:examples] for path, found in maps.items()}
-
-
-def _attention(config: TrialConfig) -> str:
-    """The parts that decide, beside the weights, which position attends to which: mixer, positions, cross-attention."""
-    model = config.model
-    return json.dumps([part.model_dump() for part in (model.mixer, model.position, model.topology)])
+    # As many examples as MAX_WEIGHTS lets through, at least one.
+    few = max(1, EXAMPLES * MAX_WEIGHTS // max(1, sum(found.size for found in maps.values())))
+    # The parts that decide, beside the weights, which position attends to which.
+    parts = (config.model.mixer, config.model.position, config.model.topology)
+    return Evaluation(
+        metrics,
+        {path: found[:few] for path, found in maps.items()},
+        json.dumps([part.model_dump() for part in parts]),
+    )
 
 
 def _check_signature(old: Signature, new: Signature) -> None:
-    """A model reads and answers what it was trained on; only the length may differ."""
+    """Raises `Invalid` when the shapes of input or output differ in more than the length."""
     for field in fields(Signature):
         before, after = getattr(old, field.name), getattr(new, field.name)
         if isinstance(before, Signature) and isinstance(after, Signature):
@@ -99,10 +97,3 @@ def _check_signature(old: Signature, new: Signature) -> None:
         if field.name != "seq_len" and before != after:
             rule = f"must leave the {field.name} of the model's input and output as they were in training"
             raise Invalid("", rule, after, str(before))
-
-
-def _check_length(slot: str, part: PartConfig, longest: int, length: int) -> None:
-    if not getattr(part.part, "any_length", True):
-        able = CATALOGUE.able(slot, "any_length", silent=True)
-        rule = f"ends at length {longest}, the longest of training, and cannot be evaluated at {length}"
-        raise Invalid("", rule, part.name, ", ".join(able))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 
 import torch
@@ -13,7 +13,7 @@ from ablate.core.record import Record, Status
 from ablate.core.trial import Emit, Trial
 from ablate.models.model import Model
 from ablate.models.parameters import decay_groups
-from ablate.tasks.task import Batch, Task
+from ablate.tasks.task import Task
 from ablate.training.clipping import clip_gradients
 from ablate.training.decay import WeightDecay
 from ablate.training.evaluate import evaluate
@@ -53,8 +53,10 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
     primary = next(iter(task.metrics))
     best = Best(primary, task.metrics[primary].direction)
-    history = History(training.steps)
-    run = Run(model, optimizer, history, best, started, dict.fromkeys(_metric_names(task)))
+    history = History()
+    forms = ("{}", "{}_at_best_validation", "validation_{}")
+    names = [form.format(name) for form in forms for name in task.metrics]
+    run = Run(model, optimizer, history, best, started, dict.fromkeys(names))
     metrics, unread = run.metrics, run.unread
     validation_split = task.split(trial.seed, "validation", device)
     batches = task.train_batches(trial.seed, training.batch_size, device)
@@ -63,24 +65,23 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
         metrics.update(history.summary())
         metrics["best_validation_step"] = best.step
         metrics["train_seconds"] = run.seconds
-        kept: list[str] = []
-        if weights is not None:
-            kept = ["final", "best"] if best.step == training.steps else [trial.checkpoint]
+        kept = ["final", "best"] if best.step == training.steps else [trial.checkpoint]
+        finite = {name: value is not None and math.isfinite(value) for name, value in metrics.items()}
         return Record.of(
             trial,
             status,
             reason=reason,
-            metrics=_finite(metrics),
+            metrics={name: value if finite[name] else None for name, value in metrics.items()},
             curves=history.curves,
             arrays=history.arrays,
             data=dict(task.digests(trial.seed)),
-            kept=kept,
+            kept=[] if weights is None else kept,
             weights=weights,
         )
 
     model.train()
     if trial.state is not None:
-        run.load(trial.state, lambda steps: _skip(batches, steps))
+        run.load(trial.state, batches)
     for step, lr in islice(enumerate(learning_rates(training)), run.done, None):
         batch = next(batches)
         model.start_step(step)
@@ -101,7 +102,9 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
             numbers = iter(torch.stack(unread).tolist())
             unread.clear()
             if not all(history.add(*pair) for pair in zip(numbers, numbers, strict=True)):
-                return outcome("diverged", f"diverged: training loss was not finite at step {history.done}")
+                return outcome(
+                    "diverged", f"diverged: training loss was not finite at step {len(history.losses)}"
+                )
         if evaluating:
             validation = evaluate(model, task, validation_split)
             point = history.evaluated(lr, validation)
@@ -132,24 +135,7 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     return outcome("completed", weights=weights)
 
 
-def _skip(batches: Iterator[Batch], steps: int) -> None:
-    """Draws the batches of as many steps: the next is that of the step after."""
-    for _ in range(steps):
-        next(batches)
-
-
-def _metric_names(task: Task) -> list[str]:
-    forms = ("{}", "{}_at_best_validation", "validation_{}")
-    return [form.format(name) for form in forms for name in task.metrics]
-
-
 def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
     """Why such an evaluation means divergence, or nothing."""
     names = [name for name, value in metrics.items() if not math.isfinite(value)]
     return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
-
-
-def _finite(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
-    return {
-        name: value if value is not None and math.isfinite(value) else None for name, value in metrics.items()
-    }

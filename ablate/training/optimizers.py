@@ -1,4 +1,4 @@
-"""Optimisers: gradients → update of the parameters. Weight decay is not theirs (`ablate.training.decay`).
+"""Optimisers: gradients → update of the parameters. Weight decay is separate (`ablate.training.decay`).
 
 They call torch's fused kernels, by far the fastest way for small models, without its `Optimizer` class, whose first
 instance in a process takes over a second to import torch's compiler. These kernels are private to torch: where
@@ -81,9 +81,10 @@ class AdamW(Optimizer):
             self.updates += 1
         else:
             self.updates[chosen] += 1
-        updates = self.updates.unbind()
-        lists = [[values[i] for i in chosen] for values in (self.parameters, self.means, self.squares)]
-        parameters, means, squares = lists
+        parameters, means, squares, updates = (
+            [values[i] for i in chosen]
+            for values in (self.parameters, self.means, self.squares, self.updates.unbind())
+        )
         options: dict[str, Any] = {
             "lr": lr,
             "beta1": self.config.beta1,
@@ -94,12 +95,10 @@ class AdamW(Optimizer):
             "maximize": False,
         }
         try:
-            torch._fused_adamw_(
-                parameters, gradients, means, squares, [], [updates[i] for i in chosen], **options
-            )
+            torch._fused_adamw_(parameters, gradients, means, squares, [], updates, **options)
         except NO_KERNEL:
-            # It counts the update itself.
-            before = [updates[i] - 1 for i in chosen]
+            # This function counts the update itself.
+            before = [count - 1 for count in updates]
             adamw(parameters, gradients, means, squares, [], before, foreach=False, fused=False, **options)
 
 

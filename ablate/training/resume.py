@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from ablate.models.initialise import tensors_of
 from ablate.models.model import Model
+from ablate.tasks.task import Batch
 from ablate.training.history import Best, History
 from ablate.training.optimizers import Optimizer
 
@@ -47,10 +48,10 @@ class Run:
         """All of it, and torch's global generators: a plugin may draw from them."""
         cuda = self.model.device.type == "cuda"
         content = {
-            "model": _tensors(self.model),
+            "model": tensors_of(self.model),
             "optimizer": self.optimizer.state(),
-            "history": self.history.state(),
-            "best": self.best.state(),
+            "history": vars(self.history),
+            "best": vars(self.best),
             "metrics": self.metrics,
             "unread": self.unread,
             "done": self.done,
@@ -62,36 +63,20 @@ class Run:
         torch.save(content, buffer)
         return buffer.getvalue()
 
-    def load(self, state: bytes, replay: Callable[[int], None]) -> None:
-        """Takes over what `save` returned; `replay(n)` draws the batches of the first n steps."""
-        content = torch.load(io.BytesIO(state), map_location="cpu", weights_only=True)
-        device = self.model.device
+    def load(self, state: bytes, batches: Iterator[Batch]) -> None:
+        """Takes over what `save` returned, and draws from `batches` those of the steps that were made."""
+        content = torch.load(io.BytesIO(state), map_location=self.model.device, weights_only=True)
         with torch.no_grad():
-            for name, tensor in _tensors(self.model).items():
+            for name, tensor in tensors_of(self.model).items():
                 tensor.copy_(content["model"][name])
-        self.optimizer.load(_moved(content["optimizer"], device))
-        self.history.load(content["history"])
-        self.best.load(_moved(content["best"], device))
+        self.optimizer.load(content["optimizer"])
+        vars(self.history).update(content["history"])
+        vars(self.best).update(content["best"])
         self.metrics |= content["metrics"]
-        self.unread += _moved(content["unread"], device)
+        self.unread += content["unread"]
         self.done, self.before = content["done"], content["seconds"]
-        replay(self.done)
-        torch.set_rng_state(content["generator"])
+        for _ in range(self.done):
+            next(batches)
+        torch.set_rng_state(content["generator"].cpu())
         if content["cuda_generator"] is not None:
-            torch.cuda.set_rng_state(content["cuda_generator"])
-
-
-def _tensors(model: Model) -> dict[str, Tensor]:
-    """Parameters, and all buffers: those too that are left out of the kept weights."""
-    return {name: tensor.detach() for name, tensor in model.named_parameters()} | dict(model.named_buffers())
-
-
-def _moved(value: object, device: torch.device) -> Any:
-    """`value` with the tensors inside on `device`."""
-    if isinstance(value, Tensor):
-        return value.to(device)
-    if isinstance(value, dict):
-        return {key: _moved(item, device) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_moved(item, device) for item in value]
-    return value
+            torch.cuda.set_rng_state(content["cuda_generator"].cpu())

@@ -21,7 +21,7 @@ class TrainingSection(StrictModel):
     lr: PositiveFloat = 1e-3
     "Peak learning rate."
     weight_decay: NonNegativeFloat = 0.0
-    "λ; norms and biases are exempt."
+    "Strength λ of weight decay; norms and biases are exempt."
     decay: Literal["decoupled", "l2"] = "decoupled"
     "decoupled: w ← w − lr·λ·w beside the update; l2: λ‖w‖² added to the loss."
     schedule: Annotated[Any, Slot("schedule")] = "constant"

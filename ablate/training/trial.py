@@ -42,9 +42,7 @@ def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
 
 def resolve_device(name: str) -> str:
     """`cpu` or `cuda`, for `auto` the second where there is one."""
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return name
+    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def parse(config: Mapping[str, Any]) -> TrialConfig:

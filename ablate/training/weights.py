@@ -30,7 +30,7 @@ def packed(model: nn.Module) -> bytes:
 
 
 def unpack(content: bytes, model: nn.Module) -> None:
-    """Puts kept weights into a model of the same config; raises `ValueError` when they are another's."""
+    """Puts kept weights into a model of the same config; raises `ValueError` when they belong to another."""
     tensors: Mapping[str, Tensor] = load(content)
     missing, unexpected = model.load_state_dict(tensors, strict=False)
     # A shared tensor is kept under one of its paths.
@@ -38,6 +38,4 @@ def unpack(content: bytes, model: nn.Module) -> None:
     given = {id(places[path]) for path in tensors if path in places}
     missing = [path for path in missing if id(places[path]) not in given]
     if missing or unexpected:
-        raise ValueError(
-            f"these are another model's weights: {missing} are not there, {unexpected} are too many"
-        )
+        raise ValueError(f"these are another model's weights; missing: {missing}, unexpected: {unexpected}")

@@ -35,6 +35,7 @@ class SequenceWorkload(Workload):
     keeps_weights = True
     resumes = True
     steps_path = "training.steps"
+    check_evaluation = staticmethod(check_evaluation)
 
     def __init__(self) -> None:
         self._flops: dict[tuple[str, str], Flops | None] = {}
@@ -50,9 +51,13 @@ class SequenceWorkload(Workload):
     def check(self, config: Mapping[str, Any]) -> None:
         """Builds everything, the model without memory; all problems at once."""
         trial = parse(config)
+        warmup, steps, device = trial.training.warmup_steps, trial.training.steps, trial.training.device
         with Gather() as at:
-            with at("training"):
-                _check_training(trial.training)
+            rule = f"must not be more than steps = {steps}"
+            at.refuse(warmup > steps, "training.warmup_steps", rule, warmup, f"0 to {steps}")
+            no_gpu = device == "cuda" and not torch.cuda.is_available()
+            rule = "needs a GPU that torch can use; there is none here"
+            at.refuse(no_gpu, "training.device", rule, "cuda", "auto, cpu")
             with at("training", "schedule"):
                 trial.training.schedule.build()
             signature = _STAND_IN
@@ -76,7 +81,7 @@ class SequenceWorkload(Workload):
         key = (json.dumps(config["task"], sort_keys=True), json.dumps(config["model"], sort_keys=True))
         if key not in self._flops:
             self._flops[key] = None
-            # A plugin may look at values, which the meta device has not: no reason to refuse what trains.
+            # A plugin may read values, which the meta device does not have; it can train all the same.
             with suppress(Exception):
                 self._flops[key] = flops_of(model, task.signature)
         flops, training = self._flops[key], trial.training
@@ -102,7 +107,7 @@ class SequenceWorkload(Workload):
         return {**config, "training": {**config["training"], **short}}
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
-        """Of task and model; `training:` has no part in it."""
+        """Of task and model, without `training:`."""
         trial = parse(config)
         with isolated("cpu", stream_seed(0, "global")):
             task: Task = trial.task.build()
@@ -117,7 +122,7 @@ class SequenceWorkload(Workload):
         return {**super().identity(config), **own}
 
     def irrelevant(self) -> tuple[str, ...]:
-        """The device as asked for: the one that is used is in `identity`."""
+        """The requested device, since `identity` has the one that is used."""
         return ("training.device",)
 
     def sources(self, config: BaseModel) -> list[Any]:
@@ -128,24 +133,10 @@ class SequenceWorkload(Workload):
         """See `train_trial`."""
         return train_trial(trial, emit, self.threads)
 
-    def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """See `ablate.training.kept.check_evaluation`."""
-        check_evaluation(config, task)
-
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
         """See `ablate.training.kept.evaluate_kept`."""
         return evaluate_kept(trial, weights, task, self.threads)
 
 
 _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
-"""Of a task that cannot be built, so that what is wrong with the model is found all the same."""
-
-
-def _check_training(training: TrainingSection) -> None:
-    warmup, steps = training.warmup_steps, training.steps
-    no_gpu = training.device == "cuda" and not torch.cuda.is_available()
-    with Gather() as at:
-        at.refuse(
-            warmup > steps, "warmup_steps", f"must not be more than steps = {steps}", warmup, f"0 to {steps}"
-        )
-        at.refuse(no_gpu, "device", "needs a GPU that torch can use; there is none here", "cuda", "auto, cpu")
+"""Used when the task cannot be built, so that the problems of the model are found too."""

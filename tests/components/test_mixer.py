@@ -129,4 +129,4 @@ def test_a_position_inside_attention_is_refused_beside_other_mixers():
     inside = [p for p in CATALOGUE.names("position") if CATALOGUE.get("position", p).inside_attention]
     for position in inside:
         (problem,) = problems_of(mixer="lstm", position=position)
-        assert problem.startswith("position: acts inside attention, which mixer lstm is not; given ")
+        assert problem.startswith("position: acts inside attention, but mixer lstm is not attention; given ")

@@ -80,11 +80,17 @@ def test_rope_has_no_parameters_and_saves_nothing():
 @pytest.mark.parametrize(
     ("mixer", "message"),
     [
-        ({"num_heads": 5}, "position: turns features in pairs, and those of a head are 3; given 'rope'"),
-        ({"d_k": 7, "d_v": 4}, "position: turns features in pairs, and those of a head are 7; given 'rope'"),
+        (
+            {"num_heads": 5},
+            "position: rotates pairs of features and needs an even d_k; that of a head is 3; given 'rope'",
+        ),
+        (
+            {"d_k": 7, "d_v": 4},
+            "position: rotates pairs of features and needs an even d_k; that of a head is 7; given 'rope'",
+        ),
         (
             {"d_q": 4, "d_k": 6, "score": "bilinear"},
-            "position: turns queries and keys alike, which needs one width for both; the mixer has d_q = 4 and d_k = 6",
+            "position: rotates queries and keys alike and needs one width; the mixer has d_q = 4 and d_k = 6",
         ),
     ],
 )
@@ -209,7 +215,7 @@ def test_key_heads_may_be_fewer(name, kv_heads):
     model = build_model(section, Signature(6, 5, vocab_size=11)).eval()
     tokens = torch.randint(11, (2, 6), generator=torch.Generator().manual_seed(0))
     mixer, x = model.stack.blocks[0].mixer, model.embed(tokens)
-    q, k = mixer._split(mixer.query(x), 4), mixer._split(mixer.key(x), kv_heads)
+    q, k = (y.unflatten(2, (-1, 4)).transpose(1, 2) for y in (mixer.query(x), mixer.key(x)))
     q, k = model.position.rotate(q, k.repeat_interleave(4 // kv_heads, 1))
     bias = model.position.bias(6, 6, CPU)
     logits = q @ k.mT / math.sqrt(4) + (0 if bias is None else bias)
@@ -225,7 +231,9 @@ def test_a_position_without_anything_to_act_on_is_refused(name):
         return str(error.value)
 
     others = f"; given '{name}'; allowed: learned, none, sincos"
-    assert refusal(mixer="lstm") == f"position: acts inside attention, which mixer lstm is not{others}"
+    assert (
+        refusal(mixer="lstm") == f"position: acts inside attention, but mixer lstm is not attention{others}"
+    )
     assert refusal(mixer={"weighting": "uniform"}) == (
         f"position: has no effect with weighting uniform, which reads no scores{others}"
     )

@@ -134,8 +134,8 @@ def test_uniform_has_no_queries_and_keys(x):
 
 def test_cross_attention_reads_another_sequence(x):
     mixer, source = attention(causal=True), x[:, :3].flip(0) + 1
-    y = mixer.attend(x, mixer.read(source), NO_POSITION)
-    weights = mixer.attend_weights(x, mixer.read(source), NO_POSITION)
+    y = mixer.attend(mixer.queries(x), mixer.read(source), NO_POSITION)
+    weights = mixer.attend_weights(mixer.queries(x), mixer.read(source), NO_POSITION)
     q, k, v = (
         p(z).view(B, -1, H, 4) for p, z in ((mixer.query, x), (mixer.key, source), (mixer.value, source))
     )

@@ -178,13 +178,13 @@ MISTAKES = [
     (
         41,
         "variants.alibi-outside.model.position",
-        "acts inside attention, which mixer conv is not",
+        "acts inside attention, but mixer conv is not attention",
         "given 'alibi'; allowed: ",
     ),
     (
         47,
         "variants.odd-rope.model.position",
-        "turns features in pairs, and those of a head are 1",
+        "rotates pairs of features and needs an even d_k; that of a head is 1",
         "given 'rope'; allowed: alibi,",
     ),
     # Topologies.

@@ -11,14 +11,14 @@ from ablate.training.history import Best, History
 
 
 def history(losses, norms=None) -> History:
-    made = History(len(losses))
+    made = History()
     for loss, norm in zip(losses, norms or losses, strict=True):
         made.add(loss, norm)
     return made
 
 
 def test_points_hold_means_since_the_last_evaluation():
-    made = History(5)
+    made = History()
     for loss, norm in [(4.0, 1.0), (2.0, 3.0)]:
         assert made.add(loss, norm)
     first = made.evaluated(0.1, {"accuracy": 0.5})
@@ -36,7 +36,7 @@ def test_points_hold_means_since_the_last_evaluation():
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 def test_a_loss_that_is_not_finite_is_kept_and_told(loss):
-    made = History(3)
+    made = History()
     assert made.add(1.0, 1.0)
     assert not made.add(loss, 1.0)
     np.testing.assert_equal(made.arrays["train_loss"], np.float32([1.0, loss]))
