@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from synthetic import study
 
-from ablate.analysis.claims import judge
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.report import palette
@@ -26,7 +26,7 @@ Drawn = dict[str, Figure]
 
 
 def material(evidence: Evidence) -> Material:
-    return Material(evidence, compare(evidence), judge(evidence))
+    return Material(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="module")

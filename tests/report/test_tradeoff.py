@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from synthetic import study
 
-from ablate.analysis.claims import judge
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base import wording
 from ablate.core.evidence import Evidence
@@ -110,4 +110,4 @@ def test_costs_in_few_characters(value: float, shown: str) -> None:
 def test_a_study_without_costs_has_no_such_figure(evidence: Evidence) -> None:
     bare = [dataclasses.replace(v, parameters={}, flops={}) for v in evidence.facts.variants]
     without = Evidence(dataclasses.replace(evidence.facts, variants=bare), evidence.trials, evidence.curves)
-    assert "cost" not in figures(Material(without, compare(without), judge(without)))
+    assert "cost" not in figures(Material(without, compare(without), judge_claims(without)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ablate.core.facts import BASELINE
@@ -45,34 +45,25 @@ class Verdicts(Section):
     place = 100
     title = "Verdicts"
 
-    def applies(self, material: Material) -> bool:
-        return bool(self._rows(material))
-
-    def blocks(self, material: Material) -> list[Block]:
-        rows, metric = self._rows(material), material.facts.metric
+    def blocks(self, material: Material) -> Iterator[Block]:
+        metric = material.facts.metric
+        rows = [row for row in verdict_rows(material.comparisons) if row["metric"] == metric]
+        if not rows:
+            return
         present = {row["verdict"] for row in rows}
         guide = {verdict: meaning for verdict, meaning in GUIDE.items() if verdict in present} or GUIDE
+        yield verdict_table(rows, f"Each variant against the {BASELINE} on {metric}")
         terms = Terms([*guide.items(), *COLUMNS.items()])
-        caption = f"Each variant against the {BASELINE} on {metric}"
-        return [
-            verdict_table(rows, caption),
-            Folded("How to read a verdict", [terms], open=True),
-        ]
+        yield Folded("How to read a verdict", [terms], open=True)
 
-    def _rows(self, material: Material) -> list[dict[str, Any]]:
-        rows = verdict_rows(material.comparisons)
-        return [row for row in rows if row["metric"] == material.facts.metric]
-
-    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> list[Table]:
+    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> Iterator[Table]:
         rows = verdict_rows(comparisons)
-        found = []
         tasks = list(dict.fromkeys(row["task"] for row in rows))
         for task in tasks:
             mine = [row for row in rows if row["task"] == task]
             of = f"{text(task)}, " if len(tasks) > 1 else ""
             title = f"{of}{text(mine[0]['metric'])}: variant − {text(mine[0]['baseline'])}"
-            found.append(verdict_table(mine, title, brief=True))
-        return found
+            yield verdict_table(mine, title, brief=True)
 
 
 def verdict_rows(comparisons: Any) -> list[dict[str, Any]]:

@@ -37,9 +37,10 @@ class Compared(Section):
     place = 1200
     title = "What was compared"
 
-    def blocks(self, material: Material) -> list[Block]:
-        said = differences(material.facts)
-        return [*([Text(said)] if said else []), cost_table(material.facts)]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        if said := differences(material.facts):
+            yield Text(said)
+        yield cost_table(material.facts)
 
 
 def cost_table(facts: Facts) -> Table:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -46,19 +46,17 @@ class Cost(Section):
     def heading(self, material: Material) -> str:
         return f"{material.facts.metric.capitalize()} against cost"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts
-        found: list[Block] = []
         for task, end, of in by_task(facts):
             data = tradeoff(material.evidence, material.comparisons, task.name)
             costs = varying(data)
             if facts.metric in task.metrics and len(data) > 1 and costs:
                 against = wording.joined([COSTS[cost] for cost in costs])
                 alt = f"The mean {facts.metric} of {len(data)} variants{of} against {against}."
-                draw = functools.partial(figure, data, facts.metric, task.metrics[facts.metric])
                 title, caption = f"{self.heading(material)}{of}", _caption(data, facts, against)
-                found.append(Picture(f"cost{end}", title, caption, alt, data, draw))
-        return found
+                options = facts.metric, task.metrics[facts.metric]
+                yield Picture(f"cost{end}", title, caption, alt, data, figure, options)
 
 
 def _caption(data: pd.DataFrame, facts: Facts, against: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -29,10 +28,9 @@ class Curves(Section):
     place = 900
     title = "Learning curves"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         evidence, facts = material.evidence, material.facts
         shown = panels(facts)
-        found: list[Block] = []
         for task, end, of in by_task(facts):
             for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
                 data, broken = curves(evidence, task.name, metric), broken_curves(evidence, task.name, metric)
@@ -48,10 +46,8 @@ class Curves(Section):
                 )
                 alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {len(shown)} factors."
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
-                draw = functools.partial(figure, data, broken, shown, label, known)
-                title = f"{label.capitalize()}{of}"
-                found.append(Picture(f"{slug(metric)}{end}", title, caption, alt, data, draw))
-        return found
+                title, options = f"{label.capitalize()}{of}", (broken, shown, label, known)
+                yield Picture(f"{slug(metric)}{end}", title, caption, alt, data, figure, options)
 
 
 def curve_metrics(evidence: Evidence) -> list[str]:

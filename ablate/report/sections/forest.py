@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -27,16 +27,14 @@ class Forest(Section):
     place = 600
     title = "Differences from the baseline"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts
-        found: list[Block] = []
         for task, end, of in by_task(facts):
             data = forest(facts, material.comparisons, task.name)
             if not data["diff"].isna().all():
-                draw = functools.partial(figure, data, facts.metric, facts.margin)
                 caption, alt = _caption(data, facts), _alt(data, facts.metric + of)
-                found.append(Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, draw))
-        return found
+                options = facts.metric, facts.margin
+                yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
 def _caption(data: pd.DataFrame, facts: Facts) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ablate.core.facts import Facts
@@ -27,13 +27,11 @@ class KeptWeights(Section):
     place = 300
     title = "From kept weights"
 
-    def blocks(self, material: Material) -> list[Block]:
-        found: list[Block] = []
+    def blocks(self, material: Material) -> Iterator[Block]:
         if material.evaluated and (table := evaluation_table(material.evaluated.rows, material.facts)):
-            found += [table, Text(GUIDE, aside=True)]
+            yield from (table, Text(GUIDE, aside=True))
         if material.left_out:
-            found.append(Text(material.left_out, aside=True))
-        return found
+            yield Text(material.left_out, aside=True)
 
 
 def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table | None:

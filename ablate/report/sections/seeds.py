@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -32,21 +32,19 @@ class Seeds(Section):
     place = 700
     title = "Every seed"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts
         caption = (
             f"Every run's {facts.metric}. A line joins the two runs of one seed, which share their data and the "
             "initial values they have in common. Upright bars are means."
         )
-        found: list[Block] = []
         for task, end, of in by_task(facts):
             data = seeds(material.evidence, task.name)
             runs = int(data["value"].notna().sum())
             if facts.metric in task.metrics and (runs or data["baseline"].notna().any()):
                 alt = f"The {facts.metric} of {runs} runs{of}, each joined to the baseline's run of the same seed."
-                draw = functools.partial(figure, data, facts.metric, task.metrics[facts.metric])
-                found.append(Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, draw))
-        return found
+                options = facts.metric, task.metrics[facts.metric]
+                yield Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
 def seeds(evidence: Evidence, task: str) -> pd.DataFrame:

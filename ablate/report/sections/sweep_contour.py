@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,32 +30,31 @@ class SweepContour(searches.OfSweep, Section):
     place = 570
     title = "Contour"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
         objective, paths = searched.facts.objectives[0], numbers(searched, material.importances)
         if len(paths) < 2:
-            return []
+            return
         x, y = paths[:2]
         data = plane(searched, objective, x, y)
         if data.empty:
-            return []
+            return
         ranges = searches.Range.of(searched, x), searches.Range.of(searched, y)
         mesh = triangles(data, *ranges)
         known = len(searches.ranked(material.importances, objective.name)) > 0
         which = "two most important numbers by fANOVA" if known else "first two numbers of the space"
         near = searches.in_view(data["value"], objective).all()
         far = "" if near else " The arrow of the key includes values far worse than the rest."
-        return [
-            Picture(
-                "sweep-contour",
-                self.title,
-                f"The settings in the plane of the {which}; their colour is the {searches.named(objective)}.{far} "
-                f"{_between(data, ranges, mesh)}",
-                f"{len(data)} settings in the plane of {x.path} and {y.path}.",
-                data,
-                functools.partial(draw, data, {x.path: ranges[0], y.path: ranges[1]}, objective, mesh),
-            )
-        ]
+        yield Picture(
+            "sweep-contour",
+            self.title,
+            f"The settings in the plane of the {which}; their colour is the {searches.named(objective)}.{far} "
+            f"{_between(data, ranges, mesh)}",
+            f"{len(data)} settings in the plane of {x.path} and {y.path}.",
+            data,
+            draw,
+            ({x.path: ranges[0], y.path: ranges[1]}, objective, mesh),
+        )
 
 
 def _between(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,25 +30,24 @@ class SweepParallel(searches.OfSweep, Section):
     place = 560
     title = "Parallel coordinates"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
         objective = searched.facts.objectives[0]
         data, words = parallel(searched, objective), searches.named(objective)
         if len(data) < 2:
-            return []
+            return
         gap = data[searched.paths].isna().any(axis=None)
         none = " A line that passes at “none” does not have the path." if gap else ""
-        return [
-            Picture(
-                "sweep-parallel",
-                self.title,
-                f"A line for each setting, from its value on each path down to its {words}. In colour: the best "
-                f"{int(data['best'].sum())} of {len(data)}.{none}",
-                f"Parallel coordinates of {len(data)} settings over {len(searched.paths)} paths and {words}.",
-                data,
-                functools.partial(draw, data, searches.ranges(searched), words),
-            )
-        ]
+        yield Picture(
+            "sweep-parallel",
+            self.title,
+            f"A line for each setting, from its value on each path down to its {words}. In colour: the best "
+            f"{int(data['best'].sum())} of {len(data)}.{none}",
+            f"Parallel coordinates of {len(data)} settings over {len(searched.paths)} paths and {words}.",
+            data,
+            draw,
+            (searches.ranges(searched), words),
+        )
 
 
 def parallel(searched: SearchTable, objective: Objective) -> pd.DataFrame:

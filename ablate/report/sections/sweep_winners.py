@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,11 @@ class SweepWinners(searches.OfSweep, Section):
     place = 500
     title = "What the sweep found"
 
-    def blocks(self, material: Material) -> list[Block]:
-        table = winner_table(searches.table(material), material.evidence)
-        winners: list[Block] = [table, Text(GUIDE, aside=True)] if table else []
-        best = best_table(searches.table(material))
-        return [*winners, best] if best else winners
+    def blocks(self, material: Material) -> Iterator[Block]:
+        if winners := winner_table(searches.table(material), material.evidence):
+            yield from (winners, Text(GUIDE, aside=True))
+        if best := best_table(searches.table(material)):
+            yield best
 
     def findings(self, material: Material) -> list[str]:
         searched = searches.table(material)

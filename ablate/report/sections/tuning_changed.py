@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from ablate.analysis.tuning import changes
@@ -27,16 +29,17 @@ class TuningChanged(searches.OfTuning, Section):
     place = 410
     title = "What tuning changed"
 
-    def applies(self, material: Material) -> bool:
-        return super().applies(material) and len(_changes(material)) > 0
-
-    def blocks(self, material: Material) -> list[Block]:
-        against = f"Each variant against the {BASELINE} on {material.facts.metric}"
-        caption = f"{against}, as the study gives it and once tuned"
-        return [change_table(_changes(material), caption), Text(GUIDE, aside=True)]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        changed = _changes(material)
+        if len(changed):
+            against = f"Each variant against the {BASELINE} on {material.facts.metric}"
+            yield change_table(changed, f"{against}, as the study gives it and once tuned")
+            yield Text(GUIDE, aside=True)
 
     def findings(self, material: Material) -> list[str]:
         changed = _changes(material)
+        if changed.empty:
+            return []
         rows = changed[changed["changed"].astype(bool)]
         verdicts = "verdict" if len(changed) == 1 else "verdicts"
         if rows.empty:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from ablate.analysis import tuning
@@ -41,16 +43,14 @@ class TuningGiven(searches.OfTuning, Section):
     place = 400
     title = "What each variant was given"
 
-    def applies(self, material: Material) -> bool:
-        return super().applies(material) and len(budgets(material)) > 0
-
-    def blocks(self, material: Material) -> list[Block]:
-        searched = searches.table(material)
-        return [budget_table(searched, budgets(material)), Text(GUIDE, aside=True), space_table(searched)]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        searched, spent = searches.table(material), budgets(material)
+        if len(spent):
+            yield from (budget_table(searched, spent), Text(GUIDE, aside=True), space_table(searched))
 
     def findings(self, material: Material) -> list[str]:
         searched, spent = searches.table(material), budgets(material)
-        return [parity(searched.facts, spent), *_as_given(spent), *_edges(spent)]
+        return [parity(searched.facts, spent), *_as_given(spent), *_edges(spent)] if len(spent) else []
 
 
 def budgets(material: Material) -> pd.DataFrame:
