@@ -45,15 +45,17 @@ def pairing(evidence: Evidence) -> pd.DataFrame:
     """
     facts, runs = evidence.facts, Runs(evidence)
     baseline, *variants = facts.variants
-    rows = []
-    for variant in variants:
-        for task in facts.tasks:
-            if metric := task.metrics.get(facts.metric):
-                a, b = pairs(runs.of(variant.name, task), runs.of(baseline.name, task), facts.metric)
-                row = {"variant": variant.name, "task": task.name, "placebo": variant.placebo}
-                row |= _worth(a, b, metric)
-                rows.append(row | {"words": _words(row)})
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    rows = [
+        {"variant": variant.name, "task": task.name, "placebo": variant.placebo}
+        | _worth(
+            *pairs(runs.of(variant.name, task), runs.of(baseline.name, task), facts.metric),
+            task.metrics[facts.metric],
+        )
+        for variant in variants
+        for task in facts.tasks
+        if facts.metric in task.metrics
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).assign(words=[_words(row) for row in rows])
 
 
 def summary(table: pd.DataFrame) -> str:

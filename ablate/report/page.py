@@ -14,7 +14,7 @@ from ablate.base.files import replacing
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
-from ablate.report.section import Block, Material, Shown, pictures, shown
+from ablate.report.section import Material, Shown, pictures, shown
 from ablate.report.tables import text
 
 FIGURES = "figures"
@@ -69,8 +69,9 @@ def _rendered(name: str, material: Material, sections: list[Shown], inline: dict
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    # `kind` is the name of the macro that shows a block.
     filters: dict[str, Any] = {
-        "kind": _kind,
+        "kind": lambda block: type(block).__name__,
         "md": lambda words: markdown(text(words)),
         "md_line": lambda words: markdown_line(text(words)),
         "md_table": markdown_table,
@@ -87,11 +88,6 @@ def _rendered(name: str, material: Material, sections: list[Shown], inline: dict
         light=Markup(palette.css_variables("light")),
         dark=Markup(palette.css_variables("dark")),
     )
-
-
-def _kind(block: Block) -> str:
-    """The name of the macro that shows a block."""
-    return type(block).__name__
 
 
 def _breakable(name: str) -> Markup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -153,9 +154,9 @@ def ranked(importances: pd.DataFrame | None, objective: str) -> pd.DataFrame:
     return mine.sort_values("parameter", key=lambda paths: paths.map(order), kind="stable")
 
 
-def setting(searched: SearchTable, row: dict[str, object], only: Sequence[str] = ()) -> str:
+def setting(searched: SearchTable, row: dict[Any, Any], only: Sequence[str] = ()) -> str:
     """The values of a setting in a line, `training.lr=.0031, model.mixer=lstm`; paths that it lacks are left out."""
-    paths = [path for path in only or searched.paths if not absent(row[path])]
+    paths = [path for path in only or searched.paths if not pd.isna(row[path])]
     return ", ".join(f"{path}={value(row[path])}" for path in paths)
 
 
@@ -170,18 +171,13 @@ def short(paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def absent(found: object) -> bool:
-    """Whether a cell has no value."""
-    return found is None or found != found
-
-
-def value(found: object) -> str:
+def value(found: Any) -> str:
     """A value of a searched path; a number with three significant digits."""
-    if absent(found):
+    if pd.isna(found):
         return ""
     if isinstance(found, str):
         return text(found)
-    number = float(found)  # type: ignore[arg-type]
+    number = float(found)
     return brief(number).removeprefix("0") if 0 < number < 1 else brief(number)
 
 

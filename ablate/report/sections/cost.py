@@ -78,12 +78,13 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
     and high: mean of the primary metric over the completed runs, in its own units, with its marginal 95 % t
     interval (NaN for one run).
     """
-    facts, runs = evidence.facts, Runs(evidence)
+    facts = evidence.facts
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
     judged = dict(zip(mine["variant"], mine["verdict"], strict=True))
     rows = []
+    sides = {side.variant: side for side in Runs(evidence).sides() if side.task.name == task}
     for variant in facts.variants:
-        values = runs.values(variant.name, task, facts.metric)
+        values = sides[variant.name].values(facts.metric)
         values = np.sort(values[~np.isnan(values)])
         if variant.placebo or not len(values):
             continue
