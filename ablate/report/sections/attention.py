@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
@@ -33,12 +33,11 @@ class Attention(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
-        order = {variant.name: i for i, variant in enumerate(facts.variants)}
-        found: dict[tuple[str, str], list[AttentionMap]] = {}
-        for layer in sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.task)):
-            found.setdefault((layer.variant, layer.task), []).append(layer)
-        if not found:
+        if not maps:
             return
+        order = {variant.name: i for i, variant in enumerate(facts.variants)}
+        ordered = sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.variant, m.task))
+        found = {place: list(same) for place, same in groupby(ordered, lambda m: (m.variant, m.task))}
         shown = {place: heads(layers) for place, layers in list(found.items())[:MAX_FIGURES]}
         top = max(float(weights.max()) for data in shown.values() for weights in data["weights"]) or 1.0
         padded = any(np.isnan(layer.weights[0]).any() for place in shown for layer in found[place])
@@ -100,8 +99,7 @@ def draw(data: pd.DataFrame, top: float) -> Figure:
         for ax in panels[len(line) :]:
             ax.set_visible(False)
         for ax, weights in zip(panels, line["weights"], strict=False):
-            look: dict[str, Any] = {"cmap": COLOUR_MAP, "vmin": 0, "vmax": top, "interpolation": "none"}
-            image = ax.imshow(weights, aspect="auto", **look)
+            image = ax.imshow(weights, COLOUR_MAP, aspect="auto", vmin=0, vmax=top, interpolation="none")
             ax.set(xticks=[], yticks=[], box_aspect=aspect)
             ax.spines[:].set_visible(False)
         first, last = line["head"].iloc[[0, -1]]

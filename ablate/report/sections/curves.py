@@ -53,11 +53,10 @@ class Curves(Section):
 def curve_metrics(evidence: Evidence) -> list[str]:
     """The curves to draw: the primary metric (on validation data, if it was measured) and the training loss."""
     present = set(evidence.curves["metric"])
-    names = [f"validation_{evidence.facts.metric}", evidence.facts.metric]
-    return [
-        *[name for name in names if name in present][:1],
-        *(["train_loss"] if "train_loss" in present else []),
+    primary = [
+        name for name in (f"validation_{evidence.facts.metric}", evidence.facts.metric) if name in present
     ]
+    return [*primary[:1], *({"train_loss"} & present)]
 
 
 def curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
@@ -66,14 +65,8 @@ def curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
     Over completed trials only, so that a mean never changes because a run has stopped.
     """
     long = _values(evidence, task, metric)
-    long = long[long["status"] == "completed"]
-    grouped = (
-        long.groupby(["variant", "step"], sort=True)["value"]
-        .agg(["mean", "min", "max", "count"])
-        .reset_index()
-    )
-    grouped.columns = ["variant", "step", "mean", "low", "high", "n"]
-    return grouped
+    runs = long[long["status"] == "completed"].groupby(["variant", "step"], sort=True)["value"]
+    return runs.agg(mean="mean", low="min", high="max", n="count").reset_index()
 
 
 def broken_curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
@@ -86,7 +79,6 @@ def broken_curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
 
 
 def _values(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-
     trials = evidence.trials.loc[evidence.trials["task"] == task, ["id", "variant", "seed", "status"]]
     long = evidence.curves[evidence.curves["metric"] == metric].merge(trials, on="id")
     long = long[np.isfinite(long["value"].astype(float))]

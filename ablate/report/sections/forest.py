@@ -108,15 +108,13 @@ def _view(ax: Axes, data: pd.DataFrame, margin: float | None) -> None:
 
 
 def _handles(data: pd.DataFrame, margin: float | None) -> list[Any]:
-
     soft = colour("soft")
-    result: list[Any] = verdict_handles(data["verdict"])
-    result += [
+    band = Patch(color=colour("band"), lw=0, label=f"margin ±{wording.exact(margin or 0)}")
+    placebo = Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label="placebo, 95 %")
+    return [
+        *verdict_handles(data["verdict"]),
         Line2D([], [], color=soft, lw=2.4, label="95 % interval"),
         Line2D([], [], color=soft, lw=0.8, label="Bonferroni"),
+        *([band] if margin else []),
+        *([placebo] if data["placebo"].any() else []),
     ]
-    if margin:
-        result.append(Patch(color=colour("band"), lw=0, label=f"margin ±{wording.exact(margin)}"))
-    if data["placebo"].any():
-        result.append(Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label="placebo, 95 %"))
-    return result

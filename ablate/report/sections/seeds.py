@@ -55,23 +55,15 @@ def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
     """
     facts = evidence.facts
     trials = evidence.trials[evidence.trials["task"] == task]
-    values = pd.to_numeric(trials[facts.column], errors="coerce").where(np.isfinite)
-    keys = list(zip(trials["variant"], trials["seed"], strict=True))
-    by_trial = dict(zip(keys, values, strict=True))
-    status = dict(zip(keys, trials["status"], strict=True))
-    rows = [
-        vars(entry)
-        | {
-            "seed": seed,
-            "baseline": by_trial.get((BASELINE, seed), np.nan),
-            "value": by_trial.get((entry.variant, seed), np.nan),
-            "status": status.get((entry.variant, seed), "missing"),
-        }
-        for entry in entries(facts) or [Entry(BASELINE, BASELINE, BASELINE)]
-        for seed in facts.seeds
-    ]
-    columns = ["variant", "group", "label", "placebo", "seed", "baseline", "value", "status"]
-    return pd.DataFrame(rows, columns=columns).astype({"baseline": float, "value": float})
+    values = pd.to_numeric(trials[facts.column], errors="coerce").astype(float).where(np.isfinite)
+    found = trials[["variant", "seed", "status"]].assign(value=values)
+    baseline = found[found["variant"] == BASELINE].set_index("seed")["value"]
+    planned = pd.DataFrame(map(vars, entries(facts) or [Entry(BASELINE, BASELINE, BASELINE)]))
+    data = planned.merge(pd.Series(facts.seeds, name="seed"), "cross").merge(
+        found, "left", ["variant", "seed"]
+    )
+    data = data.assign(baseline=data["seed"].map(baseline), status=data["status"].fillna("missing"))
+    return data[["variant", "group", "label", "placebo", "seed", "baseline", "value", "status"]]
 
 
 def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:

@@ -120,34 +120,21 @@ def draw(
         if along.whole:
             data = data.assign(**{which: data[which] + 0.25 * settings.scattered(data["number"])})
     inside = searches.in_view(data["value"], objective)
-    view = data.loc[inside, "value"]
     up = objective.direction == "max"
+    low, high = data.loc[inside, "value"].agg(["min", "max"])
     colours = seaborn.color_palette("crest" if up else "crest_r", as_cmap=True)
-    values = ScalarMappable(Normalize(view.min(), view.max()), colours)
+    values = ScalarMappable(Normalize(low, high), colours)
     done = data[data["status"] == "completed"]
     if mesh is not None:
-        low, high = view.min(), view.max()
         levels = sorted({low, *settings.ticks(low, high, most=8), high})
-        shown: dict[str, Any] = {
-            "levels": levels,
-            "cmap": colours,
-            "norm": values.norm,
-            "alpha": 0.6,
-            "zorder": 1,
-        }
-        surface = Triangulation(done["x"], done["y"], mesh)
-        ax.tricontourf(surface, done["value"].clip(low, high), **shown)
+        surface = Triangulation(done["x"], done["y"], mesh), done["value"].clip(low, high)
+        ax.tricontourf(*surface, levels=levels, cmap=colours, norm=values.norm, alpha=0.6, zorder=1)
     for status, (marker, _) in settings.MARKS.items():
         mine = data[data["status"] == status]
         if len(mine):
-            look: dict[str, Any] = {
-                "marker": marker,
-                "s": 24,
-                "linewidths": 0.5,
-                "edgecolors": colour("ink"),
-                "zorder": 3,
-            }
-            ax.scatter(mine["x"], mine["y"], c=values.to_rgba(mine["value"]), label=status, **look)
+            shades: Any = values.to_rgba(mine["value"])
+            look: dict[str, Any] = {"linewidths": 0.5, "edgecolors": colour("ink"), "zorder": 3}
+            ax.scatter(mine["x"], mine["y"], 24, shades, marker=marker, label=status, **look)
     settings.ring(ax, data["x"], data["y"], data)
     for which, (path, along) in zip("xy", paths.items(), strict=True):
         settings.path_axis(ax, which, along)
