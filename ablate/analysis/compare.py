@@ -65,7 +65,10 @@ def compare(evidence: Evidence) -> pd.DataFrame:
         for name in sides.task.metrics
         for confirmatory in [name == facts.metric and not sides.variant.placebo]
     ]
-    adjusted = iter(holm([c.p_in_family for c in comparisons if c.confirmatory]))
+    # NaN counts as 1: the verdict does not depend on p.
+    adjusted = iter(
+        holm([NAN if c.sides.unstable or c.bound else c.statistics.p for c in comparisons if c.confirmatory])
+    )
     rows = [c.row(next(adjusted) if c.confirmatory else NAN) for c in comparisons]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -126,11 +129,6 @@ class _Comparison:
     @cached_property
     def _pairs(self) -> tuple[Floats, Floats]:
         return pairs(self.sides.a, self.sides.b, self.metric)
-
-    @property
-    def p_in_family(self) -> float:
-        """NaN, which Holm counts as 1, where the verdict does not depend on p."""
-        return NAN if self.sides.unstable or self.bound else self.statistics.p
 
     def row(self, p_holm: float) -> dict[str, object]:
         """The row in the order of `COLUMNS`."""
@@ -209,16 +207,15 @@ def _unstable(c: _Comparison) -> str:
 
 
 def _inconclusive(c: _Comparison, p: float, needed: float) -> str:
-    s = c.statistics
-    lost = ""
-    if c.m > 1 and s.p < ALPHA:
-        alone = f"significant alone ({wording.p_value(s.p)})"
-        lost = f"{alone}, not after Holm over {c.m} ({wording.p_value(p)}); "
+    s, alone = c.statistics, wording.p_value(c.statistics.p)
+    lost = f"significant alone ({alone}), not after Holm over {c.m} ({wording.p_value(p)}); "
     settle = f"about {needed:.0f} seeds would settle it if the observed difference is the true one"
     if math.isinf(needed):
         settle = f"more than {MAX_SEEDS:,} seeds would be needed to settle the observed difference"
     difference = wording.number(s.mde, wording.decimals(s.mde))
-    return f"{lost}{s.n} seeds detect {difference} with 80 % power; {settle}"
+    return (
+        f"{lost if c.m > 1 and s.p < ALPHA else ''}{s.n} seeds detect {difference} with 80 % power; {settle}"
+    )
 
 
 def _relevance(s: PairedStatistics, margin: float, found: Verdict) -> str:

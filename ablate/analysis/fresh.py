@@ -1,4 +1,4 @@
-"""What fresh seeds, on which no setting was chosen, show of the winner of a search."""
+"""The values of the winner of a search on fresh seeds, which did not choose it."""
 
 from __future__ import annotations
 

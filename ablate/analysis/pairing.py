@@ -62,7 +62,7 @@ def summary(table: pd.DataFrame) -> str:
     """The worth of pairing over all comparisons, as sentences; `table` is the result of `pairing`."""
     known = table[table["unpaired_seeds"].notna()]
     if known.empty:
-        return "What pairing was worth cannot be told: no comparison has two pairs whose differences vary."
+        return "The worth of pairing is unknown: no comparison has two pairs whose differences vary."
     factors = known["unpaired_seeds"] / known["n"]
     times = wording.number(float(factors.median()), 2)
     text = (

@@ -36,7 +36,7 @@ class Material:
     claims: pd.DataFrame
     "What `analysis.claims` makes of it."
     evaluated: Evaluated | None = None
-    "What was found of kept weights, as far as it belongs to the trials of the study."
+    "The evaluations of kept weights that belong to the trials of the study."
     left_out: str = ""
     "Which evaluations do not belong to them, and why, in a sentence."
     searched: SearchTable | None = None
@@ -49,7 +49,7 @@ class Material:
 
     @property
     def facts(self) -> Facts:
-        """What is known of the study beside its frames."""
+        """The facts of the study beside its frames."""
         return self.evidence.facts
 
 

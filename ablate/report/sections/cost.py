@@ -106,8 +106,7 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
         )
     columns = ["variant", "label", "verdict", "parameters", "flops", "n", "mean", "low", "high"]
     found = pd.DataFrame(rows, columns=columns)
-    repeated = found["label"].duplicated(keep=False)
-    found["label"] = found["label"].where(~repeated, found["variant"])
+    found["label"] = found["label"].mask(found["label"].duplicated(keep=False), found["variant"])
     return found.astype(dict.fromkeys(("parameters", "flops", "mean", "low", "high"), float))
 
 
@@ -137,11 +136,8 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         ax.set(ylim=limits)
         _panel(ax, data[data[cost].notna()], cost, LABEL_GAP / height)
         ax.set(xlabel=COSTS[cost], ylabel=f"{metric}{better}")
-    handles = [
-        *verdict_handles(data["verdict"]),
-        Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval"),
-    ]
-    result.legend(handles=handles, loc="outside upper left", ncols=4)
+    interval = Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval")
+    result.legend(handles=[*verdict_handles(data["verdict"]), interval], loc="outside upper left", ncols=4)
     return result
 
 
@@ -189,13 +185,5 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, gap: float) -> None:
         said = name if low <= row.mean <= high else f"{name} {wording.number(row.mean, 2)}"
         shade = colour(MARKS[row.verdict].colour)
         ax.text(1.08, y, said, transform=ax.transAxes, va="center", size=6.5, color=shade)
-        x = scale.transform((row.x, low))[0]
-        ax.plot(
-            [x, 1.0, 1.06],
-            [from_y, from_y, y],
-            transform=ax.transAxes,
-            color=colour("line"),
-            lw=0.4,
-            clip_on=False,
-            zorder=0,
-        )
+        way = [scale.transform((row.x, low))[0], 1.0, 1.06], [from_y, from_y, y]
+        ax.plot(*way, transform=ax.transAxes, color=colour("line"), lw=0.4, clip_on=False, zorder=0)

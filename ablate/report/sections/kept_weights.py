@@ -1,4 +1,4 @@
-"""What was found of kept weights, without training again."""
+"""The evaluations of kept weights, made without training again."""
 
 from __future__ import annotations
 

@@ -45,8 +45,7 @@ class TuningChanged(searches.OfTuning, Section):
         if rows.empty:
             of = "the" if len(changed) == 1 else f"any of {len(changed)}"
             return [f"Tuning did not change {of} {verdicts}."]
-        names = searches.places(rows, changed)
-        words = [_in_words(*pair) for pair in zip(names, rows_of(rows), strict=True)]
+        words = [_in_words(*pair) for pair in zip(searches.places(rows, changed), rows_of(rows), strict=True)]
         if len(words) > MAX_CHANGES:
             words[MAX_CHANGES:] = [f"and {len(words) - MAX_CHANGES} more"]
         of = wording.share(len(rows), len(changed))
