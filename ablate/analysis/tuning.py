@@ -92,7 +92,7 @@ def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.Dat
             gain = _last_gain(_up(target) * mine["best"].to_numpy(float))
             chosen = rows[rows["chosen"] == variant.name].head(1)
             known = chosen[searched.paths].dropna(axis=1).to_dict("records")
-            values = dict.fromkeys(searched.paths) | (known[0] if known else {})
+            values = dict.fromkeys(searched.paths) | dict(*known)
             found.append(
                 {
                     "variant": variant.name,

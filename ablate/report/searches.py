@@ -71,9 +71,9 @@ def judged(searched: SearchTable, objective: str) -> pd.DataFrame:
 
 def outcomes(table: pd.DataFrame, **columns: pd.Series | np.ndarray) -> pd.DataFrame:
     """The columns, and of the settings of a table also number, status and chosen (empty: not a winner)."""
-    known = {name: table[name].to_numpy() for name in ("number", "status")}
-    values = {name: np.asarray(column) for name, column in columns.items()}
-    return pd.DataFrame({**known, **values, "chosen": table["chosen"].fillna("").to_numpy(str)})
+    chosen = table["chosen"].fillna("").to_numpy(str)
+    frame = {"number": table["number"], "status": table["status"], **columns, "chosen": chosen}
+    return pd.DataFrame({name: np.asarray(column) for name, column in frame.items()})
 
 
 def history(searched: SearchTable, objective: Objective) -> pd.DataFrame:
@@ -165,9 +165,9 @@ def short(paths: Sequence[str]) -> dict[str, str]:
     found = {}
     for path in paths:
         parts = path.split(".")
-        ends = [".".join(parts[-size:]) for size in range(1, len(parts) + 1)]
-        alone = [end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1]
-        found[path] = alone[0] if alone else path
+        ends = (".".join(parts[-size:]) for size in range(1, len(parts)))
+        alone = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1)
+        found[path] = next(alone, path)
     return found
 
 

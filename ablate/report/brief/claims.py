@@ -31,13 +31,10 @@ def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) 
         Column("claim", "Claim"),
         Column("verdict", "Verdict"),
         Column("difference", "Difference [95 %]", True),
+        Column("p_holm", "p (Holm)", True),
+        Column("n", "Seeds", True),
+        Column("reason", "Reason", below=True),
     ]
-    if not brief:
-        columns += [
-            Column("p_holm", "p (Holm)", True),
-            Column("n", "Seeds", True),
-            Column("reason", "Reason", below=True),
-        ]
     cells = [
         {
             "claim": text(row["claim"]) + (" (exploratory)" if is_true(row.get("exploratory")) else ""),
@@ -49,4 +46,4 @@ def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) 
         }
         for row in rows
     ]
-    return Table(columns, cells, caption)
+    return Table(columns[:3] if brief else columns, cells, caption)

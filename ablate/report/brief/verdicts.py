@@ -32,6 +32,8 @@ GUIDE = {
     "degenerate": "Every difference is zero, or both sit at the limit of the metric: nothing can be learned.",
 }
 """The meaning of each verdict, in a line."""
+BRIEF = ("variant", "verdict", "difference", "p_holm", "n")
+"""The columns that fit 80 characters."""
 COLUMNS = {
     "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
     "Solved": "share of the variant’s runs that learned the task",
@@ -76,23 +78,22 @@ def verdict_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False
 
     A task or metric column is there only where it varies.
     """
-    columns = [Column("variant", "Variant")]
-    columns += [
-        Column(key, key.capitalize()) for key in ("task", "metric") if len({row[key] for row in rows}) > 1
+    varying = [key for key in ("task", "metric") if len({row[key] for row in rows}) > 1]
+    columns = [
+        Column("variant", "Variant"),
+        *(Column(key, key.capitalize()) for key in varying),
+        Column("verdict", "Verdict"),
+        Column("difference", "Difference [95 %]", True),
+        Column("mean_variant", "Variant mean", True),
+        Column("mean_baseline", "Baseline mean", True),
+        Column("p_holm", "p (Holm)", True),
+        Column("n", "Seeds", True),
+        Column("solved", "Solved", True),
+        Column("mde", "Detectable", True),
+        Column("note", "Note", below=True),
     ]
-    columns += [Column("verdict", "Verdict"), Column("difference", "Difference [95 %]", True)]
-    if not brief:
-        columns += [
-            Column("mean_variant", "Variant mean", True),
-            Column("mean_baseline", "Baseline mean", True),
-        ]
-    columns += [Column("p_holm", "p (Holm)", True), Column("n", "Seeds", True)]
-    if not brief:
-        columns += [
-            Column("solved", "Solved", True),
-            Column("mde", "Detectable", True),
-            Column("note", "Note", below=True),
-        ]
+    if brief:
+        columns = [column for column in columns if column.key in (*BRIEF, *varying)]
     return Table(columns, [comparison_cells(row) for row in rows], caption)
 
 

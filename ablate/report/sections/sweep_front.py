@@ -30,12 +30,8 @@ class SweepFront(searches.OfSweep, Section):
                 continue
             name, against = searches.named(upright), searches.named(across)
             front = wording.counted(int(data["front"].sum()), "setting")
-            several = len(searched.facts.objectives) > 2
-            more = (
-                " Fronts of three and more objectives hold settings that are on none of two."
-                if several
-                else ""
-            )
+            three = " Fronts of three and more objectives hold settings that are on none of two."
+            more = three if len(searched.facts.objectives) > 2 else ""
             yield Picture(
                 f"sweep-front{f'-{i + 1}' if i else ''}",
                 f"{name[0].upper()}{name[1:]} against {against}",
