@@ -101,8 +101,10 @@ class _Assessed:
         d = Differences.between(a.mean(axis=(0, 1)), b.mean(axis=(0, 1)), resolution)
         p, way = decision(claim, d) if d.n > 1 else (NAN, "inconclusive")
         planned = len(runs.seeds)
-        obstacle = _diverged(runs, claim, tasks) or _too_few(d, planned) or _degenerate(d, a, b, metrics)
-        asides = [_same_sign(a, b, d), _some_missing(d, planned)]
+        few = f"{d.n} of {wording.counted(planned, 'planned seed')} with a usable pair; an interval takes 2"
+        some = f"{wording.share(d.n, planned)} planned seeds have a usable pair"
+        obstacle = _diverged(runs, claim, tasks) or ("" if d.n > 1 else few) or _degenerate(d, a, b, metrics)
+        asides = [_same_sign(a, b, d), some if 1 < d.n < planned else ""]
         return cls(claim, d, p, way, obstacle, [aside for aside in asides if aside])
 
     def row(self, p_holm: float, family: int) -> dict[str, object]:
@@ -144,7 +146,7 @@ def _values(runs: Runs, metric: str, names: list[str], tasks: list[TaskFacts]) -
     """Oriented, shape (num_tasks, num_variants, num_seeds)."""
     return np.array(
         [
-            [sign(task.metrics[metric]) * runs.values(name, task.name, metric) for name in names]
+            [sign(task.metrics[metric]) * runs.of(name, task).values(metric) for name in names]
             for task in tasks
         ]
     )
@@ -159,16 +161,6 @@ def _diverged(runs: Runs, claim: Claim, tasks: list[TaskFacts]) -> str:
         if side.diverged
     ]
     return f"unstable: {wording.joined(found)} diverged" if found else ""
-
-
-def _too_few(d: Differences, planned: int) -> str:
-    if d.n > 1:
-        return ""
-    return f"{d.n} of {wording.counted(planned, 'planned seed')} with a usable pair; an interval takes 2"
-
-
-def _some_missing(d: Differences, planned: int) -> str:
-    return f"{wording.share(d.n, planned)} planned seeds have a usable pair" if 1 < d.n < planned else ""
 
 
 def _degenerate(d: Differences, a: Floats, b: Floats, metrics: list[Metric]) -> str:

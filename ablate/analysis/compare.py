@@ -8,7 +8,6 @@ Benchmarks", MLSys). `paired` has the statistics, `verdicts` the rules.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,19 +49,26 @@ def compare(evidence: Evidence) -> pd.DataFrame:
       McNemar over the seeds on which both have an outcome.
     - `diverged`: number of runs of the variant that diverged.
     """
-    facts = evidence.facts
+    facts, runs, trend = evidence.facts, Runs(evidence), convergence(evidence)
+    baseline, *variants = facts.variants
+    improving = {(row.variant, row.task) for row in trend[trend["improving"]].itertuples()}
     planned = [
-        (sides, name, name == facts.metric and not sides.variant.placebo)
-        for sides in _all_sides(evidence)
-        for name in sides.task.metrics
+        _Sides(v, task, runs.of(v.name, task), runs.of(baseline.name, task), (v.name, task.name) in improving)
+        for v in variants
+        for task in facts.tasks
     ]
-    m = sum(confirmatory for *_, confirmatory in planned)
+    m = sum(facts.metric in sides.task.metrics and not sides.variant.placebo for sides in planned)
     margins = {facts.metric: facts.margin}
     comparisons = [
         _Comparison(sides, name, confirmatory, m if confirmatory else 1, margins.get(name))
-        for sides, name, confirmatory in planned
+        for sides in planned
+        for name in sides.task.metrics
+        for confirmatory in [name == facts.metric and not sides.variant.placebo]
     ]
-    adjusted = iter(holm([c.p_in_family for c in comparisons if c.confirmatory]))
+    # NaN counts as 1: the verdict does not depend on p.
+    adjusted = iter(
+        holm([NAN if c.sides.unstable or c.bound else c.statistics.p for c in comparisons if c.confirmatory])
+    )
     rows = [c.row(next(adjusted) if c.confirmatory else NAN) for c in comparisons]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -98,17 +104,6 @@ class _Sides:
         return *rates, mcnemar_p(self.a.solved[both], self.b.solved[both]), note
 
 
-def _all_sides(evidence: Evidence) -> Iterator[_Sides]:
-    """By variant and task."""
-    baseline, *variants = evidence.facts.variants
-    runs, trend = Runs(evidence), convergence(evidence)
-    improving = {(row.variant, row.task) for row in trend[trend["improving"]].itertuples()}
-    for variant in variants:
-        for task in evidence.facts.tasks:
-            a, b = runs.of(variant.name, task), runs.of(baseline.name, task)
-            yield _Sides(variant, task, a, b, (variant.name, task.name) in improving)
-
-
 @dataclass(frozen=True)
 class _Comparison:
     """One row before Holm's adjustment."""
@@ -135,11 +130,6 @@ class _Comparison:
     def _pairs(self) -> tuple[Floats, Floats]:
         return pairs(self.sides.a, self.sides.b, self.metric)
 
-    @property
-    def p_in_family(self) -> float:
-        """NaN, which Holm counts as 1, where the verdict does not depend on p."""
-        return NAN if self.sides.unstable or self.bound else self.statistics.p
-
     def row(self, p_holm: float) -> dict[str, object]:
         """The row in the order of `COLUMNS`."""
         s, sides = self.statistics, self.sides
@@ -148,7 +138,7 @@ class _Comparison:
         needed = seeds_needed(s.differences, self.m, self.margin) if found == "inconclusive" else NAN
         solved_rate, baseline_solved_rate, p_solved, solved_note = sides.solved
         notes = [
-            _placebo(sides.variant),
+            f"placebo: {placebo_words(sides.variant)}, the noise floor" if sides.variant.placebo else "",
             _deciding(self, found, p, needed),
             *_missing(self),
             "not converged: still improving when training ended" if sides.improving else "",
@@ -189,11 +179,9 @@ class _Comparison:
         }
 
 
-def _placebo(variant: VariantFacts) -> str:
-    if not variant.placebo:
-        return ""
-    anew = ", tuned anew," if variant.tuned else ""
-    return f"placebo: the baseline{anew} with other random streams, the noise floor"
+def placebo_words(variant: VariantFacts) -> str:
+    """A description of a placebo."""
+    return f"the baseline{', tuned anew,' if variant.tuned else ''} with other random streams"
 
 
 def _deciding(c: _Comparison, found: Verdict, p: float, needed: float) -> str:
@@ -207,9 +195,7 @@ def _deciding(c: _Comparison, found: Verdict, p: float, needed: float) -> str:
         return f"both at the metric's {c.bound} on every seed" if c.bound else "every difference is 0"
     if found == "inconclusive":
         return _inconclusive(c, p, needed)
-    if c.margin is None:
-        return ""
-    return _equivalent(s, c.margin) if found == "equivalent" else _relevance(s, c.margin)
+    return "" if c.margin is None else _relevance(s, c.margin, found)
 
 
 def _unstable(c: _Comparison) -> str:
@@ -221,26 +207,22 @@ def _unstable(c: _Comparison) -> str:
 
 
 def _inconclusive(c: _Comparison, p: float, needed: float) -> str:
-    s = c.statistics
-    lost = ""
-    if c.m > 1 and s.p < ALPHA:
-        alone = f"significant alone ({wording.p_value(s.p)})"
-        lost = f"{alone}, not after Holm over {c.m} ({wording.p_value(p)}); "
+    s, alone = c.statistics, wording.p_value(c.statistics.p)
+    lost = f"significant alone ({alone}), not after Holm over {c.m} ({wording.p_value(p)}); "
     settle = f"about {needed:.0f} seeds would settle it if the observed difference is the true one"
     if math.isinf(needed):
         settle = f"more than {MAX_SEEDS:,} seeds would be needed to settle the observed difference"
     difference = wording.number(s.mde, wording.decimals(s.mde))
-    return f"{lost}{s.n} seeds detect {difference} with 80 % power; {settle}"
+    return (
+        f"{lost if c.m > 1 and s.p < ALPHA else ''}{s.n} seeds detect {difference} with 80 % power; {settle}"
+    )
 
 
-def _equivalent(s: PairedStatistics, margin: float) -> str:
-    inside = f"90 % interval {wording.interval(s.ci90, margin, -margin)} inside ±{wording.exact(margin)}"
-    holds_zero = s.ci95[0] <= 0 <= s.ci95[1]
-    return inside if holds_zero else f"{inside}, though the 95 % interval excludes 0"
-
-
-def _relevance(s: PairedStatistics, margin: float) -> str:
-    """Whether a difference that was found may still be smaller than the margin that matters."""
+def _relevance(s: PairedStatistics, margin: float, found: Verdict) -> str:
+    """The position of the interval relative to the margin, where the verdict does not say it."""
+    if found == "equivalent":
+        inside = f"90 % interval {wording.interval(s.ci90, margin, -margin)} inside ±{wording.exact(margin)}"
+        return inside if s.ci95[0] <= 0 <= s.ci95[1] else f"{inside}, though the 95 % interval excludes 0"
     if s.ci95[0] > margin or s.ci95[1] < -margin:
         return ""
     bounds = wording.interval(s.ci95, margin, -margin)

@@ -1,4 +1,4 @@
-"""What fresh seeds, on which no setting was chosen, show of the winner of a search."""
+"""The values of the winner of a search on fresh seeds, which did not choose it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def fresh(evidence: Evidence, metric: Objective, winner: str, of: str, task: str
     if of == "validation" and metric.source == "validation":
         values = _validation(evidence, trials, metric)
     else:
-        column = facts.column if metric.name == facts.metric else metric.name
-        values = _column(trials, column)
+        values = _column(trials, facts.column if metric.name == facts.metric else metric.name)
     return values[np.isfinite(values)]
 
 
@@ -38,14 +37,12 @@ def _validation(evidence: Evidence, trials: pd.DataFrame, metric: Objective) -> 
     name = f"validation_{metric.name}"
     curves = evidence.curves[evidence.curves["metric"] == name].astype({"step": float}).sort_values("step")
     ends = curves.drop_duplicates("id", keep="last").set_index("id")["value"]
-    last = trials["id"].map(ends).to_numpy(float)
     own = _column(trials, name)
-    values = np.where(np.isnan(own), last, own)
+    values = np.where(np.isnan(own), trials["id"].map(ends).to_numpy(float), own)
     if evidence.facts.at == "best_validation":
         best = trials[["id"]].assign(step=_column(trials, "best_validation_step"))
-        at = best.merge(curves.drop_duplicates(["id", "step"]), "left", ["id", "step"])["value"].to_numpy(
-            float
-        )
+        found = best.merge(curves.drop_duplicates(["id", "step"]), "left", ["id", "step"])
+        at = found["value"].to_numpy(float)
         values = np.where(np.isnan(at), values, at)
     guessing = np.nan if metric.floor is None else metric.floor
     status = trials["status"].to_numpy()

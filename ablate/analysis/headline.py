@@ -46,11 +46,10 @@ def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame
 def _baseline_learned(evidence: Evidence) -> Iterator[str]:
     metrics = {task.name: task.metrics for task in evidence.facts.tasks}
     rates = solved_rates(evidence)
+    rates = rates[(rates["variant"] == evidence.facts.variants[0].name) & (rates["runs"] > 0)]
     missed: list[str] = []
     learned: list[str] = []
-    for row in rates[
-        (rates["variant"] == evidence.facts.variants[0].name) & (rates["runs"] > 0)
-    ].itertuples():
+    for row in rates.itertuples():
         sign = "≤" if metrics[row.task][row.metric].direction == "min" else "≥"
         seeds = wording.share(row.solved, row.runs)
         text = f"{row.task} on {seeds} seeds ({row.metric} {sign} {wording.exact(row.threshold)})"
@@ -72,7 +71,7 @@ def _verdicts(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
             rows = rows.reindex(rows["diff"].abs().sort_values(ascending=False, kind="stable").index)
             found = "; ".join(_finding(evidence, row) for row in rows[:MAX_FINDINGS].itertuples())
             more = f"; and {len(rows) - MAX_FINDINGS} more" if len(rows) > MAX_FINDINGS else ""
-            level = "" if verdict == "unstable" else f", with {_deciding(verdict)[0]} % intervals"
+            level = "" if verdict == "unstable" else f", with {deciding(verdict)[0]} % intervals"
             yield f"{opening} on {on}{level}: {found}{more}."
 
 
@@ -81,7 +80,7 @@ def _family(comparisons: pd.DataFrame) -> pd.DataFrame:
     return comparisons[~comparisons["exploratory"].astype(bool)]
 
 
-def _deciding(verdict: str) -> tuple[int, str, str]:
+def deciding(verdict: str) -> tuple[int, str, str]:
     """The interval that decides a verdict: its level in percent, the columns of its bounds."""
     return (90, "ci90_low", "ci90_high") if verdict == "equivalent" else (95, "ci_low", "ci_high")
 
@@ -94,7 +93,7 @@ def _finding(evidence: Evidence, row: Any) -> str:
         return f"{name} (diverged: {runs} runs, {row.baseline_diverged} of the baseline)"
     if row.n < 2:
         return f"{name} ({wording.counted(row.n, 'pair')})"
-    _, low, high = _deciding(row.verdict)
+    _, low, high = deciding(row.verdict)
     bounds = getattr(row, low), getattr(row, high)
     return f"{name} {wording.signed(row.diff, bounds)} {wording.interval(bounds)}"
 
@@ -113,11 +112,12 @@ def _matched(evidence: Evidence) -> Iterator[str]:
     if match is None or not residuals:
         return
     most = max(map(abs, residuals))
-    if most:
-        within = f"{100 * most:.2g} %"
-        yield f"Every variant has the same {match.quantity} to within {within}: matched by {match.by}."
-    else:
-        yield f"Every variant has exactly the same {match.quantity}: matched by {match.by}."
+    same = (
+        f"the same {match.quantity} to within {100 * most:.2g} %"
+        if most
+        else f"exactly the same {match.quantity}"
+    )
+    yield f"Every variant has {same}: matched by {match.by}."
 
 
 def _left_out(evidence: Evidence) -> Iterator[str]:
@@ -136,12 +136,11 @@ def _claims(claims: pd.DataFrame) -> Iterator[str]:
 
 
 def _caveats(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
-    facts, runs = evidence.facts, Runs(evidence)
-    trend = convergence(evidence)
+    facts, trend = evidence.facts, convergence(evidence)
     improving = trend.loc[trend["improving"], "variant"].drop_duplicates()
     if len(improving):
         yield f"Not converged, still improving when training ended: {listed(improving)}."
-    sides = [runs.of(variant.name, task) for variant in facts.variants for task in facts.tasks]
+    sides = Runs(evidence).sides()
     missing = sum(int((~side.ended).sum()) for side in sides)
     if missing:
         yield f"Planned trials without a result: {wording.share(missing, len(sides) * len(facts.seeds))}."

@@ -23,15 +23,12 @@ def solved_rates(evidence: Evidence) -> pd.DataFrame:
     Columns variant, task, metric, threshold, solved, runs, rate. `runs` are those with an outcome among the
     planned seeds; one that diverged has not solved the task.
     """
-    runs = Runs(evidence)
     rows = []
-    for variant in evidence.facts.variants:
-        for task in evidence.facts.tasks:
-            if metric := solving_metric(task, evidence.facts.metric):
-                side = runs.of(variant.name, task)
-                counts = int(side.solved[side.ended].sum()), int(side.ended.sum())
-                threshold = task.metrics[metric].solved
-                rows.append((variant.name, task.name, metric, threshold, *counts, side.solved_rate))
+    for side in Runs(evidence).sides():
+        if metric := solving_metric(side.task, evidence.facts.metric):
+            counts = int(side.solved[side.ended].sum()), int(side.ended.sum())
+            threshold = side.task.metrics[metric].solved
+            rows.append((side.variant, side.task.name, metric, threshold, *counts, side.solved_rate))
     return pd.DataFrame(rows, columns=["variant", "task", "metric", "threshold", "solved", "runs", "rate"])
 
 
@@ -55,26 +52,21 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     the mean over seeds, oriented. A variant is still improving, "not converged", when the gain exceeds the
     metric's resolution and its 90 % interval over seeds lies above 0. Fewer than two runs cannot tell.
     """
-    facts, runs = evidence.facts, Runs(evidence)
-    curves = evidence.curves
+    facts, curves = evidence.facts, evidence.curves
     curve = curves[curves["metric"] == f"validation_{facts.metric}"].sort_values("step")
+    curve = curve[np.isfinite(curve["value"].astype(float))]
     by_id = {name: frame["value"].to_numpy(float) for name, frame in curve.groupby("id")}
     rows = []
-    for variant in facts.variants:
-        for task in facts.tasks:
-            if metric := task.metrics.get(facts.metric):
-                tenths = [_last_tenths(by_id.get(run)) for run in runs.completed_ids(variant.name, task.name)]
-                before, last = np.array([found for found in tenths if found]).reshape(-1, 2).T
-                gain = paired(last, before, metric)
-                improving = bool(gain.ci90[0] > 0 and gain.diff > metric.resolution)
-                rows.append((variant.name, task.name, gain.n, gain.diff, *gain.ci90, improving))
+    for side in Runs(evidence).sides():
+        if metric := side.task.metrics.get(facts.metric):
+            # The means over the tenth before the last and over the last one, of each curve with two points.
+            tenths = []
+            completed = side.runs.trials["id"].iloc[side.rows[side.status == "completed"]]
+            for values in (by_id[run] for run in completed if len(by_id.get(run, ())) > 1):
+                tenth = -(-len(values) // 10)
+                tenths.append((values[-2 * tenth : -tenth].mean(), values[-tenth:].mean()))
+            before, last = np.reshape(tenths, (-1, 2)).T
+            gain = paired(last, before, metric)
+            improving = bool(gain.ci90[0] > 0 and gain.diff > metric.resolution)
+            rows.append((side.variant, side.task.name, gain.n, gain.diff, *gain.ci90, improving))
     return pd.DataFrame(rows, columns=["variant", "task", "n", "gain", "ci90_low", "ci90_high", "improving"])
-
-
-def _last_tenths(values: np.ndarray | None) -> tuple[float, float] | None:
-    """The means over the tenth before the last and over the last tenth; None where a curve is too short."""
-    values = np.array([]) if values is None else values[np.isfinite(values)]
-    tenth = -(-len(values) // 10)
-    if len(values) < 2:
-        return None
-    return float(values[-2 * tenth : -tenth].mean()), float(values[-tenth:].mean())

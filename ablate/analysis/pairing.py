@@ -45,22 +45,24 @@ def pairing(evidence: Evidence) -> pd.DataFrame:
     """
     facts, runs = evidence.facts, Runs(evidence)
     baseline, *variants = facts.variants
-    rows = []
-    for variant in variants:
-        for task in facts.tasks:
-            if metric := task.metrics.get(facts.metric):
-                a, b = pairs(runs.of(variant.name, task), runs.of(baseline.name, task), facts.metric)
-                row = {"variant": variant.name, "task": task.name, "placebo": variant.placebo}
-                row |= _worth(a, b, metric)
-                rows.append(row | {"words": _words(row)})
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    rows = [
+        {"variant": variant.name, "task": task.name, "placebo": variant.placebo}
+        | _worth(
+            *pairs(runs.of(variant.name, task), runs.of(baseline.name, task), facts.metric),
+            task.metrics[facts.metric],
+        )
+        for variant in variants
+        for task in facts.tasks
+        if facts.metric in task.metrics
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).assign(words=[_words(row) for row in rows])
 
 
 def summary(table: pd.DataFrame) -> str:
     """The worth of pairing over all comparisons, as sentences; `table` is the result of `pairing`."""
     known = table[table["unpaired_seeds"].notna()]
     if known.empty:
-        return "What pairing was worth cannot be told: no comparison has two pairs whose differences vary."
+        return "The worth of pairing is unknown: no comparison has two pairs whose differences vary."
     factors = known["unpaired_seeds"] / known["n"]
     times = wording.number(float(factors.median()), 2)
     text = (

@@ -1,4 +1,4 @@
-"""What a number of paired seeds can show, and how many would show it.
+"""The power of n paired seeds, and the number of seeds that a given power takes.
 
 Power of the paired t-test by the noncentral t distribution; power of the paired equivalence test (TOST) by
 integrating over the distribution of the standard deviation (Phillips 1990, J. Pharmacokinet. Biopharm. 18,

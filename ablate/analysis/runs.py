@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ Flags = NDArray[np.bool_]
 
 
 class Runs:
-    """Arrays over the planned seeds, shape (num_seeds,), in the order of the plan."""
+    """The frame of trials, from which `Side` takes the rows of one variant and task."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.facts = evidence.facts
@@ -37,40 +36,30 @@ class Runs:
             )
         # Row of the frame by variant, task and seed; numpy from here on, for a look-up costs pandas a millisecond.
         cells = zip(trials["variant"], trials["task"], trials["seed"], strict=True)
-        self._rows = {cell: row for row, cell in enumerate(cells)}
-        self._columns: dict[str, NDArray[Any]] = {}
-        self._trials = trials
+        self.rows = {cell: row for row, cell in enumerate(cells)}
+        self.trials = trials
+        # Each with one entry more, for a trial that has not run: row −1.
+        self.status = np.append(
+            trials["status"].astype(object).where(trials["status"].notna(), NOT_RUN), NOT_RUN
+        )
+        self._columns: dict[str, Floats] = {}
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
         return Side(self, variant, task)
 
-    def status(self, variant: str, task: str) -> NDArray[np.object_]:
-        """completed, diverged, pruned, failed or `NOT_RUN`."""
-        if "status" not in self._columns:
-            status = self._trials["status"]
-            self._columns["status"] = np.append(status.astype(object).where(status.notna(), NOT_RUN), NOT_RUN)
-        return self._columns["status"][self._where(variant, task)]
+    def sides(self) -> list[Side]:
+        """The runs of each variant on each task, in the order of the study."""
+        return [
+            Side(self, variant.name, task) for variant in self.facts.variants for task in self.facts.tasks
+        ]
 
-    def values(self, variant: str, task: str, metric: str) -> Floats:
-        """The metric in its own direction; NaN where the run did not complete or has no finite value."""
-        column = self.facts.column if metric == self.facts.metric else metric
-        if column not in self._trials:
-            return np.full(len(self.seeds), np.nan)
-        if column not in self._columns:
-            numbers = pd.to_numeric(self._trials[column]).to_numpy(float, na_value=np.nan)
-            self._columns[column] = np.append(numbers, np.nan)
-        values = self._columns[column][self._where(variant, task)]
-        return np.where(np.isfinite(values) & (self.status(variant, task) == "completed"), values, np.nan)
-
-    def completed_ids(self, variant: str, task: str) -> list[str]:
-        """The ids of the runs that completed."""
-        completed = self._where(variant, task)[self.status(variant, task) == "completed"]
-        return list(self._trials["id"].iloc[completed])
-
-    def _where(self, variant: str, task: str) -> NDArray[np.int64]:
-        """The rows of the frame; where a trial has not run −1, the entry appended to each of `_columns`."""
-        return np.array([self._rows.get((variant, task, seed), -1) for seed in self.seeds], dtype=np.int64)
+    def column(self, name: str) -> Floats:
+        """A column as numbers, followed by NaN; NaN throughout where the frame does not have it."""
+        if name not in self._columns:
+            column = self.trials.get(name, pd.Series(np.nan, self.trials.index))
+            self._columns[name] = np.append(pd.to_numeric(column).to_numpy(float, na_value=np.nan), np.nan)
+        return self._columns[name]
 
 
 @dataclass(frozen=True)
@@ -82,9 +71,15 @@ class Side:
     task: TaskFacts
 
     @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """The row of each run in the frame; −1 where it has not run."""
+        found = (self.runs.rows.get((self.variant, self.task.name, seed), -1) for seed in self.runs.seeds)
+        return np.fromiter(found, np.int64)
+
+    @cached_property
     def status(self) -> NDArray[np.object_]:
         """completed, diverged, pruned, failed or `NOT_RUN`."""
-        return self.runs.status(self.variant, self.task.name)
+        return np.asarray(self.runs.status[self.rows])
 
     @cached_property
     def diverged(self) -> int:
@@ -98,7 +93,10 @@ class Side:
 
     def values(self, metric: str) -> Floats:
         """The metric in its own direction; NaN where the run did not complete or has no finite value."""
-        return self.runs.values(self.variant, self.task.name, metric)
+        values = self.runs.column(self.runs.facts.column if metric == self.runs.facts.metric else metric)[
+            self.rows
+        ]
+        return np.where(np.isfinite(values) & (self.status == "completed"), values, np.nan)
 
     @cached_property
     def solved(self) -> Flags:

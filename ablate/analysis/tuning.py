@@ -92,7 +92,7 @@ def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.Dat
             gain = _last_gain(_up(target) * mine["best"].to_numpy(float))
             chosen = rows[rows["chosen"] == variant.name].head(1)
             known = chosen[searched.paths].dropna(axis=1).to_dict("records")
-            values = dict.fromkeys(searched.paths) | (known[0] if known else {})
+            values = dict.fromkeys(searched.paths) | dict(*known)
             found.append(
                 {
                     "variant": variant.name,
@@ -170,10 +170,10 @@ def changes(
 def _shift(tuned: Runs, untuned: Runs, variant: str, task: str) -> Differences:
     """Of the seeds that both have, by how much the oriented difference is greater once tuned."""
     facts = tuned.facts
-    metric = next(t for t in facts.tasks if t.name == task).metrics[facts.metric]
-    oriented = []
+    known_task = next(t for t in facts.tasks if t.name == task)
+    metric, oriented = known_task.metrics[facts.metric], []
     for runs in (tuned, untuned):
-        a, b = (runs.values(name, task, facts.metric) for name in (variant, facts.variants[0].name))
+        a, b = (runs.of(name, known_task).values(facts.metric) for name in (variant, facts.variants[0].name))
         oriented.append(pd.Series(sign(metric) * (a - b), index=runs.seeds))
     known = pd.concat(oriented, axis=1, join="inner").dropna().to_numpy()
     return Differences.between(known[:, 0], known[:, 1], metric.resolution)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,7 +13,7 @@ from ablate.base.files import replacing
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
-from ablate.report.section import Block, Material, Shown, pictures, shown
+from ablate.report.section import Material, Shown, pictures, shown
 from ablate.report.tables import text
 
 FIGURES = "figures"
@@ -27,11 +26,10 @@ def render(material: Material) -> dict[str, str | bytes]:
     files: dict[str, str | bytes] = {}
     inline: dict[str, Markup] = {}
     with style.context():
-        for section in sections:
-            for picture in pictures(section.blocks):
-                png, source = style.saved(picture.draw(), picture.name)
-                files |= {f"{FIGURES}/{picture.name}.png": png, f"{FIGURES}/{picture.name}.svg": source}
-                inline[picture.name] = Markup(style.inlined(source))
+        for picture in pictures(block for section in sections for block in section.blocks):
+            png, source = style.saved(picture.draw(), picture.name)
+            files |= {f"{FIGURES}/{picture.name}.png": png, f"{FIGURES}/{picture.name}.svg": source}
+            inline[picture.name] = Markup(style.inlined(source))
     for name in ("report.html", "report.md"):
         files[name] = _rendered(name, material, sections, inline)
     return files
@@ -41,11 +39,10 @@ def figures(material: Material) -> dict[str, Figure]:
     """The figures of a report by name, to show in a notebook or to save."""
     found = {}
     with style.context():
-        for section in shown(material):
-            for picture in pictures(section.blocks):
-                figure = found[picture.name] = picture.draw()
-                # Ticks are made when a figure is first drawn, by the settings of that moment.
-                figure.draw_without_rendering()
+        for picture in pictures(block for section in shown(material) for block in section.blocks):
+            found[picture.name] = picture.draw()
+            # Ticks are made when a figure is first drawn, by the settings of that moment.
+            found[picture.name].draw_without_rendering()
     return found
 
 
@@ -69,15 +66,15 @@ def _rendered(name: str, material: Material, sections: list[Shown], inline: dict
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters: dict[str, Any] = {
-        "kind": _kind,
-        "md": lambda words: markdown(text(words)),
-        "md_line": lambda words: markdown_line(text(words)),
-        "md_table": markdown_table,
-        "breakable": _breakable,
-        "glued": _glued,
-    }
-    environment.filters |= filters
+    # `kind` is the name of the macro that shows a block.
+    environment.filters.update(
+        kind=lambda block: type(block).__name__,
+        md=lambda words: markdown(text(words)),
+        md_line=lambda words: markdown_line(text(words)),
+        md_table=markdown_table,
+        breakable=_breakable,
+        glued=_glued,
+    )
     return environment.get_template(f"{name}.j2").render(
         facts=material.facts,
         sections=sections,
@@ -87,11 +84,6 @@ def _rendered(name: str, material: Material, sections: list[Shown], inline: dict
         light=Markup(palette.css_variables("light")),
         dark=Markup(palette.css_variables("dark")),
     )
-
-
-def _kind(block: Block) -> str:
-    """The name of the macro that shows a block."""
-    return type(block).__name__
 
 
 def _breakable(name: str) -> Markup:

@@ -41,7 +41,7 @@ DASHES: tuple[Any, ...] = (
     (8, 2),
     (1, 1),
 )
-"Dashes of the levels, as seaborn takes them: colour is never the only difference."
+"Dashes of the levels, none for a solid line: colour is never the only difference."
 DOTTED = (0, (1, 1.6))
 "The style of reference lines."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -70,9 +71,9 @@ def judged(searched: SearchTable, objective: str) -> pd.DataFrame:
 
 def outcomes(table: pd.DataFrame, **columns: pd.Series | np.ndarray) -> pd.DataFrame:
     """The columns, and of the settings of a table also number, status and chosen (empty: not a winner)."""
-    known = {name: table[name].to_numpy() for name in ("number", "status")}
-    values = {name: np.asarray(column) for name, column in columns.items()}
-    return pd.DataFrame({**known, **values, "chosen": table["chosen"].fillna("").to_numpy(str)})
+    chosen = table["chosen"].fillna("").to_numpy(str)
+    frame = {"number": table["number"], "status": table["status"], **columns, "chosen": chosen}
+    return pd.DataFrame({name: np.asarray(column) for name, column in frame.items()})
 
 
 def history(searched: SearchTable, objective: Objective) -> pd.DataFrame:
@@ -153,9 +154,9 @@ def ranked(importances: pd.DataFrame | None, objective: str) -> pd.DataFrame:
     return mine.sort_values("parameter", key=lambda paths: paths.map(order), kind="stable")
 
 
-def setting(searched: SearchTable, row: dict[str, object], only: Sequence[str] = ()) -> str:
+def setting(searched: SearchTable, row: dict[Any, Any], only: Sequence[str] = ()) -> str:
     """The values of a setting in a line, `training.lr=.0031, model.mixer=lstm`; paths that it lacks are left out."""
-    paths = [path for path in only or searched.paths if not absent(row[path])]
+    paths = [path for path in only or searched.paths if not pd.isna(row[path])]
     return ", ".join(f"{path}={value(row[path])}" for path in paths)
 
 
@@ -164,24 +165,19 @@ def short(paths: Sequence[str]) -> dict[str, str]:
     found = {}
     for path in paths:
         parts = path.split(".")
-        ends = [".".join(parts[-size:]) for size in range(1, len(parts) + 1)]
-        alone = [end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1]
-        found[path] = alone[0] if alone else path
+        ends = (".".join(parts[-size:]) for size in range(1, len(parts)))
+        alone = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1)
+        found[path] = next(alone, path)
     return found
 
 
-def absent(found: object) -> bool:
-    """Whether a cell has no value."""
-    return found is None or found != found
-
-
-def value(found: object) -> str:
+def value(found: Any) -> str:
     """A value of a searched path; a number with three significant digits."""
-    if absent(found):
+    if pd.isna(found):
         return ""
     if isinstance(found, str):
         return text(found)
-    number = float(found)  # type: ignore[arg-type]
+    number = float(found)
     return brief(number).removeprefix("0") if 0 < number < 1 else brief(number)
 
 

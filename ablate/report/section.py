@@ -10,9 +10,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.report.tables import Row, Table
 
@@ -36,7 +36,7 @@ class Material:
     claims: pd.DataFrame
     "What `analysis.claims` makes of it."
     evaluated: Evaluated | None = None
-    "What was found of kept weights, as far as it belongs to the trials of the study."
+    "The evaluations of kept weights that belong to the trials of the study."
     left_out: str = ""
     "Which evaluations do not belong to them, and why, in a sentence."
     searched: SearchTable | None = None
@@ -49,7 +49,7 @@ class Material:
 
     @property
     def facts(self) -> Facts:
-        """What is known of the study beside its frames."""
+        """The facts of the study beside its frames."""
         return self.evidence.facts
 
 
@@ -85,7 +85,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure: its data, and how they are drawn."""
+    """One figure: its data, and the function that draws them."""
 
     name: str
     "Of its files: `figures/<name>.png` and `.svg`."
@@ -94,8 +94,13 @@ class Picture:
     caption: str
     alt: str
     data: pd.DataFrame
-    draw: Callable[[], Figure]
-    "Draws the data; called inside `draw.style.context()`."
+    drawing: Callable[..., Figure]
+    "Takes the data and the `options`."
+    options: Sequence[Any] = ()
+
+    def draw(self) -> Figure:
+        """The figure; to be called inside `draw.style.context()`."""
+        return self.drawing(self.data, *self.options)
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,7 @@ class Section:
         """The colour of `palette.PALETTE` that makes it stand out from the others; none by default."""
         return ""
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterable[Block]:
         """Its content, in order."""
         raise NotImplementedError
 
@@ -143,7 +148,7 @@ class Section:
         """Sentences for the beginning of the report."""
         return []
 
-    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> list[Table]:
+    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> Iterable[Table]:
         """Tables for the terminal and for MLflow, from the rows of `comparisons.csv` and `claims.csv` alone.
 
         For sections under `report/brief/`. Tables fit 80 columns; rows hold text or numbers.
@@ -157,8 +162,8 @@ class Shown:
 
     section: Section
     heading: str
-    blocks: list[Block] = field(default_factory=list)
-    accent: str = ""
+    blocks: list[Block]
+    accent: str
 
 
 def sections(*, brief: bool = False) -> list[Section]:
@@ -175,11 +180,11 @@ def shown(material: Material) -> list[Shown]:
     return [
         Shown(section, section.heading(material), blocks, section.accent(material))
         for section in sections()
-        if section.applies(material) and (blocks := section.blocks(material))
+        if section.applies(material) and (blocks := list(section.blocks(material)))
     ]
 
 
-def pictures(blocks: Sequence[Block]) -> Iterator[Picture]:
+def pictures(blocks: Iterable[Block]) -> Iterator[Picture]:
     """The pictures among blocks, those of folded blocks included."""
     for block in blocks:
         if isinstance(block, Picture):

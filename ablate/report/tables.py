@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,34 +106,36 @@ def decimals(low: Any, high: Any) -> int:
     return wording.decimals(math.nan if low is None or high is None else (high - low) / 2)
 
 
+def shown(value: Any, say: Callable[[float], str]) -> str:
+    """A number in the words of `say`; `NOTHING` where there is none."""
+    known = number(value)
+    return NOTHING if known is None else say(known)
+
+
 def fixed(value: Any, places: int) -> str:
     """A number with `places` decimals: −.021."""
-    value = number(value)
-    return NOTHING if value is None else wording.number(value, places)
+    return shown(value, lambda known: wording.number(known, places))
 
 
 def plus_minus(mean: float | None, spread: float | None) -> str:
     """`.941 ± .006`: a mean with its standard deviation, where that is known."""
     places = decimals(None if spread is None else -spread, spread)
-    shown = fixed(mean, places)
-    return shown if mean is None or spread is None else f"{shown} ± {fixed(spread, places)}"
+    return fixed(mean, places) + ("" if mean is None or spread is None else f" ± {fixed(spread, places)}")
 
 
 def significant(value: Any) -> str:
     """A number with two significant digits."""
-    value = number(value)
-    return NOTHING if value is None else wording.significant(value)
+    return shown(value, wording.significant)
 
 
 def difference(diff: Any, low: Any, high: Any) -> str:
     """`+.012 [−.003, .027]`, with the digits that the interval supports."""
-    value = number(diff)
-    if value is None:
-        return NOTHING
     places = decimals(low, high)
-    shown = fixed(value, places)
-    sign = "+" if value > 0 and shown.strip("0.") else ""
-    return f"{sign}{shown} {interval(low, high, places)}" if number(low) is not None else sign + shown
+    words = fixed(diff, places)
+    if words == NOTHING:
+        return NOTHING
+    sign = "+" if float(diff) > 0 and words.strip("0.") else ""
+    return sign + words + ("" if number(low) is None else f" {interval(low, high, places)}")
 
 
 def interval(low: Any, high: Any, places: int) -> str:
@@ -143,23 +145,14 @@ def interval(low: Any, high: Any, places: int) -> str:
 
 def p_value(value: Any) -> str:
     """`.003`, `<.001`; enough digits to tell which side of .05 it is on."""
-    p = number(value)
-    return (
-        NOTHING if p is None else wording.p_value(p).removeprefix("p ").removeprefix("= ").replace("< ", "<")
-    )
+    return shown(value, wording.p_value).removeprefix("p ").removeprefix("= ").replace("< ", "<")
 
 
 def count(value: Any) -> str:
     """A whole number, its digits in groups of three."""
-    value = number(value)
-    if value is None:
-        return NOTHING
-    if not math.isfinite(value):
-        return "∞"
-    return f"{value:,.0f}"
+    return shown(value, lambda known: f"{known:,.0f}" if math.isfinite(known) else "∞")
 
 
 def share(value: Any) -> str:
     """A rate as a percentage."""
-    value = number(value)
-    return NOTHING if value is None else f"{100 * value:.0f} %"
+    return shown(value, lambda known: f"{100 * known:.0f} %")

@@ -66,7 +66,7 @@ def test_differences_below_the_resolution_tell_nothing() -> None:
     table = pairing(made([0.6, 0.7, 0.8], [0.5, 0.6, 0.7]))
     assert math.isnan(table.iloc[0]["unpaired_seeds"])
     assert "less than the metric resolves" in table.iloc[0]["words"]
-    assert "cannot be told" in summary(table)
+    assert "is unknown" in summary(table)
 
 
 def test_few_pairs() -> None:

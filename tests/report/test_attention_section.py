@@ -94,7 +94,7 @@ def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see()
     assert "seed 0" in legend
     assert "padding" not in legend
     assert not any(picture.caption for picture in found)
-    assert Attention().blocks(Material(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated())) == []
+    assert list(Attention().blocks(Material(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated()))) == []
 
 
 def test_a_page_shows_so_many_variants_and_says_where_the_rest_is() -> None:

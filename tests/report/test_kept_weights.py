@@ -45,9 +45,9 @@ def test_the_table_has_means_over_seeds_and_leaves_single_layers_out() -> None:
 
 def test_what_was_left_out_is_said_without_a_table_too() -> None:
     evidence, empty = synthetic.study(num_seeds=2), pd.DataFrame()
-    blocks = KeptWeights().blocks(Material(evidence, empty, empty, Evaluated(), "Left out: a reason."))
+    blocks = list(KeptWeights().blocks(Material(evidence, empty, empty, Evaluated(), "Left out: a reason.")))
     assert blocks == [Text("Left out: a reason.", aside=True)]
-    assert KeptWeights().blocks(Material(evidence, empty, empty, Evaluated())) == []
+    assert list(KeptWeights().blocks(Material(evidence, empty, empty, Evaluated()))) == []
 
 
 def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path: Path) -> None:

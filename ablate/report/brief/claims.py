@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ablate.report.section import Block, Material, Section
 from ablate.report.tables import Column, Row, Table, count, difference, is_true, p_value, rows_of, text
@@ -16,15 +16,13 @@ class Claims(Section):
     place = 200
     title = "Claims"
 
-    def applies(self, material: Material) -> bool:
-        return len(material.claims) > 0
+    def blocks(self, material: Material) -> Iterator[Block]:
+        if len(material.claims):
+            yield claim_table(rows_of(material.claims), CAPTION)
 
-    def blocks(self, material: Material) -> list[Block]:
-        return [claim_table(rows_of(material.claims), CAPTION)]
-
-    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> list[Table]:
-        judged = [row for row in claims if text(row["verdict"])]
-        return [claim_table(judged, "claims", brief=True)] if judged else []
+    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> Iterator[Table]:
+        if judged := [row for row in claims if text(row["verdict"])]:
+            yield claim_table(judged, "claims", brief=True)
 
 
 def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) -> Table:
@@ -33,13 +31,10 @@ def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) 
         Column("claim", "Claim"),
         Column("verdict", "Verdict"),
         Column("difference", "Difference [95 %]", True),
+        Column("p_holm", "p (Holm)", True),
+        Column("n", "Seeds", True),
+        Column("reason", "Reason", below=True),
     ]
-    if not brief:
-        columns += [
-            Column("p_holm", "p (Holm)", True),
-            Column("n", "Seeds", True),
-            Column("reason", "Reason", below=True),
-        ]
     cells = [
         {
             "claim": text(row["claim"]) + (" (exploratory)" if is_true(row.get("exploratory")) else ""),
@@ -51,4 +46,4 @@ def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) 
         }
         for row in rows
     ]
-    return Table(columns, cells, caption)
+    return Table(columns[:3] if brief else columns, cells, caption)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ablate.core.facts import BASELINE
@@ -32,6 +32,8 @@ GUIDE = {
     "degenerate": "Every difference is zero, or both sit at the limit of the metric: nothing can be learned.",
 }
 """The meaning of each verdict, in a line."""
+BRIEF = ("variant", "verdict", "difference", "p_holm", "n")
+"""The columns that fit 80 characters."""
 COLUMNS = {
     "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
     "Solved": "share of the variant’s runs that learned the task",
@@ -45,34 +47,25 @@ class Verdicts(Section):
     place = 100
     title = "Verdicts"
 
-    def applies(self, material: Material) -> bool:
-        return bool(self._rows(material))
-
-    def blocks(self, material: Material) -> list[Block]:
-        rows, metric = self._rows(material), material.facts.metric
+    def blocks(self, material: Material) -> Iterator[Block]:
+        metric = material.facts.metric
+        rows = [row for row in verdict_rows(material.comparisons) if row["metric"] == metric]
+        if not rows:
+            return
         present = {row["verdict"] for row in rows}
         guide = {verdict: meaning for verdict, meaning in GUIDE.items() if verdict in present} or GUIDE
+        yield verdict_table(rows, f"Each variant against the {BASELINE} on {metric}")
         terms = Terms([*guide.items(), *COLUMNS.items()])
-        caption = f"Each variant against the {BASELINE} on {metric}"
-        return [
-            verdict_table(rows, caption),
-            Folded("How to read a verdict", [terms], open=True),
-        ]
+        yield Folded("How to read a verdict", [terms], open=True)
 
-    def _rows(self, material: Material) -> list[dict[str, Any]]:
-        rows = verdict_rows(material.comparisons)
-        return [row for row in rows if row["metric"] == material.facts.metric]
-
-    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> list[Table]:
+    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> Iterator[Table]:
         rows = verdict_rows(comparisons)
-        found = []
         tasks = list(dict.fromkeys(row["task"] for row in rows))
         for task in tasks:
             mine = [row for row in rows if row["task"] == task]
             of = f"{text(task)}, " if len(tasks) > 1 else ""
             title = f"{of}{text(mine[0]['metric'])}: variant − {text(mine[0]['baseline'])}"
-            found.append(verdict_table(mine, title, brief=True))
-        return found
+            yield verdict_table(mine, title, brief=True)
 
 
 def verdict_rows(comparisons: Any) -> list[dict[str, Any]]:
@@ -85,23 +78,22 @@ def verdict_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False
 
     A task or metric column is there only where it varies.
     """
-    columns = [Column("variant", "Variant")]
-    columns += [
-        Column(key, key.capitalize()) for key in ("task", "metric") if len({row[key] for row in rows}) > 1
+    varying = [key for key in ("task", "metric") if len({row[key] for row in rows}) > 1]
+    columns = [
+        Column("variant", "Variant"),
+        *(Column(key, key.capitalize()) for key in varying),
+        Column("verdict", "Verdict"),
+        Column("difference", "Difference [95 %]", True),
+        Column("mean_variant", "Variant mean", True),
+        Column("mean_baseline", "Baseline mean", True),
+        Column("p_holm", "p (Holm)", True),
+        Column("n", "Seeds", True),
+        Column("solved", "Solved", True),
+        Column("mde", "Detectable", True),
+        Column("note", "Note", below=True),
     ]
-    columns += [Column("verdict", "Verdict"), Column("difference", "Difference [95 %]", True)]
-    if not brief:
-        columns += [
-            Column("mean_variant", "Variant mean", True),
-            Column("mean_baseline", "Baseline mean", True),
-        ]
-    columns += [Column("p_holm", "p (Holm)", True), Column("n", "Seeds", True)]
-    if not brief:
-        columns += [
-            Column("solved", "Solved", True),
-            Column("mde", "Detectable", True),
-            Column("note", "Note", below=True),
-        ]
+    if brief:
+        columns = [column for column in columns if column.key in (*BRIEF, *varying)]
     return Table(columns, [comparison_cells(row) for row in rows], caption)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -44,14 +43,15 @@ class Look:
 
     label: str
     colour: str
-    dashes: Any
+    style: Any
+    "Of its line, as matplotlib takes it."
 
 
 def looks(entries: Sequence[Entry]) -> dict[str, Look]:
     """Of the baseline and the variants of a panel; one keeps its look when others have no data."""
-    found = {BASELINE: Look(BASELINE, colour("ink"), "")}
+    found = {BASELINE: Look(BASELINE, colour("ink"), "-")}
     for entry, name, dashes in zip(entries, LEVELS, DASHES, strict=False):
-        found[entry.variant] = Look(entry.label, colour(name), dashes)
+        found[entry.variant] = Look(entry.label, colour(name), (0, dashes) if dashes else "-")
     return found
 
 
@@ -60,40 +60,21 @@ def lines(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], x: str, y: str, 
 
     `data` has a row a variant and place on the x axis.
     """
-    mine = data[data["variant"].isin(of)]
     # Many bands over one another would hide the lines.
     alpha = 0.16 if len(of) <= 4 else 0.07
-    for variant, rows in mine.groupby("variant", sort=False):
-        shade = of[str(variant)].colour
-        ax.fill_between(rows[x], rows["low"], rows["high"], color=shade, alpha=alpha, lw=0)
+    for variant, rows in data[data["variant"].isin(of)].groupby("variant", sort=False):
+        look = of[str(variant)]
+        ax.fill_between(rows[x], rows["low"], rows["high"], color=look.colour, alpha=alpha, lw=0)
+        ax.plot(rows[x], rows[y], color=look.colour, ls=look.style, **options)
         if len(rows) == 1:
             # A line through one point could not be seen.
-            ax.vlines(rows[x], rows["low"], rows["high"], color=shade, lw=0.8)
-            ax.plot(rows[x], rows[y], "o", ms=4, color=shade)
-    # Seaborn lays out all tick labels before it names an axis without a name: that takes longer than the lines.
-    ax.set(xlabel=x, ylabel=y)
-    seaborn.lineplot(
-        mine,
-        x=x,
-        y=y,
-        hue="variant",
-        style="variant",
-        palette={variant: look.colour for variant, look in of.items()},
-        dashes={variant: look.dashes for variant, look in of.items()},
-        estimator=None,
-        legend=False,
-        ax=ax,
-        **options,
-    )
-    ax.set(xlabel="", ylabel="")
+            ax.vlines(rows[x], rows["low"], rows["high"], color=look.colour, lw=0.8)
+            ax.plot(rows[x], rows[y], "o", ms=4, color=look.colour)
 
 
 def legend(ax: Axes, shown: Iterable[Look]) -> None:
     """Names the lines of a panel, where they leave room."""
-    handles = [
-        Line2D([], [], color=look.colour, ls=(0, look.dashes) if look.dashes else "-", label=text(look.label))
-        for look in shown
-    ]
+    handles = [Line2D([], [], color=look.colour, ls=look.style, label=text(look.label)) for look in shown]
     ax.legend(
         handles=handles,
         loc="best",

@@ -60,8 +60,9 @@ def ring(ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFrame) 
     chosen = (data["chosen"] != "").to_numpy()
     if chosen.any():
         look: dict[str, Any] = {"facecolors": "none", "edgecolors": colour("ink"), "linewidths": 1.1}
-        x, y = np.asarray(x)[chosen], y.to_numpy()[chosen]
-        ax.scatter(x, y, s=75, label="winner", zorder=4, clip_on=False, **look)
+        ax.scatter(
+            np.asarray(x)[chosen], y.to_numpy()[chosen], 75, label="winner", zorder=4, clip_on=False, **look
+        )
 
 
 def legend(fig: Figure, *axes: Axes) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
@@ -32,27 +31,22 @@ class Attention(Section):
     place = 950
     title = "Attention"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
+        if not maps:
+            return
         order = {variant.name: i for i, variant in enumerate(facts.variants)}
-        found: dict[tuple[str, str], list[AttentionMap]] = {}
-        for layer in sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.task)):
-            found.setdefault((layer.variant, layer.task), []).append(layer)
-        if not found:
-            return []
+        ordered = sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.variant, m.task))
+        found = {place: list(same) for place, same in groupby(ordered, lambda m: (m.variant, m.task))}
         shown = {place: heads(layers) for place, layers in list(found.items())[:MAX_FIGURES]}
         top = max(float(weights.max()) for data in shown.values() for weights in data["weights"]) or 1.0
-        pictures: list[Block] = []
+        padded = any(np.isnan(layer.weights[0]).any() for place in shown for layer in found[place])
+        yield Text(_legend(maps[0].seed, padded, len(found) - len(shown)), aside=True)
         for i, ((variant, task), data) in enumerate(shown.items(), 1):
             name = f"{variant} on {task}" if len(facts.tasks) > 1 else variant
             alt = f"Heat maps of the attention weights of {name}: {_summary(data)}."
-            # A caption would be the same for all: it is said once, above them.
-            pictures.append(
-                Picture(f"attention-{i}", name, "", alt, data, functools.partial(draw, data, top))
-            )
-        padded = any(np.isnan(layer.weights[0]).any() for place in shown for layer in found[place])
-        legend = _legend(maps[0].seed, padded, len(found) - len(shown))
-        return [Text(legend, aside=True), *pictures]
+            # A caption would be the same for all: the text above them has it.
+            yield Picture(f"attention-{i}", name, "", alt, data, draw, [top])
 
 
 def _legend(seed: int, padded: bool, left_out: int) -> str:
@@ -105,8 +99,7 @@ def draw(data: pd.DataFrame, top: float) -> Figure:
         for ax in panels[len(line) :]:
             ax.set_visible(False)
         for ax, weights in zip(panels, line["weights"], strict=False):
-            look: dict[str, Any] = {"cmap": COLOUR_MAP, "vmin": 0, "vmax": top, "interpolation": "none"}
-            image = ax.imshow(weights, aspect="auto", **look)
+            image = ax.imshow(weights, COLOUR_MAP, aspect="auto", vmin=0, vmax=top, interpolation="none")
             ax.set(xticks=[], yticks=[], box_aspect=aspect)
             ax.spines[:].set_visible(False)
         first, last = line["head"].iloc[[0, -1]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ablate.analysis.compare import placebo_words
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
 from ablate.report.entries import by_design
@@ -37,9 +38,10 @@ class Compared(Section):
     place = 1200
     title = "What was compared"
 
-    def blocks(self, material: Material) -> list[Block]:
-        said = differences(material.facts)
-        return [*([Text(said)] if said else []), cost_table(material.facts)]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        if said := differences(material.facts):
+            yield Text(said)
+        yield cost_table(material.facts)
 
 
 def cost_table(facts: Facts) -> Table:
@@ -51,14 +53,16 @@ def cost_table(facts: Facts) -> Table:
 
     One row a variant and task, or a variant where its tasks cost the same.
     """
-    tasks = [task.name for task in facts.tasks]
+    match, tasks = facts.match, [task.name for task in facts.tasks]
     if all(_costs(v, task) == _costs(v, tasks[0]) for v in facts.variants for task in tasks):
         tasks = tasks[:1]
     parts = list(dict.fromkeys(part for v in facts.variants for t in tasks for part in _parts(v, t)))
     columns = [
         Column("variant", "Variant"),
         *([Column("task", "Task")] if len(tasks) > 1 else []),
-        *_match_columns(facts.match),
+        *([Column("value", text(match.by), True)] if match else []),
+        *([Column("seconds", "Seconds of training", True)] if match and match.quantity == "seconds" else []),
+        *([Column("residual", "Residual", True)] if match else []),
         *(Column(key, name, True) for key, name in TOTALS.items() if _shown(facts, key)),
         *(Column(f"of {part}", text(part).replace("_", " ").capitalize(), True) for part in parts),
         Column("changes", "Changes", below=True),
@@ -72,13 +76,6 @@ def cost_table(facts: Facts) -> Table:
             total = {key: against(mine[key], base[key], relative=True) for key in TOTALS}
             rows.append(named | {"task": text(task)} | _match_cells(variant, task) | total | of_part)
     return Table(columns, rows, CAPTION)
-
-
-def _match_columns(match: MatchFacts | None) -> list[Column]:
-    if match is None:
-        return []
-    seconds = [Column("seconds", "Seconds of training", True)] if match.quantity == "seconds" else []
-    return [Column("value", text(match.by), True), *seconds, Column("residual", "Residual", True)]
 
 
 def _match_cells(variant: VariantFacts, task: str) -> dict[str, str]:
@@ -112,9 +109,10 @@ def differences(facts: Facts) -> str:
 def _matched(facts: Facts, match: MatchFacts) -> str:
     name = QUANTITIES[match.quantity]
     target = "the baseline's" if match.target == "baseline" else f"{float(match.target):,.12g}"
-    text = f"{name[0].upper()}{name[1:]} are matched to {target} by {match.by}"
-    if match.quantity == "seconds":
-        text += ", at rates that were measured before training (rates.json)"
+    rates = (
+        ", at rates that were measured before training (rates.json)" if match.quantity == "seconds" else ""
+    )
+    text = f"{name[0].upper()}{name[1:]} are matched to {target} by {match.by}{rates}"
     residuals = [(m.residual, v.name) for v in facts.variants for m in v.matched.values()]
     residual, variant = max(residuals, key=lambda pair: abs(pair[0]), default=(0.0, ""))
     if not residual:
@@ -132,9 +130,8 @@ def _difference(facts: Facts, key: str) -> str:
     low, high = percent(min(shares.values())), percent(max(shares.values()))
     most, task = max(shares, key=lambda place: abs(shares[place]))
     on = f" on {task}" if len(facts.tasks) > 1 else ""
-    if len(shares) == 1 or low == high:
-        return f"{QUANTITIES[key]} differ from the baseline's by {low}{on}"
-    return f"{QUANTITIES[key]} differ from the baseline's by {low} to {high}, most in {most}{on}"
+    by = low if len(shares) == 1 or low == high else f"{low} to {high}, most in {most}"
+    return f"{QUANTITIES[key]} differ from the baseline's by {by}{on}"
 
 
 def _shares(facts: Facts, key: str) -> Iterator[tuple[tuple[str, str], float]]:
@@ -151,17 +148,14 @@ def against(value: float | None, base: float | None, *, relative: bool = False) 
     if value is None or not base or value == base:
         return count(value)
     change = value - base
-    return f"{value:,} ({percent(change / base) if relative else _signed(change)})"
-
-
-def _signed(change: float) -> str:
-    return f"{'+' if change > 0 else MINUS}{abs(change):,}"
+    sign = "+" if change > 0 else MINUS
+    return f"{value:,} ({percent(change / base) if relative else f'{sign}{abs(change):,}'})"
 
 
 def _changes(variant: VariantFacts) -> str:
     """The changes that the name of a variant leaves out."""
     if variant.placebo:
-        return f"the baseline{', tuned anew,' if variant.tuned else ''} with other random streams"
+        return placebo_words(variant)
     if by_design(variant):
         return ""
     return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))

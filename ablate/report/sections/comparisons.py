@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ablate.report.brief.verdicts import comparison_cells
 from ablate.report.section import Block, Folded, Material, Section
@@ -17,12 +17,12 @@ class Comparisons(Section):
     place = 1300
     title = "Every comparison"
 
-    def applies(self, material: Material) -> bool:
-        return len(material.comparisons) > 0
-
-    def blocks(self, material: Material) -> list[Block]:
-        table = detail_table(rows_of(material.comparisons))
-        return [Folded("All intervals and effect sizes, the other metrics and the placebo included", [table])]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        if len(material.comparisons):
+            table = detail_table(rows_of(material.comparisons))
+            yield Folded(
+                "All intervals and effect sizes, the other metrics and the placebo included", [table]
+            )
 
 
 def detail_table(rows: Sequence[Row]) -> Table:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -46,19 +46,17 @@ class Cost(Section):
     def heading(self, material: Material) -> str:
         return f"{material.facts.metric.capitalize()} against cost"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts
-        found: list[Block] = []
         for task, end, of in by_task(facts):
             data = tradeoff(material.evidence, material.comparisons, task.name)
             costs = varying(data)
             if facts.metric in task.metrics and len(data) > 1 and costs:
                 against = wording.joined([COSTS[cost] for cost in costs])
                 alt = f"The mean {facts.metric} of {len(data)} variants{of} against {against}."
-                draw = functools.partial(figure, data, facts.metric, task.metrics[facts.metric])
                 title, caption = f"{self.heading(material)}{of}", _caption(data, facts, against)
-                found.append(Picture(f"cost{end}", title, caption, alt, data, draw))
-        return found
+                options = facts.metric, task.metrics[facts.metric]
+                yield Picture(f"cost{end}", title, caption, alt, data, figure, options)
 
 
 def _caption(data: pd.DataFrame, facts: Facts, against: str) -> str:
@@ -80,12 +78,13 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
     and high: mean of the primary metric over the completed runs, in its own units, with its marginal 95 % t
     interval (NaN for one run).
     """
-    facts, runs = evidence.facts, Runs(evidence)
+    facts = evidence.facts
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
     judged = dict(zip(mine["variant"], mine["verdict"], strict=True))
     rows = []
+    sides = {side.variant: side for side in Runs(evidence).sides() if side.task.name == task}
     for variant in facts.variants:
-        values = runs.values(variant.name, task, facts.metric)
+        values = sides[variant.name].values(facts.metric)
         values = np.sort(values[~np.isnan(values)])
         if variant.placebo or not len(values):
             continue
@@ -107,8 +106,7 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
         )
     columns = ["variant", "label", "verdict", "parameters", "flops", "n", "mean", "low", "high"]
     found = pd.DataFrame(rows, columns=columns)
-    repeated = found["label"].duplicated(keep=False)
-    found["label"] = found["label"].where(~repeated, found["variant"])
+    found["label"] = found["label"].mask(found["label"].duplicated(keep=False), found["variant"])
     return found.astype(dict.fromkeys(("parameters", "flops", "mean", "low", "high"), float))
 
 
@@ -138,11 +136,8 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         ax.set(ylim=limits)
         _panel(ax, data[data[cost].notna()], cost, LABEL_GAP / height)
         ax.set(xlabel=COSTS[cost], ylabel=f"{metric}{better}")
-    handles = [
-        *verdict_handles(data["verdict"]),
-        Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval"),
-    ]
-    result.legend(handles=handles, loc="outside upper left", ncols=4)
+    interval = Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval")
+    result.legend(handles=[*verdict_handles(data["verdict"]), interval], loc="outside upper left", ncols=4)
     return result
 
 
@@ -190,13 +185,5 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, gap: float) -> None:
         said = name if low <= row.mean <= high else f"{name} {wording.number(row.mean, 2)}"
         shade = colour(MARKS[row.verdict].colour)
         ax.text(1.08, y, said, transform=ax.transAxes, va="center", size=6.5, color=shade)
-        x = scale.transform((row.x, low))[0]
-        ax.plot(
-            [x, 1.0, 1.06],
-            [from_y, from_y, y],
-            transform=ax.transAxes,
-            color=colour("line"),
-            lw=0.4,
-            clip_on=False,
-            zorder=0,
-        )
+        way = [scale.transform((row.x, low))[0], 1.0, 1.06], [from_y, from_y, y]
+        ax.plot(*way, transform=ax.transAxes, color=colour("line"), lw=0.4, clip_on=False, zorder=0)

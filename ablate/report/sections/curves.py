@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -29,10 +28,9 @@ class Curves(Section):
     place = 900
     title = "Learning curves"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         evidence, facts = material.evidence, material.facts
         shown = panels(facts)
-        found: list[Block] = []
         for task, end, of in by_task(facts):
             for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
                 data, broken = curves(evidence, task.name, metric), broken_curves(evidence, task.name, metric)
@@ -48,20 +46,17 @@ class Curves(Section):
                 )
                 alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {len(shown)} factors."
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
-                draw = functools.partial(figure, data, broken, shown, label, known)
-                title = f"{label.capitalize()}{of}"
-                found.append(Picture(f"{slug(metric)}{end}", title, caption, alt, data, draw))
-        return found
+                title, options = f"{label.capitalize()}{of}", (broken, shown, label, known)
+                yield Picture(f"{slug(metric)}{end}", title, caption, alt, data, figure, options)
 
 
 def curve_metrics(evidence: Evidence) -> list[str]:
     """The curves to draw: the primary metric (on validation data, if it was measured) and the training loss."""
     present = set(evidence.curves["metric"])
-    names = [f"validation_{evidence.facts.metric}", evidence.facts.metric]
-    return [
-        *[name for name in names if name in present][:1],
-        *(["train_loss"] if "train_loss" in present else []),
+    primary = [
+        name for name in (f"validation_{evidence.facts.metric}", evidence.facts.metric) if name in present
     ]
+    return [*primary[:1], *({"train_loss"} & present)]
 
 
 def curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
@@ -70,14 +65,8 @@ def curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
     Over completed trials only, so that a mean never changes because a run has stopped.
     """
     long = _values(evidence, task, metric)
-    long = long[long["status"] == "completed"]
-    grouped = (
-        long.groupby(["variant", "step"], sort=True)["value"]
-        .agg(["mean", "min", "max", "count"])
-        .reset_index()
-    )
-    grouped.columns = ["variant", "step", "mean", "low", "high", "n"]
-    return grouped
+    runs = long[long["status"] == "completed"].groupby(["variant", "step"], sort=True)["value"]
+    return runs.agg(mean="mean", low="min", high="max", n="count").reset_index()
 
 
 def broken_curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
@@ -90,7 +79,6 @@ def broken_curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
 
 
 def _values(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-
     trials = evidence.trials.loc[evidence.trials["task"] == task, ["id", "variant", "seed", "status"]]
     long = evidence.curves[evidence.curves["metric"] == metric].merge(trials, on="id")
     long = long[np.isfinite(long["value"].astype(float))]

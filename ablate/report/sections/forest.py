@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -27,16 +27,14 @@ class Forest(Section):
     place = 600
     title = "Differences from the baseline"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts
-        found: list[Block] = []
         for task, end, of in by_task(facts):
             data = forest(facts, material.comparisons, task.name)
             if not data["diff"].isna().all():
-                draw = functools.partial(figure, data, facts.metric, facts.margin)
                 caption, alt = _caption(data, facts), _alt(data, facts.metric + of)
-                found.append(Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, draw))
-        return found
+                options = facts.metric, facts.margin
+                yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
 def _caption(data: pd.DataFrame, facts: Facts) -> str:
@@ -110,15 +108,13 @@ def _view(ax: Axes, data: pd.DataFrame, margin: float | None) -> None:
 
 
 def _handles(data: pd.DataFrame, margin: float | None) -> list[Any]:
-
     soft = colour("soft")
-    result: list[Any] = verdict_handles(data["verdict"])
-    result += [
+    band = Patch(color=colour("band"), lw=0, label=f"margin ±{wording.exact(margin or 0)}")
+    placebo = Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label="placebo, 95 %")
+    return [
+        *verdict_handles(data["verdict"]),
         Line2D([], [], color=soft, lw=2.4, label="95 % interval"),
         Line2D([], [], color=soft, lw=0.8, label="Bonferroni"),
+        *([band] if margin else []),
+        *([placebo] if data["placebo"].any() else []),
     ]
-    if margin:
-        result.append(Patch(color=colour("band"), lw=0, label=f"margin ±{wording.exact(margin)}"))
-    if data["placebo"].any():
-        result.append(Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label="placebo, 95 %"))
-    return result

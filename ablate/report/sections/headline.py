@@ -22,13 +22,8 @@ class Headline(Section):
         return badge(material.evidence)[1]
 
     def blocks(self, material: Material) -> list[Block]:
-
-        found = [
-            sentence
-            for section in sections()
-            if section.applies(material)
-            for sentence in section.findings(material)
-        ]
+        applying = [section for section in sections() if section.applies(material)]
+        found = [sentence for section in applying for sentence in section.findings(material)]
         return [Sentences([*found, *headline(material.evidence, material.comparisons, material.claims)])]
 
 

@@ -1,12 +1,14 @@
-"""What was found of kept weights, without training again."""
+"""The evaluations of kept weights, made without training again."""
 
 from __future__ import annotations
 
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import pandas as pd
 
 from ablate.core.facts import Facts
 from ablate.records.evaluated import TEST
@@ -27,13 +29,11 @@ class KeptWeights(Section):
     place = 300
     title = "From kept weights"
 
-    def blocks(self, material: Material) -> list[Block]:
-        found: list[Block] = []
+    def blocks(self, material: Material) -> Iterator[Block]:
         if material.evaluated and (table := evaluation_table(material.evaluated.rows, material.facts)):
-            found += [table, Text(GUIDE, aside=True)]
+            yield from (table, Text(GUIDE, aside=True))
         if material.left_out:
-            found.append(Text(material.left_out, aside=True))
-        return found
+            yield Text(material.left_out, aside=True)
 
 
 def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table | None:
@@ -41,14 +41,21 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table |
 
     Numbers of single layers are left to the file.
     """
-    metrics = list(dict.fromkeys(row["metric"] for row in rows if "/" not in row["metric"]))
-    if not metrics:
+    found = pd.DataFrame(rows, columns=["variant", "task", "slice", "metric", "value"])
+    found = found[~found["metric"].str.contains("/", regex=False)]
+    if found.empty:
         return None
     order = {variant.name: i for i, variant in enumerate(facts.variants)}
-    cells: dict[tuple[str, str, str], dict[str, list[float]]] = {}
-    for row in rows:
-        place = (row["variant"], row["task"], row["slice"])
-        cells.setdefault(place, {}).setdefault(row["metric"], []).append(row["value"])
+    metrics = found["metric"].unique()
+    cells = []
+    for (variant, task, of), mine in found.groupby(["variant", "task", "slice"]):
+        values = {metric: list(group) for metric, group in mine.groupby("metric")["value"]}
+        cells.append(
+            {"variant": variant, "task": task, "slice": of, "n": str(max(map(len, values.values())))}
+            | {metric: _spread(values.get(metric, [])) for metric in metrics}
+        )
+    # By variant, its own task first, then in the order of the slices.
+    cells.sort(key=lambda c: (order.get(c["variant"], len(order)), c["task"], c["slice"] != TEST, c["slice"]))
     columns = [
         Column("variant", "Variant"),
         *([Column("task", "Task")] if len(facts.tasks) > 1 else []),
@@ -56,19 +63,8 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table |
         Column("n", "Seeds", True),
         *(Column(metric, metric.replace("_", " ").capitalize(), True) for metric in metrics),
     ]
-    # By variant, its own task first, then in the order of the slices.
-    ordered = sorted(cells, key=lambda c: (order.get(c[0], len(order)), c[1], c[2] != TEST, c[2]))
-    entries = [
-        {
-            "variant": variant,
-            "task": task,
-            "slice": re.sub(r"(^|, )task\.", r"\1", of),
-            "n": str(max(map(len, cells[variant, task, of].values()))),
-        }
-        | {metric: _spread(cells[variant, task, of].get(metric, [])) for metric in metrics}
-        for variant, task, of in ordered
-    ]
-    return Table(columns, entries, CAPTION)
+    shown = [cell | {"slice": re.sub(r"(^|, )task\.", r"\1", cell["slice"])} for cell in cells]
+    return Table(columns, shown, CAPTION)
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pandas as pd
+from collections.abc import Iterator, Sequence
 
 from ablate.analysis.pairing import pairing, summary
 from ablate.core.facts import BASELINE
@@ -37,26 +35,15 @@ class Pairing(Section):
     place = 1000
     title = "What pairing saved"
 
-    def applies(self, material: Material) -> bool:
-        return len(_pairs(material)) > 0
-
-    def blocks(self, material: Material) -> list[Block]:
-
-        pairs = _pairs(material)
-        caption = f"Runs of one seed, variant against {BASELINE} on {material.facts.metric}"
-        return [
-            Text(summary(pairs)),
-            pairing_table(rows_of(pairs), caption),
-            Terms(list(COLUMNS.items())),
-        ]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        pairs = pairing(material.evidence)
+        if len(pairs):
+            caption = f"Runs of one seed, variant against {BASELINE} on {material.facts.metric}"
+            table = pairing_table(rows_of(pairs), caption)
+            yield from (Text(summary(pairs)), table, Terms(list(COLUMNS.items())))
 
 
-def _pairs(material: Material) -> pd.DataFrame:
-
-    return pairing(material.evidence)
-
-
-def pairing_table(rows: Sequence[Row], caption: str = "") -> Table:
+def pairing_table(rows: Sequence[Row], caption: str) -> Table:
     """The rows of `analysis.pairing` as strings."""
     columns = [
         Column("variant", "Variant"),
@@ -66,18 +53,20 @@ def pairing_table(rows: Sequence[Row], caption: str = "") -> Table:
         Column("unpaired_seeds", "Seeds, unpaired", True),
         Column("words", "In words", below=True),
     ]
-    cells = []
-    for row in rows:
-        r = fixed(row["correlation"], 2)
-        low, high = row["correlation_low"], row["correlation_high"]
-        cells.append(
-            {
-                "variant": text(row["variant"]),
-                "task": text(row["task"]),
-                "correlation": r if number(low) is None else f"{r} {interval(low, high, 2)}",
-                "n": count(row["n"]),
-                "unpaired_seeds": significant(row["unpaired_seeds"]),
-                "words": text(row["words"]),
-            }
-        )
+    cells = [
+        {
+            "variant": text(row["variant"]),
+            "task": text(row["task"]),
+            "correlation": _correlation(row),
+            "n": count(row["n"]),
+            "unpaired_seeds": significant(row["unpaired_seeds"]),
+            "words": text(row["words"]),
+        }
+        for row in rows
+    ]
     return Table(columns, cells, caption)
+
+
+def _correlation(row: Row) -> str:
+    shown, low = fixed(row["correlation"], 2), row["correlation_low"]
+    return shown if number(low) is None else f"{shown} {interval(low, row['correlation_high'], 2)}"

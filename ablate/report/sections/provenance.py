@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.report.section import Block, Heading, Material, Section, Terms, Text
@@ -16,10 +18,10 @@ class Provenance(Section):
     place = 1400
     title = "How it was run"
 
-    def blocks(self, material: Material) -> list[Block]:
-        notes = material.facts.notes
-        said: list[Block] = [Heading("Notes"), Text(notes)] if notes else []
-        return [Terms(provenance(material.evidence)), *said]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        yield Terms(provenance(material.evidence))
+        if material.facts.notes:
+            yield from (Heading("Notes"), Text(material.facts.notes))
 
 
 def provenance(evidence: Evidence) -> list[tuple[str, str]]:

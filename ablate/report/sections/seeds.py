@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -32,21 +32,19 @@ class Seeds(Section):
     place = 700
     title = "Every seed"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts
         caption = (
             f"Every run's {facts.metric}. A line joins the two runs of one seed, which share their data and the "
             "initial values they have in common. Upright bars are means."
         )
-        found: list[Block] = []
         for task, end, of in by_task(facts):
             data = seeds(material.evidence, task.name)
             runs = int(data["value"].notna().sum())
             if facts.metric in task.metrics and (runs or data["baseline"].notna().any()):
                 alt = f"The {facts.metric} of {runs} runs{of}, each joined to the baseline's run of the same seed."
-                draw = functools.partial(figure, data, facts.metric, task.metrics[facts.metric])
-                found.append(Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, draw))
-        return found
+                options = facts.metric, task.metrics[facts.metric]
+                yield Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
 def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
@@ -57,23 +55,15 @@ def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
     """
     facts = evidence.facts
     trials = evidence.trials[evidence.trials["task"] == task]
-    values = pd.to_numeric(trials[facts.column], errors="coerce").where(np.isfinite)
-    keys = list(zip(trials["variant"], trials["seed"], strict=True))
-    by_trial = dict(zip(keys, values, strict=True))
-    status = dict(zip(keys, trials["status"], strict=True))
-    rows = [
-        vars(entry)
-        | {
-            "seed": seed,
-            "baseline": by_trial.get((BASELINE, seed), np.nan),
-            "value": by_trial.get((entry.variant, seed), np.nan),
-            "status": status.get((entry.variant, seed), "missing"),
-        }
-        for entry in entries(facts) or [Entry(BASELINE, BASELINE, BASELINE)]
-        for seed in facts.seeds
-    ]
-    columns = ["variant", "group", "label", "placebo", "seed", "baseline", "value", "status"]
-    return pd.DataFrame(rows, columns=columns).astype({"baseline": float, "value": float})
+    values = pd.to_numeric(trials[facts.column], errors="coerce").astype(float).where(np.isfinite)
+    found = trials[["variant", "seed", "status"]].assign(value=values)
+    baseline = found[found["variant"] == BASELINE].set_index("seed")["value"]
+    planned = pd.DataFrame(map(vars, entries(facts) or [Entry(BASELINE, BASELINE, BASELINE)]))
+    data = planned.merge(pd.Series(facts.seeds, name="seed"), "cross").merge(
+        found, "left", ["variant", "seed"]
+    )
+    data = data.assign(baseline=data["seed"].map(baseline), status=data["status"].fillna("missing"))
+    return data[["variant", "group", "label", "placebo", "seed", "baseline", "value", "status"]]
 
 
 def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:

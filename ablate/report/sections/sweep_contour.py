@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,32 +30,31 @@ class SweepContour(searches.OfSweep, Section):
     place = 570
     title = "Contour"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
         objective, paths = searched.facts.objectives[0], numbers(searched, material.importances)
         if len(paths) < 2:
-            return []
+            return
         x, y = paths[:2]
         data = plane(searched, objective, x, y)
         if data.empty:
-            return []
+            return
         ranges = searches.Range.of(searched, x), searches.Range.of(searched, y)
         mesh = triangles(data, *ranges)
         known = len(searches.ranked(material.importances, objective.name)) > 0
         which = "two most important numbers by fANOVA" if known else "first two numbers of the space"
         near = searches.in_view(data["value"], objective).all()
         far = "" if near else " The arrow of the key includes values far worse than the rest."
-        return [
-            Picture(
-                "sweep-contour",
-                self.title,
-                f"The settings in the plane of the {which}; their colour is the {searches.named(objective)}.{far} "
-                f"{_between(data, ranges, mesh)}",
-                f"{len(data)} settings in the plane of {x.path} and {y.path}.",
-                data,
-                functools.partial(draw, data, {x.path: ranges[0], y.path: ranges[1]}, objective, mesh),
-            )
-        ]
+        yield Picture(
+            "sweep-contour",
+            self.title,
+            f"The settings in the plane of the {which}; their colour is the {searches.named(objective)}.{far} "
+            f"{_between(data, ranges, mesh)}",
+            f"{len(data)} settings in the plane of {x.path} and {y.path}.",
+            data,
+            draw,
+            ({x.path: ranges[0], y.path: ranges[1]}, objective, mesh),
+        )
 
 
 def _between(
@@ -121,34 +120,21 @@ def draw(
         if along.whole:
             data = data.assign(**{which: data[which] + 0.25 * settings.scattered(data["number"])})
     inside = searches.in_view(data["value"], objective)
-    view = data.loc[inside, "value"]
     up = objective.direction == "max"
+    low, high = data.loc[inside, "value"].agg(["min", "max"])
     colours = seaborn.color_palette("crest" if up else "crest_r", as_cmap=True)
-    values = ScalarMappable(Normalize(view.min(), view.max()), colours)
+    values = ScalarMappable(Normalize(low, high), colours)
     done = data[data["status"] == "completed"]
     if mesh is not None:
-        low, high = view.min(), view.max()
         levels = sorted({low, *settings.ticks(low, high, most=8), high})
-        shown: dict[str, Any] = {
-            "levels": levels,
-            "cmap": colours,
-            "norm": values.norm,
-            "alpha": 0.6,
-            "zorder": 1,
-        }
-        surface = Triangulation(done["x"], done["y"], mesh)
-        ax.tricontourf(surface, done["value"].clip(low, high), **shown)
+        surface = Triangulation(done["x"], done["y"], mesh), done["value"].clip(low, high)
+        ax.tricontourf(*surface, levels=levels, cmap=colours, norm=values.norm, alpha=0.6, zorder=1)
     for status, (marker, _) in settings.MARKS.items():
         mine = data[data["status"] == status]
         if len(mine):
-            look: dict[str, Any] = {
-                "marker": marker,
-                "s": 24,
-                "linewidths": 0.5,
-                "edgecolors": colour("ink"),
-                "zorder": 3,
-            }
-            ax.scatter(mine["x"], mine["y"], c=values.to_rgba(mine["value"]), label=status, **look)
+            shades: Any = values.to_rgba(mine["value"])
+            look: dict[str, Any] = {"linewidths": 0.5, "edgecolors": colour("ink"), "zorder": 3}
+            ax.scatter(mine["x"], mine["y"], 24, shades, marker=marker, label=status, **look)
     settings.ring(ax, data["x"], data["y"], data)
     for which, (path, along) in zip("xy", paths.items(), strict=True):
         settings.path_axis(ax, which, along)

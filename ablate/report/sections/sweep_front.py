@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -22,34 +22,27 @@ class SweepFront(searches.OfSweep, Section):
     place = 530
     title = "The Pareto front"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
-        found: list[Block] = []
         for i, (upright, across) in enumerate(trades(searched)):
             data = pareto(searched, upright, across)
             if len(data) < 2:
                 continue
             name, against = searches.named(upright), searches.named(across)
             front = wording.counted(int(data["front"].sum()), "setting")
-            several = len(searched.facts.objectives) > 2
-            more = (
-                " Fronts of three and more objectives hold settings that are on none of two."
-                if several
-                else ""
+            three = " Fronts of three and more objectives hold settings that are on none of two."
+            more = three if len(searched.facts.objectives) > 2 else ""
+            yield Picture(
+                f"sweep-front{f'-{i + 1}' if i else ''}",
+                f"{name[0].upper()}{name[1:]} against {against}",
+                f"Every setting with a value. The line is the front, {front}: no other is as good as one of them "
+                f"in both and better in one.{more} Means on the tuning seeds, on which the best look better than "
+                f"they are.{searches.band(data['y'], upright)}",
+                f"The {name} of {len(data)} settings against {against}, {front} on the front.",
+                data,
+                draw,
+                (upright, across),
             )
-            found.append(
-                Picture(
-                    f"sweep-front{f'-{i + 1}' if i else ''}",
-                    f"{name[0].upper()}{name[1:]} against {against}",
-                    f"Every setting with a value. The line is the front, {front}: no other is as good as one of them "
-                    f"in both and better in one.{more} Means on the tuning seeds, on which the best look better than "
-                    f"they are.{searches.band(data['y'], upright)}",
-                    f"The {name} of {len(data)} settings against {against}, {front} on the front.",
-                    data,
-                    functools.partial(draw, data, upright, across),
-                )
-            )
-        return found
 
 
 def trades(searched: SearchTable) -> list[tuple[Objective, Objective]]:

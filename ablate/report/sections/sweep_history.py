@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -22,10 +22,9 @@ class SweepHistory(searches.OfSweep, Section):
     place = 520
     title = "How the search went"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
-        found: list[Block] = []
-        for objective, end in searches.sought(searched) if searched else []:
+        for objective, end in searches.sought(searched):
             data = searches.history(searched, objective)
             if data["value"].isna().all():
                 continue
@@ -33,18 +32,16 @@ class SweepHistory(searches.OfSweep, Section):
             counts = wording.joined([f"{n} {status}" for status, n in data["status"].value_counts().items()])
             seeds = wording.counted(len(searched.facts.seeds), "tuning seed")
             what = "" if objective.source == "cost" else f", the mean over {seeds},"
-            found.append(
-                Picture(
-                    f"sweep-history{end}",
-                    f"History{searches.of(searched, objective)}",
-                    f"The {words} of each setting{what} in the order in which they were chosen."
-                    f"{searches.band(data['value'], objective)}",
-                    f"The {words} of {len(data)} settings by number, and the best so far: {counts}.",
-                    data,
-                    functools.partial(draw, data, objective),
-                )
+            yield Picture(
+                f"sweep-history{end}",
+                f"History{searches.of(searched, objective)}",
+                f"The {words} of each setting{what} in the order in which they were chosen."
+                f"{searches.band(data['value'], objective)}",
+                f"The {words} of {len(data)} settings by number, and the best so far: {counts}.",
+                data,
+                draw,
+                [objective],
             )
-        return found
 
 
 def draw(data: pd.DataFrame, objective: Objective) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 
 import pandas as pd
 import seaborn
@@ -29,19 +29,18 @@ class SweepImportances(searches.OfSweep, Section):
     place = 540
     title = "Importances"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
-        pictures: list[Block] = []
         reasons = []
         for i, objective in enumerate(searched.facts.objectives):
             data = searches.ranked(material.importances, objective.name)
             missing = unjudged(searched, material.importances, objective.name)
             if len(data):
-                pictures.append(_picture(searched, objective, data, f"-{i + 1}" if i else "", missing))
+                yield _picture(searched, objective, data, f"-{i + 1}" if i else "", missing)
             elif objective.source != "cost":
                 several = len(searched.facts.objectives) > 1 and material.importances is not None
                 reasons.append(f"{searches.named(objective)}: {missing}" if several else missing)
-        return [*pictures, *(Text(reason, aside=True) for reason in dict.fromkeys(reasons))]
+        yield from (Text(reason, aside=True) for reason in dict.fromkeys(reasons))
 
 
 def _picture(
@@ -62,7 +61,7 @@ def _picture(
         f"Importances of {data['parameter'].nunique()} paths for {words}, by fANOVA and PED-ANOVA; by fANOVA "
         f"{first['parameter']} is first with {100 * first['importance']:.0f} %.",
         data,
-        functools.partial(draw, data),
+        draw,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,25 +30,24 @@ class SweepParallel(searches.OfSweep, Section):
     place = 560
     title = "Parallel coordinates"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
         objective = searched.facts.objectives[0]
         data, words = parallel(searched, objective), searches.named(objective)
         if len(data) < 2:
-            return []
+            return
         gap = data[searched.paths].isna().any(axis=None)
         none = " A line that passes at “none” does not have the path." if gap else ""
-        return [
-            Picture(
-                "sweep-parallel",
-                self.title,
-                f"A line for each setting, from its value on each path down to its {words}. In colour: the best "
-                f"{int(data['best'].sum())} of {len(data)}.{none}",
-                f"Parallel coordinates of {len(data)} settings over {len(searched.paths)} paths and {words}.",
-                data,
-                functools.partial(draw, data, searches.ranges(searched), words),
-            )
-        ]
+        yield Picture(
+            "sweep-parallel",
+            self.title,
+            f"A line for each setting, from its value on each path down to its {words}. In colour: the best "
+            f"{int(data['best'].sum())} of {len(data)}.{none}",
+            f"Parallel coordinates of {len(data)} settings over {len(searched.paths)} paths and {words}.",
+            data,
+            draw,
+            (searches.ranges(searched), words),
+        )
 
 
 def parallel(searched: SearchTable, objective: Objective) -> pd.DataFrame:
@@ -57,13 +56,11 @@ def parallel(searched: SearchTable, objective: Objective) -> pd.DataFrame:
     A share, in a column for each path, is how far along its range the setting lies, from 0 to 1; NaN where it does not
     have the path.
     """
-    found = searches.judged(searched, objective.name)
-    found = found.sort_values(objective.name, ascending=objective.direction == "max", kind="stable")
-    number = min(MAX_BEST, max(MIN_BEST, math.ceil(BEST * len(found))))
-    best = np.arange(len(found)) >= len(found) - number
-    shares = {
-        path: along.shares(along.places(found[path])) for path, along in searches.ranges(searched).items()
-    }
+    up, found = objective.direction == "max", searches.judged(searched, objective.name)
+    found = found.sort_values(objective.name, ascending=up, kind="stable")
+    best = np.arange(len(found))[::-1] < np.clip(math.ceil(BEST * len(found)), MIN_BEST, MAX_BEST)
+    ranges = searches.ranges(searched)
+    shares = {path: along.shares(along.places(found[path])) for path, along in ranges.items()}
     return searches.outcomes(found, value=found[objective.name].astype(float), best=best).assign(**shares)
 
 
@@ -88,14 +85,10 @@ def draw(data: pd.DataFrame, paths: dict[str, searches.Range], words: str) -> Fi
     ax.hlines(rows, 0, 1, color=colour("soft"), linewidth=0.8, zorder=5)
     paper: dict[str, Any] = {"facecolor": colour("paper"), "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     for row, along in enumerate(axes.values()):
-        at = settings.ticks(along.low, along.high, log=along.log, whole=along.whole)
-        if along.labels:
-            at = [float(i) for i in range(len(along.labels))]
-        room = max(3, 44 // len(at))
-        labels = [shortened(label, room) for label in along.labels] or [
-            settings.tick_label(tick) for tick in at
-        ]
-        marks = list(zip(along.shares(np.array(at)), labels, strict=True))
+        ticks = settings.ticks(along.low, along.high, log=along.log, whole=along.whole)
+        at = np.arange(len(along.labels)) if along.labels else np.array(ticks)
+        labels = [shortened(label, max(3, 44 // len(at))) for label in along.labels]
+        marks = list(zip(along.shares(at), labels or map(settings.tick_label, ticks), strict=True))
         if ABSENT in shares[:, row]:
             marks.append((ABSENT, "none"))
         ax.plot([share for share, _ in marks], [row] * len(marks), "|", color=colour("soft"), zorder=5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -20,26 +20,23 @@ class SweepSlices(searches.OfSweep, Section):
     place = 550
     title = "Slices"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
-        found: list[Block] = []
-        for objective, end in searches.sought(searched) if searched else []:
+        for objective, end in searches.sought(searched):
             data = slices(searched, objective)
             if data["value"].isna().all():
                 continue
             words, paths = searches.named(objective), searches.ranges(searched)
-            found.append(
-                Picture(
-                    f"sweep-slices{end}",
-                    f"Slices{searches.of(searched, objective)}",
-                    f"The {words} of every setting against each path that it has; the others vary as well. Points of "
-                    f"one choice or whole number are spread sideways.{searches.band(data['value'], objective)}",
-                    f"The {words} of the settings against each of {len(paths)} paths.",
-                    data,
-                    functools.partial(draw, data, paths, objective),
-                )
+            yield Picture(
+                f"sweep-slices{end}",
+                f"Slices{searches.of(searched, objective)}",
+                f"The {words} of every setting against each path that it has; the others vary as well. Points of "
+                f"one choice or whole number are spread sideways.{searches.band(data['value'], objective)}",
+                f"The {words} of the settings against each of {len(paths)} paths.",
+                data,
+                draw,
+                (paths, objective),
             )
-        return found
 
 
 def slices(searched: SearchTable, objective: Objective) -> pd.DataFrame:

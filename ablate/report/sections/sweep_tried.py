@@ -47,8 +47,8 @@ def status_table(searched: SearchTable) -> Table:
             )
     left = searched.facts.trials - len(table)
     if left > 0:
-        goes_on = "ablate sweep goes on with them"
-        rows.append({"status": "not tried", "n": count(left), "numbers": "", "reason": goes_on})
+        why = "ablate sweep goes on with them"
+        rows.append({"status": "not tried", "n": count(left), "numbers": "", "reason": why})
     columns = [
         Column("status", "How it ended"),
         Column("n", "Settings", True),
@@ -80,26 +80,21 @@ def space_table(searched: SearchTable) -> Table:
         {
             "path": text(p.path),
             "kind": p.kind,
-            "range": _range(p),
-            "scale": _scale(p),
             "when": text(p.when) or "always",
         }
+        | dict(zip(("range", "scale"), _range(p), strict=True))
         for p in searched.facts.parameters
     ]
     return Table(columns, rows, "The space")
 
 
-def _range(parameter: Parameter) -> str:
+def _range(parameter: Parameter) -> tuple[str, str]:
+    """The values and the scale of a path in words."""
     if parameter.kind == "choice":
-        return text(", ".join(parameter.choices))
-    return " to ".join(searches.value(end) or NOTHING for end in (parameter.low, parameter.high))
-
-
-def _scale(parameter: Parameter) -> str:
-    if parameter.kind == "choice":
-        return NOTHING
+        return text(", ".join(parameter.choices)), NOTHING
     step = "" if parameter.step is None else f", step {searches.value(parameter.step)}"
-    return f"{'log' if parameter.log else 'linear'}{step}"
+    ends = (searches.value(end) or NOTHING for end in (parameter.low, parameter.high))
+    return " to ".join(ends), f"{'log' if parameter.log else 'linear'}{step}"
 
 
 def how_searched(searched: SearchTable) -> list[tuple[str, str]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ablate.analysis.fresh import fresh, judged_as
+from ablate.analysis.headline import deciding
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
@@ -45,19 +46,21 @@ class SweepWinners(searches.OfSweep, Section):
     place = 500
     title = "What the sweep found"
 
-    def blocks(self, material: Material) -> list[Block]:
-        table = winner_table(searches.table(material), material.evidence)
-        winners: list[Block] = [table, Text(GUIDE, aside=True)] if table else []
-        best = best_table(searches.table(material))
-        return [*winners, best] if best else winners
+    def blocks(self, material: Material) -> Iterator[Block]:
+        if winners := winner_table(searches.table(material), material.evidence):
+            yield from (winners, Text(GUIDE, aside=True))
+        if best := best_table(searches.table(material)):
+            yield best
 
     def findings(self, material: Material) -> list[str]:
         searched = searches.table(material)
         chosen = searched.winners.to_dict("records")
-        winner = "No setting has been chosen: there is no winner to compare with the baseline."
-        if chosen:
-            winner = _winner(searched, chosen, material.evidence, material.comparisons)
-        return [_ended(searched), winner]
+        if not chosen:
+            return [
+                _ended(searched),
+                "No setting was chosen: there is no winner to compare with the baseline.",
+            ]
+        return [_ended(searched), _winner(searched, chosen, material.evidence, material.comparisons)]
 
 
 def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
@@ -106,11 +109,10 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
 
 def _change(seen: float | None, found: np.ndarray) -> str:
     """How much more or less fresh seeds show than the search saw: −.012."""
-    mean, spread = _summary(found)
+    mean, half = _summary(found)
     if seen is None or mean is None:
         return NOTHING
-    half = math.nan if spread is None else spread
-    return wording.signed(mean - seen, (-half, half))
+    return wording.signed(mean - seen, (-(half or 0.0), half or 0.0))
 
 
 def _summary(values: np.ndarray) -> tuple[float | None, float | None]:
@@ -121,15 +123,12 @@ def _summary(values: np.ndarray) -> tuple[float | None, float | None]:
 
 def _ended(searched: SearchTable) -> str:
     """How the settings ended."""
-    counts = searched.trials["status"].value_counts()
-    found = []
-    for status in searches.statuses(searched.trials):
-        were = "was" if counts[status] == 1 else "were"
-        verb = {"pruned": f"{were} pruned", "invalid": "could not be built"}.get(status, status)
-        found.append(f"{counts[status]} {verb}")
-    asked = searched.facts.trials
-    rest = f"; {asked - len(searched.trials)} are still to be tried" if asked > len(searched.trials) else ""
-    of = wording.counted(max(asked, len(searched.trials)), "setting")
+    counts, verbs = searched.trials["status"].value_counts(), {"invalid": "could not be built"}
+    verbs["pruned"] = "was pruned" if counts.get("pruned") == 1 else "were pruned"
+    found = [f"{counts[name]} {verbs.get(name, name)}" for name in searches.statuses(searched.trials)]
+    asked, tried = searched.facts.trials, len(searched.trials)
+    rest = f"; {asked - tried} are still to be tried" if asked > tried else ""
+    of = wording.counted(max(asked, tried), "setting")
     return f"Of {of}, {wording.joined(found) if found else 'none was tried'}{rest}."
 
 
@@ -138,7 +137,7 @@ def _winner(
 ) -> str:
     """The first winner: its setting, what the search saw of it, what fresh seeds show, and its verdict."""
     row, objective = chosen[0], searched.facts.objectives[0]
-    paths = [path for path in searched.paths if not searches.absent(row[path])]
+    paths = [path for path in searched.paths if not pd.isna(row[path])]
     more = f", and {len(paths) - MAX_PATHS} more" if len(paths) > MAX_PATHS else ""
     values = searches.setting(searched, row, paths[:MAX_PATHS])
     first = "winner" if len(chosen) == 1 else f"first of {len(chosen)} winners"
@@ -149,14 +148,10 @@ def _winner(
         mean, spread = _summary(found)
         half = number(row["spread"]) if spread is None else spread
         places = decimals(None if half is None else -half, half)
-        sentence += f" reached {searches.named(objective)} {fixed(seen, places)} on its tuning seeds"
+        then = " and was trained on fresh ones" if verdict else "; it has not been trained on fresh ones yet"
         if len(found):
-            ones = wording.counted(len(found), "fresh one")
-            sentence += f" and {fixed(mean, places)} on {ones}"
-        else:
-            sentence += (
-                " and was trained on fresh ones" if verdict else "; it has not been trained on fresh ones yet"
-            )
+            then = f" and {fixed(mean, places)} on {wording.counted(len(found), 'fresh one')}"
+        sentence += f" reached {searches.named(objective)} {fixed(seen, places)} on its tuning seeds{then}"
     else:
         sentence += f" has {searches.named(objective)} {wording.brief(float(row[objective.name]))}"
         sentence += " and was trained on fresh seeds" if verdict else ""
@@ -167,13 +162,13 @@ def _winner(
 
 def _verdict(evidence: Evidence, variant: str, comparisons: pd.DataFrame) -> str:
     """The result of the comparison with the baseline; empty before there is one."""
-    if not len(comparisons):
+    if comparisons.empty:
         return ""
     mine = comparisons[(comparisons["variant"] == variant) & (comparisons["metric"] == evidence.facts.metric)]
     if not len(mine) or not mine.iloc[0]["n"]:
         return ""
     row = mine.iloc[0]
-    low, high = ("ci90_low", "ci90_high") if row["verdict"] == "equivalent" else ("ci_low", "ci_high")
+    _, low, high = deciding(row["verdict"])
     amount = f": {difference(row['diff'], row[low], row[high])}" if row["n"] > 1 else ""
     on = f"the baseline on {evidence.facts.metric}"
     joint = {"better": "than", "worse": "than", "equivalent": "to"}.get(row["verdict"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Iterator
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -42,9 +42,8 @@ class TuningBudget(searches.OfTuning, Section):
     place = 420
     title = "Best against budget"
 
-    def blocks(self, material: Material) -> list[Block]:
+    def blocks(self, material: Material) -> Iterator[Block]:
         searched, facts = searches.table(material), material.facts
-        found: list[Block] = []
         label = searches.named(searched.facts.objectives[0])
         caption = (EXPECTED if independent(searched) else SO_FAR).format(label)
         curves = budget_curves(searched, facts)
@@ -59,9 +58,8 @@ class TuningBudget(searches.OfTuning, Section):
                 title: rows for title, rows in panels(facts).items() if {e.variant for e in rows} & variants
             }
             known = task.metrics.get(searched.facts.objectives[0].name)
-            draw = functools.partial(figure, data, shown or {BASELINE: []}, label, known)
-            found.append(Picture(f"budget{end}", f"{self.title}{of}", caption, alt, data, draw))
-        return found
+            options = shown or {BASELINE: []}, label, known
+            yield Picture(f"budget{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
     def findings(self, material: Material) -> list[str]:
         spent = budgets(material)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from ablate.analysis.tuning import changes
@@ -27,23 +29,23 @@ class TuningChanged(searches.OfTuning, Section):
     place = 410
     title = "What tuning changed"
 
-    def applies(self, material: Material) -> bool:
-        return super().applies(material) and len(_changes(material)) > 0
-
-    def blocks(self, material: Material) -> list[Block]:
-        against = f"Each variant against the {BASELINE} on {material.facts.metric}"
-        caption = f"{against}, as the study gives it and once tuned"
-        return [change_table(_changes(material), caption), Text(GUIDE, aside=True)]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        changed = _changes(material)
+        if len(changed):
+            against = f"Each variant against the {BASELINE} on {material.facts.metric}"
+            yield change_table(changed, f"{against}, as the study gives it and once tuned")
+            yield Text(GUIDE, aside=True)
 
     def findings(self, material: Material) -> list[str]:
         changed = _changes(material)
+        if changed.empty:
+            return []
         rows = changed[changed["changed"].astype(bool)]
         verdicts = "verdict" if len(changed) == 1 else "verdicts"
         if rows.empty:
             of = "the" if len(changed) == 1 else f"any of {len(changed)}"
             return [f"Tuning did not change {of} {verdicts}."]
-        names = searches.places(rows, changed)
-        words = [_in_words(*pair) for pair in zip(names, rows_of(rows), strict=True)]
+        words = [_in_words(*pair) for pair in zip(searches.places(rows, changed), rows_of(rows), strict=True)]
         if len(words) > MAX_CHANGES:
             words[MAX_CHANGES:] = [f"and {len(words) - MAX_CHANGES} more"]
         of = wording.share(len(rows), len(changed))

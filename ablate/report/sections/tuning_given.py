@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from ablate.analysis import tuning
@@ -41,16 +43,14 @@ class TuningGiven(searches.OfTuning, Section):
     place = 400
     title = "What each variant was given"
 
-    def applies(self, material: Material) -> bool:
-        return super().applies(material) and len(budgets(material)) > 0
-
-    def blocks(self, material: Material) -> list[Block]:
-        searched = searches.table(material)
-        return [budget_table(searched, budgets(material)), Text(GUIDE, aside=True), space_table(searched)]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        searched, spent = searches.table(material), budgets(material)
+        if len(spent):
+            yield from (budget_table(searched, spent), Text(GUIDE, aside=True), space_table(searched))
 
     def findings(self, material: Material) -> list[str]:
         searched, spent = searches.table(material), budgets(material)
-        return [parity(searched.facts, spent), *_as_given(spent), *_edges(spent)]
+        return [parity(searched.facts, spent), *_as_given(spent), *_edges(spent)] if len(spent) else []
 
 
 def budgets(material: Material) -> pd.DataFrame:
@@ -91,23 +91,22 @@ def budget_table(searched: SearchTable, spent: pd.DataFrame) -> Table:
 
 
 def _note(row: Row) -> str:
-    words = ["no setting has a value: judged as it was given"] if number(row["best"]) is None else []
-    words += [f"{path} lies at the {side} edge of the space" for path, side in row["edges"].items()]
-    if is_true(row["rising"]):
-        words.append("the best was still rising by more than the margin when the budget ended")
-    return "; ".join(words)
+    none = "no setting has a value: judged as it was given"
+    rising = "the best was still rising by more than the margin when the budget ended"
+    edges = [f"{path} lies at the {side} edge of the space" for path, side in row["edges"].items()]
+    words = [none if number(row["best"]) is None else "", *edges, rising if is_true(row["rising"]) else ""]
+    return "; ".join(filter(None, words))
 
 
 def parity(search: SearchFacts, spent: pd.DataFrame) -> str:
     """Whether every variant was given the same."""
     tasks = spent["task"].nunique()
-    of_each = (
-        f"{wording.counted(search.trials, 'setting')} × {wording.counted(len(search.seeds), 'tuning seed')}"
-    )
-    paths = wording.joined([parameter.path for parameter in search.parameters])
-    pruner = "" if search.pruner == "none" else f", pruner {search.pruner}"
     where = f" on each of {tasks} tasks" if tasks > 1 else ""
-    planned = f"{of_each}{where} over {paths} (sampler {search.sampler}{pruner})"
+    pruner = "" if search.pruner == "none" else f", pruner {search.pruner}"
+    planned = (
+        f"{wording.counted(search.trials, 'setting')} × {wording.counted(len(search.seeds), 'tuning seed')}{where} "
+        f"over {wording.joined([p.path for p in search.parameters])} (sampler {search.sampler}{pruner})"
+    )
     ended = f"{wording.counted(int(spent['trainings'].sum()), 'training')} in all{_lost(spent)}"
     if spent["settings"].nunique() > 1:
         groups = {int(n): listed(dict.fromkeys(rows["variant"])) for n, rows in spent.groupby("settings")}
