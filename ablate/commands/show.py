@@ -123,7 +123,7 @@ def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
     if not study.is_file():
         return f"{study} is missing; run {folder.name} again to restore it."
     where = ["--results", str(folder.results)] if folder.results != DEFAULT_RESULTS else []
-    swept = folder.search_table_file("sweep")
+    swept = folder.search_tables["sweep"]
     found = swept.is_file() and cell.variant.partition("-")[0] == WINNER
     if found or not cell.judged:
         # `--only` cannot name a setting of a search, a winner, or a variant before it was tuned.

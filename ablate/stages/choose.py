@@ -81,7 +81,7 @@ def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
     found: Kind = "sweep" if kind == "sweep" else "tuning"
     if list(spec_of(experiment, found).space.parameters) != table.facts.parameters:
         raise AblateError(
-            f"{folder.search_table_file(found)}: is of another space than {experiment.path} has now; run the study "
+            f"{folder.search_tables[found]}: is of another space than {experiment.path} has now; run the study "
             f"again, or name it ({folder.name}) to have it as it was run"
         )
     return judged(experiment, found, table)
