@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.wording import brief, counted, duration, joined, percent
-from ablate.commands.options import RESULTS, SEEDS, SETS, STUDY
+from ablate.commands.options import RESULTS, SEEDS, SETS, STUDY, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,27 +51,28 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
 
     given = prepare(path, options.sets, options.seeds)
     experiment = match(given, StudyFolder(options.results, given.study.name))
-    store = Store(options.results / "store", lambda text: _say(text, console), read_only=True)
+    say = saying(console)
+    store = Store(options.results / "store", say, read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
     done = {c.id for c in cells if store.is_finished(records.get(c.id), c.trial.checkpoint)}
     cached = Counter((cell.variant, cell.task) for cell in cells if cell.id in done)
     _print_variants(experiment, cached, console)
     if experiment.study.match and experiment.awaits_rates:
-        _say(
-            f"\nSeconds are matched by {experiment.study.match.by}, at rates that the first run measures. Until then, "
-            "variants are shown unmatched, and which of their trials are cached is unknown.",
-            console,
+        say(
+            f"\nThe first run measures the seconds of a training step, and matches them by "
+            f"{experiment.study.match.by}. Until then, variants are shown unmatched, and it is unknown which of their "
+            "trials are cached."
         )
     seconds = [found for record in records.values() if (found := record.metrics.get("train_seconds"))]
     expected = _expected(len({cell.trial.id for cell in cells}) - len(done), seconds)
     if experiment.tune:
         most = _print_search(experiment, "tune", experiment.tune, console) + 2 * len(cells)
         expected = f"Of the untuned variants, {expected} With tuning, a run trains at most {most:,}."
-    _say(f"\n{expected}", console)
+    say(f"\n{expected}")
     if experiment.search:
         _print_search(experiment, "search", experiment.search, console)
-        _say("`ablate sweep` runs this search; `ablate run` trains the variants above.", console)
+        say("`ablate sweep` runs this search; `ablate run` trains the variants above.")
 
 
 def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], console: Console) -> None:
@@ -123,13 +124,13 @@ def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: 
     objectives = joined([f"{o.name} ({o.direction})" for o in facts.objectives])
     pruner = "" if facts.pruner == "none" else f", pruned by {facts.pruner}"
     seeds = counted(len(spec.seeds), "tuning seed")
-    _say(
+    say = saying(console)
+    say(
         f"\n{counted(facts.trials, 'setting')} by {facts.sampler}{pruner}{each}, for {objectives} on {seeds}: "
-        f"at most {most:,} trials; then {then}, on the seeds of the study.",
-        console,
+        f"at most {most:,} trials; then {then}, on the seeds of the study."
     )
     for remark in spec.remarks:
-        _say(f"note: {remark}.", console)
+        say(f"note: {remark}.")
     return most
 
 
@@ -164,7 +165,3 @@ def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> N
     empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
     columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in empty]
     print_table(Table(columns, [empty | dict(row) for row in rows], title), console)
-
-
-def _say(text: str, console: Console) -> None:
-    console.print(text, highlight=False, soft_wrap=True, markup=False)

@@ -79,7 +79,7 @@ def test_the_whole_training_is_shown_where_its_length_differs(
 
 def test_a_plan_measures_nothing(write: Callable[..., Path], tmp_path: Path) -> None:
     plan = plan_of(write(STUDY + "match: {seconds: baseline, by: training.steps}\n"), tmp_path)
-    assert "Seconds are matched by training.steps, at rates that the first run measures" in plan
+    assert "The first run measures the seconds of a training step, and matches them by training.steps" in plan
     assert "residual" not in plan
     assert not (tmp_path / "results").exists()
 

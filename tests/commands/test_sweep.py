@@ -284,7 +284,7 @@ def test_to_fail_fast_is_to_stop_there_and_the_next_run_goes_on(sweep: Sweep, tm
     text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
     outcome, printed = sweep(text, fail_fast=True)
     assert len(outcome.failed) == 1
-    assert "The search is not over; the same command goes on from here." in printed
+    assert "The search is incomplete; run the same command to continue it." in printed
     assert not (outcome.folder / "trials.parquet").exists()
     (tmp_path / "mended").touch()
     assert not sweep(text)[0].failed
