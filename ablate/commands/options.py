@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and how they print."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ JOBS = click.option(
     "--jobs",
     type=click.IntRange(0),
     metavar="N",
-    help="Worker processes; 0: train in this process (default: one per core, or per GPU).",
+    help="Number of worker processes; with 0, train in this process (default: one per core, or per GPU).",
 )
 TRACKING_URI = click.option(
     "--tracking-uri",

@@ -1,4 +1,4 @@
-"""`ablate plan`: what a study would train, and how much of it is cached."""
+"""`ablate plan`: the trials of a study, and how many of them are cached."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ TEXT = ("variant", "task", "path", "values", "when")
 @SETS
 @RESULTS
 def command(study: Path, **options: Any) -> None:
-    """Show the variants of a study and what is cached; train nothing.
+    """Show a study's variants and cached trials; train nothing.
 
-    STUDY is a study file. Shows parameters, FLOPs, cached and missing trials of each variant, how long the missing
-    trials take, and what is matched, tuned and searched.
+    STUDY is a study file. The command shows the parameters, FLOPs, and cached and missing trials of each variant,
+    the expected time of the missing trials, and the settings that are matched, tuned or searched.
     """
     from rich.console import Console
 
@@ -43,7 +43,7 @@ def command(study: Path, **options: Any) -> None:
 
 
 def print_plan(path: Path, options: Options, console: Console) -> None:
-    """Prints sizes and trials of each variant and task, then what is matched, tuned and searched."""
+    """Prints sizes and trials of each variant and task, then the settings that are matched, tuned or searched."""
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.stages.match import match
@@ -76,7 +76,7 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
 
 
 def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], console: Console) -> None:
-    """Sizes and trials, what is matched, and parameters by part; a row for each variant and task."""
+    """Prints sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
     described = [experiment.describe(variant) for variant in experiment.variants]
     longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described, strict=True))
     match = experiment.study.match
@@ -106,7 +106,7 @@ def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], co
 
 
 def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: Console) -> int:
-    """The space of a search as a table, its budget in a sentence; returns the most trials that it trains."""
+    """Prints the space of a search and its budget; returns the largest number of trials that it trains."""
     from ablate.study.schema import winner_names
 
     facts = spec.facts("")
@@ -145,17 +145,19 @@ def _values(parameter: Parameter) -> str:
 
 
 def _expected(missing: int, seconds: Sequence[float]) -> str:
-    """How long the missing trials take, by the seconds of those that have run."""
+    """The expected time of the missing trials, from the seconds of those that have run."""
     from ablate.execution.local_pool import default_jobs
 
     trials = f"{counted(missing, 'trial')} to train"
     if not missing:
         return f"{trials}: all are cached."
     if not seconds:
-        return f"{trials}; how long they take is not known before the first has run."
+        return f"{trials}; the time that they take is unknown until one has run."
     jobs = min(default_jobs(), missing)
     left = duration(sum(seconds) / len(seconds) * missing / jobs)
-    return f"{trials}: about {left} on {counted(jobs, 'worker')}, judging by {len(seconds)} that have run."
+    return (
+        f"{trials}: about {left} on {counted(jobs, 'worker')}, estimated from {len(seconds)} that have run."
+    )
 
 
 def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:

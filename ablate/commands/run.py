@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Train only this seed.")
 @RESULTS
 @TRACKING_URI
-@click.option("--fresh", is_flag=True, help="Train finished trials again; keeps the results of searches.")
+@click.option("--fresh", is_flag=True, help="Train finished trials again; searches are not repeated.")
 @FAIL_FAST
 @click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
 def command(study: Path, gate: bool, **options: Any) -> int:
-    """Train the missing trials of a study, compare, and report.
+    """Train a study's missing trials, compare its variants, and report.
 
     STUDY is a study file.
 
-    Exit codes: 0: done; 1: some trials failed, or with --gate a claim is refuted; 2: the study or the call is
-    wrong; 130: interrupted.
+    Exit codes: 0: done; 1: some trials failed, or with --gate a claim is refuted; 2: the study or the command line
+    is invalid; 130: interrupted.
     """
     from rich.console import Console
 

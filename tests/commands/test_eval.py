@@ -16,6 +16,7 @@ from ablate.base.errors import AblateError, StudyError
 from ablate.base.locks import exclusive
 from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
+from ablate.commands.options import saying
 from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.evaluated import Evaluated
@@ -51,9 +52,14 @@ def run_in(folder: Path, text: str = STUDY, **options: object) -> tuple[Outcome,
     return outcome, console.file.getvalue()  # type: ignore[attr-defined]
 
 
+def says(console: Console) -> tuple[Callable[[str], None], Callable[[str], None]]:
+    """How `ablate eval` prints lines and warnings."""
+    return saying(console), saying(console, "warning")
+
+
 def evaluated(folder: Path, **options: object) -> str:
     console = Console(file=io.StringIO(), width=200)
-    evaluate(folder / "study.yaml", folder / "results", console, **options)  # type: ignore[arg-type]
+    evaluate(folder / "study.yaml", folder / "results", *says(console), **options)  # type: ignore[arg-type]
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 
@@ -171,7 +177,7 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     console = Console(file=io.StringIO(), width=200)
     print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
     assert "1 trial to train" in console.file.getvalue()  # type: ignore[attr-defined]
-    assert "1 trial has no kept weights and is left out" in evaluated(tmp_path)
+    assert "1 trial without kept weights left out" in evaluated(tmp_path)
 
 
 def test_other_weights_of_the_same_trial_leave_no_number_of_the_first() -> None:
@@ -229,7 +235,7 @@ def test_a_workload_that_keeps_nothing_refuses_to(toy_study: Path) -> None:
 def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
     run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
     console = Console(file=io.StringIO(), width=200)
-    written = evaluate(Path("tiny"), tmp_path / "results", console)
+    written = evaluate(Path("tiny"), tmp_path / "results", *says(console))
     assert len({row["id"] for row in StudyFolder.at(written).evaluated().rows}) == 2
 
 
@@ -279,7 +285,7 @@ def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_repor
 
 def test_what_is_no_study_says_what_is_expected(folder: Path) -> None:
     with pytest.raises(StudyError, match="nothing was evaluated") as caught:
-        evaluate(Path("tinny"), folder / "results", Console(file=io.StringIO()))
+        evaluate(Path("tinny"), folder / "results", *says(Console(file=io.StringIO())))
     assert f"is neither a study file nor the name of a study under {folder / 'results'}" in str(caught.value)
     assert "Did you mean 'tiny'?" in str(caught.value)
 

@@ -238,7 +238,7 @@ def test_diverged_settings_are_an_outcome_and_told_as_such(sweep: Sweep) -> None
 )
 def test_a_search_without_any_value_has_no_winner_and_says_so(sweep: Sweep, fault: str, failed: bool) -> None:
     outcome, printed = sweep(FAULTY.replace("FAULT", fault).replace("above: 0.0", "above: -9"))
-    assert "warning: no setting of the search has a value; there is no winner" in printed
+    assert "warning: no setting of the search has a value, so there is no winner" in printed
     assert bool(outcome.failed) == failed
     table = frame(outcome.folder)
     assert set(table.status) == {"failed" if failed else "diverged"}
