@@ -14,9 +14,9 @@ from rich.console import Console
 
 from ablate.base.errors import AblateError, StudyError
 from ablate.base.locks import exclusive
+from ablate.commands.options import saying
 from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
-from ablate.commands.options import saying
 from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.evaluated import Evaluated
@@ -202,18 +202,18 @@ def test_evaluation_waits_for_a_run_and_reports_what_that_has_written(tmp_path: 
     class Listening(io.StringIO):
         def write(self, text: str) -> int:
             printed.append(text)
-            if "waiting for it to end" in text:
+            if "waiting for it to finish" in text:
                 waiting.set()
             return len(text)
 
     with ThreadPoolExecutor(1) as pool:
         with exclusive(results / "store", "tiny", printed.append):
             done = pool.submit(
-                evaluate, tmp_path / "study.yaml", results, Console(file=Listening(), width=200)
+                evaluate, tmp_path / "study.yaml", results, *says(Console(file=Listening(), width=200))
             )
             assert waiting.wait(60), printed
             (tmp_path / "trials.parquet").rename(results / "tiny/trials.parquet")
-        assert done.result(60) == results / "tiny"
+        assert done.result(60).path == results / "tiny"
 
 
 def test_what_is_kept_is_no_part_of_a_trials_id(write: Callable[..., Path]) -> None:
@@ -236,7 +236,7 @@ def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
     run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
     console = Console(file=io.StringIO(), width=200)
     written = evaluate(Path("tiny"), tmp_path / "results", *says(console))
-    assert len({row["id"] for row in StudyFolder.at(written).evaluated().rows}) == 2
+    assert len({row["id"] for row in written.evaluated().rows}) == 2
 
 
 def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Path) -> None:

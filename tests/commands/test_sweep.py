@@ -311,9 +311,9 @@ def cleaned(results: Path) -> str:
 @pytest.mark.slow
 def test_clean_keeps_the_trials_of_a_sweep_whatever_it_knows_them_by(sweep: Sweep, swept: Path) -> None:
     results = swept.parent
-    assert cleaned(results).endswith("nothing to clean; all 22 trials belong to a study.")
+    assert cleaned(results).endswith("nothing to remove; all 22 trials belong to a study.")
     (results / "store/studies/peaks.json").unlink()
-    assert cleaned(results).endswith("nothing to clean; all 22 trials belong to a study.")
+    assert cleaned(results).endswith("nothing to remove; all 22 trials belong to a study.")
     # As if it had been killed before its first report.
     for name in ("sweep.parquet", "trials.parquet"):
         (swept / name).unlink()

@@ -136,7 +136,7 @@ def test_clean_keeps_what_tuned(tuned: Path) -> None:
     (tuned.parent / "store/studies/peaks.json").unlink()
     said: list[str] = []
     clean(tuned.parent, lambda: True, said.append, said.append)
-    assert said == [f"{tuned.parent}/store: nothing to clean; all 64 trials belong to a study."]
+    assert said == [f"{tuned.parent}/store: nothing to remove; all 64 trials belong to a study."]
 
 
 def test_more_seeds_judge_and_tune_nothing_anew(tuned: Path, run: Run) -> None:
