@@ -110,8 +110,6 @@ class StudyFolder:
         """The folders in which a run replaces files."""
         return [self.path, self.path / _FIGURES, self.path / _UNTUNED, self.roster.path.parent]
 
-    # A run
-
     def begin(self, resolved: str, cells: Iterable[Cell]) -> None:
         """Before the first trial: writes the resolved study, and adds the planned trials to the roster."""
         for folder in self.written_folders():
@@ -168,8 +166,6 @@ class StudyFolder:
                 variant += " untuned" if untuned else ""
                 name = f"{variant}{f' on {task}' if several and task else ''} seed {seed}"
                 yield file, Cell(variant, task, seed, Trial(row["id"], {}, seed), name, of, not untuned), row
-
-    # Evidence, searches, evaluations
 
     def evidence(self, *, untuned: bool = False) -> Evidence:
         """The evidence of the last report, or that of the variants before they were tuned. Raises `AblateError`."""
@@ -243,8 +239,7 @@ class StudyFolder:
 
     def save_rates(self, rates: Mapping[str, Any]) -> None:
         """Writes measured rates."""
-        content = json.dumps({"about": _ABOUT_RATES, "rates": rates}, indent=1)
-        write_text(self.path / _RATES, content + "\n")
+        write_text(self.path / _RATES, json.dumps({"about": _ABOUT_RATES, "rates": rates}, indent=1) + "\n")
 
     def evaluated(self) -> Evaluated:
         """The evaluations of kept weights. Raises `AblateError`."""
@@ -253,8 +248,6 @@ class StudyFolder:
     def save_evaluated(self, evaluated: Evaluated) -> None:
         """Writes the evaluations of kept weights."""
         evaluated.save(self.path / _EVALUATION, self.path / _MAPS)
-
-    # Verdicts
 
     def claims(self) -> list[dict[str, str]]:
         """The claims with their dates and verdicts; none before the first run. Raises `AblateError`."""
