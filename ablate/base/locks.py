@@ -24,7 +24,7 @@ def exclusive(root: Path, study: str, say: Callable[[str], None]) -> Iterator[No
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            say(f"Another run of {study} is under way; waiting for it to end …")
+            say(f"{study} is already running; waiting for it to finish …")
             lock.acquire()
     except OSError as error:
         # Names the lock file when it exists: another user may have created it in a shared folder.

@@ -1,4 +1,4 @@
-"""`ablate clean`: what of a store no study refers to, and its removal."""
+"""`ablate clean`: lists the trials that no study refers to, and removes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ablate.records.cleanup import Rubbish
 
 MAX_COMMANDS = 10
-"""Commands by which trials to be removed were made that are listed, at most."""
+"""Of the commands that made the trials, the most that are listed."""
 
 
 @click.command("clean")
@@ -28,17 +28,16 @@ MAX_COMMANDS = 10
 def command(results: Path, yes: bool) -> None:
     """Remove trials that no study refers to.
 
-    Lists what would be removed, and asks first; without a terminal, removes nothing unless --yes is given. A study
-    refers to the trials of its last report, and of a run that has not reached its report. Also removes corrupt
-    records, and files that killed runs left half-written. Reports and the runs in MLflow stay.
+    Lists the files and asks before it removes them; without a terminal, it removes them only with --yes. A study
+    refers to the trials of its last report, and to those of a later run that has no report yet. Corrupt records and
+    incomplete files of killed runs are removed too. Reports and MLflow runs are kept.
     """
 
     def agree() -> bool:
-        if yes or not sys.stdin.isatty():
-            if not yes:
-                click.echo("Nothing was removed; with --yes it is.")
-            return yes
-        return click.confirm("Remove this? Trials can be trained again, but not brought back")
+        if yes or sys.stdin.isatty():
+            return yes or click.confirm("Remove these files? Trials can only be trained again, not restored")
+        click.echo("Nothing was removed; add --yes to remove these files.")
+        return False
 
     clean(results, agree, click.echo, warn)
 
@@ -46,8 +45,8 @@ def command(results: Path, yes: bool) -> None:
 def clean(
     results: Path, agree: Callable[[], bool], say: Callable[[str], None], warn: Callable[[str], None]
 ) -> None:
-    """Says what can go, and removes it if that is agreed to. Raises `AblateError` when it cannot be told, and
-    `StoreError` while a study is being run.
+    """Lists the files that can be removed, and removes them if `agree` says so. Raises `AblateError` when they are
+    unknown, and `StoreError` while a study is running.
     """
     from ablate.records import cleanup
 
@@ -57,39 +56,33 @@ def clean(
         rubbish = cleanup.find(results, warn)
         say(described(rubbish))
         if rubbish.files and agree():
-            # A study that was new when the locks were taken is not held by any of them.
+            # A study that started for the first time after the locks were taken has another lock.
             for name in sorted(cleanup.locks(results) - held):
-                raise cleanup.under_way(results, name)
-            say(f"Removed: {size(cleanup.remove(rubbish))} are free again.")
+                raise cleanup.is_running(results, name)
+            say(f"Removed; {size(cleanup.remove(rubbish))} freed.")
 
 
 def described(rubbish: Rubbish) -> str:
-    """What can go, in words."""
+    """The files that can be removed, in words."""
     from ablate.records.cleanup import bytes_of
 
     if not rubbish.files:
-        return f"{rubbish.results / 'store'}: nothing to clean; all {rubbish.num_trials} trials belong to a study."
+        return f"{rubbish.results / 'store'}: nothing to remove; all {rubbish.num_trials} trials belong to a study."
     lines = []
     if rubbish.trials:
-        asked = f"to none of the studies ({listed(rubbish.studies)})" if rubbish.studies else "to no study"
-        paths = [path for files in rubbish.trials.values() for path in files]
-        lines.append(
-            f"{len(rubbish.trials)} of {rubbish.num_trials} trials belong {asked}: {size(bytes_of(paths))}"
-        )
+        owner = f"any study ({listed(rubbish.studies)})" if rubbish.studies else "any study"
+        used = size(bytes_of(path for files in rubbish.trials.values() for path in files))
+        lines = [f"{len(rubbish.trials)} of {rubbish.num_trials} trials do not belong to {owner}: {used}"]
         lines += [f"  {line}" for line in _origins(rubbish.trials)]
-    if rubbish.aside:
-        lines.append(
-            f"{counted(len(rubbish.aside), 'file')} set aside as corrupt: {size(bytes_of(rubbish.aside))}"
-        )
-    if rubbish.unfinished:
-        lines.append(
-            f"{counted(len(rubbish.unfinished), 'file')} left half-written: {size(bytes_of(rubbish.unfinished))}"
-        )
+    others = (("corrupt", rubbish.aside), ("incomplete", rubbish.unfinished))
+    lines += [
+        f"{counted(len(paths), f'{kind} file')}: {size(bytes_of(paths))}" for kind, paths in others if paths
+    ]
     return "\n".join(lines)
 
 
 def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:
-    """By which commands the trials were made, the latest first."""
+    """The commands that made the trials, the latest first."""
     commands: Counter[str] = Counter()
     dates: dict[str, str] = {}
     for files in trials.values():
@@ -97,12 +90,12 @@ def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:
             record = json.loads(files[0].read_text(encoding="utf-8"))
             command, date = str(record["environment"]["command"]), str(record["finished_at"])[:10]
         except (OSError, ValueError, KeyError, TypeError):
-            command, date = "what cannot be read", ""
+            command, date = "an unknown command (record cannot be read)", ""
         commands[command] += 1
         dates[command] = max(date, dates.get(command, ""))
     ordered = sorted(commands, key=lambda command: dates[command], reverse=True)
     for command in ordered[:MAX_COMMANDS]:
-        date = f", last {dates[command]}" if dates[command] else ""
-        yield f"{commands[command]} by {command}{date}"
+        date = f", last on {dates[command]}" if dates[command] else ""
+        yield f"{commands[command]} made by {command}{date}"
     if len(ordered) > MAX_COMMANDS:
-        yield f"and {sum(commands[c] for c in ordered[MAX_COMMANDS:])} by other commands"
+        yield f"{sum(commands[c] for c in ordered[MAX_COMMANDS:])} made by other commands"

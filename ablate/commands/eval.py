@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ablate.commands.options import RESULTS, STUDY
+from ablate.commands.options import RESULTS, STUDY, saying
 
 
 @click.command("eval")
@@ -17,7 +17,7 @@ from ablate.commands.options import RESULTS, STUDY
     "sets",
     multiple=True,
     metavar="task.PATH=VALUE",
-    help="Evaluate on a changed task, for instance task.seq_len=9; may be repeated.",
+    help="Evaluate on a changed task too, for instance task.seq_len=9; may be repeated.",
 )
 @click.option("--only", multiple=True, metavar="VARIANT", help="Evaluate only this variant; may be repeated.")
 @RESULTS
@@ -25,13 +25,12 @@ def command(study: Path, results: Path, **options: Any) -> None:
     """Evaluate kept weights, and update the report; train nothing.
 
     STUDY is a study file, or the name of a study that has been run, which is then evaluated with the --set and
-    --seeds of that run. Measured are the task's metrics on its test split, the entropy of attention, the
-    similarity of heads, and attention maps; with --set task.PATH=VALUE on a changed task, such as a longer
-    sequence. The study must have kept its weights (`checkpoint: final` or `best`).
+    --seeds of that run. The command measures the task's metrics on its test split, the entropy of attention, the
+    similarity of heads, and attention maps; with --set task.PATH=VALUE, it measures them on a changed task, such as
+    one with longer sequences. The study must have kept its weights (`checkpoint: final` or `best`).
     """
     from rich.console import Console
 
-    from ablate.commands.run import saying
     from ablate.stages.evaluate import evaluate
     from ablate.stages.publish import print_results
 

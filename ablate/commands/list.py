@@ -18,7 +18,7 @@ from ablate.commands.options import PLUGINS
 Rows = Sequence[tuple[str, str]]
 WIDTH = 100
 MAX_SHAPES = 8
-"""Parts with more parameters of their own are shown without the shapes."""
+"""Parts with more parameter tensors of their own are shown without their shapes."""
 NO_SHAPES = ("initialise", "step", "extra_repr")
 """Methods of parts whose docstrings give no shapes."""
 TYPES = {
@@ -45,8 +45,8 @@ MAX_LEN = "up to max_len, the longest in training"
 def command(slot: str | None, name: str | None, plugins: tuple[Path, ...]) -> None:
     """List the parts that a study can swap.
 
-    Without arguments, every slot with its parts; with SLOT, the parts of one slot; with SLOT and NAME, one part:
-    its formula, parameters, shapes, cost, and where it is defined.
+    Without arguments, the command lists every slot with its parts; with SLOT, the parts of that slot; with SLOT and
+    NAME, it describes one part: formula, parameters, shapes, cost, and source file.
     """
     from ablate.base.plugins import load_plugins
     from ablate.base.registry import CATALOGUE
@@ -73,7 +73,7 @@ def describe(slot: str | None, name: str | None) -> str:
     return "\n".join(
         [
             f"{slot} {name}\n",
-            textwrap.indent(inspect.getdoc(part) or "It has no docstring.", "  "),
+            textwrap.indent(inspect.getdoc(part) or "(no docstring)", "  "),
             *(f"\n{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part)),
             f"\ndefined in {_place(part)}",
         ]

@@ -13,7 +13,7 @@ from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.commands.list import word
 
 SCHEMA = "ablate.schema.json"
-"""The file beside the study into which `ablate schema` is to be saved."""
+"""The file beside the study that holds the output of `ablate schema`."""
 
 SMALL: Mapping[str, Any] = {
     "model.d_model": 32,
@@ -34,12 +34,12 @@ WIDTH = 110
     default="recall",
     show_default=True,
     metavar="TASK",
-    help="The task to learn; `ablate list task` shows them.",
+    help="Task of the study; `ablate list task` lists all tasks.",
 )
 def command(name: Path, task: str) -> None:
     """Write a commented study to start from.
 
-    Writes NAME.yaml, which can be run unchanged.
+    The file is NAME.yaml; you can run it without changes.
     """
     from ablate.base.registry import CATALOGUE
 
@@ -49,7 +49,7 @@ def command(name: Path, task: str) -> None:
 
 
 def create(target: Path, task: str) -> Path:
-    """Writes a study named as the target is, in its folder, and returns its path. Raises `AblateError`."""
+    """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
     path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
     if problems := [*_problems(path, task)]:
         raise AblateError("\n".join(map(str, problems)))
@@ -124,7 +124,7 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
 
 
 def _settings(config: Any, path: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """The settings of a section or part as lines of YAML, each with its meaning; those of parts inside, too."""
+    """The settings of a section or part, and of the parts inside it, as lines of YAML with their meanings."""
     from ablate.base.registry import CATALOGUE, StrictModel
     from ablate.study.json_schema import summary
 

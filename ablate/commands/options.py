@@ -1,10 +1,15 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and how they print."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DEFAULT_RESULTS = Path("results")
 STUDY = click.argument("study", type=click.Path(path_type=Path))
@@ -29,7 +34,7 @@ JOBS = click.option(
     "--jobs",
     type=click.IntRange(0),
     metavar="N",
-    help="Worker processes; 0: train in this process (default: one per core, or per GPU).",
+    help="Number of worker processes; with 0, train in this process (default: one per core, or per GPU).",
 )
 TRACKING_URI = click.option(
     "--tracking-uri",
@@ -49,3 +54,13 @@ PLUGINS = click.option(
 def warn(message: str) -> None:
     """Prints a warning to stderr."""
     click.secho(f"warning: {message}", fg="yellow", err=True)
+
+
+def saying(console: Console, kind: str = "") -> Callable[[str], None]:
+    """A function that prints lines as they are or, with a `kind`, as warnings."""
+
+    def say(message: str) -> None:
+        text, style = (f"{kind}: {message}", "yellow") if kind else (message, None)
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    return say

@@ -1,4 +1,4 @@
-"""`ablate plan`: what a study would train, and how much of it is cached."""
+"""`ablate plan`: the trials of a study, and how many of them are cached."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.wording import brief, counted, duration, joined, percent
-from ablate.commands.options import RESULTS, SEEDS, SETS, STUDY
+from ablate.commands.options import RESULTS, SEEDS, SETS, STUDY, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,10 +30,10 @@ TEXT = ("variant", "task", "path", "values", "when")
 @SETS
 @RESULTS
 def command(study: Path, **options: Any) -> None:
-    """Show the variants of a study and what is cached; train nothing.
+    """Show a study's variants and cached trials; train nothing.
 
-    STUDY is a study file. Shows parameters, FLOPs, cached and missing trials of each variant, how long the missing
-    trials take, and what is matched, tuned and searched.
+    STUDY is a study file. The command shows the parameters, FLOPs, and cached and missing trials of each variant,
+    the expected time of the missing trials, and the settings that are matched, tuned or searched.
     """
     from rich.console import Console
 
@@ -43,7 +43,7 @@ def command(study: Path, **options: Any) -> None:
 
 
 def print_plan(path: Path, options: Options, console: Console) -> None:
-    """Prints sizes and trials of each variant and task, then what is matched, tuned and searched."""
+    """Prints sizes and trials of each variant and task, then the settings that are matched, tuned or searched."""
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.stages.match import match
@@ -51,31 +51,32 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
 
     given = prepare(path, options.sets, options.seeds)
     experiment = match(given, StudyFolder(options.results, given.study.name))
-    store = Store(options.results / "store", lambda text: _say(text, console), read_only=True)
+    say = saying(console)
+    store = Store(options.results / "store", say, read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
     done = {c.id for c in cells if store.is_finished(records.get(c.id), c.trial.checkpoint)}
     cached = Counter((cell.variant, cell.task) for cell in cells if cell.id in done)
     _print_variants(experiment, cached, console)
     if experiment.study.match and experiment.awaits_rates:
-        _say(
-            f"\nSeconds are matched by {experiment.study.match.by}, at rates that the first run measures. Until then, "
-            "variants are shown unmatched, and which of their trials are cached is unknown.",
-            console,
+        say(
+            f"\nThe first run measures the seconds of a training step, and matches them by "
+            f"{experiment.study.match.by}. Until then, variants are shown unmatched, and it is unknown which of their "
+            "trials are cached."
         )
     seconds = [found for record in records.values() if (found := record.metrics.get("train_seconds"))]
     expected = _expected(len({cell.trial.id for cell in cells}) - len(done), seconds)
     if experiment.tune:
         most = _print_search(experiment, "tune", experiment.tune, console) + 2 * len(cells)
         expected = f"Of the untuned variants, {expected} With tuning, a run trains at most {most:,}."
-    _say(f"\n{expected}", console)
+    say(f"\n{expected}")
     if experiment.search:
         _print_search(experiment, "search", experiment.search, console)
-        _say("`ablate sweep` runs this search; `ablate run` trains the variants above.", console)
+        say("`ablate sweep` runs this search; `ablate run` trains the variants above.")
 
 
 def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], console: Console) -> None:
-    """Sizes and trials, what is matched, and parameters by part; a row for each variant and task."""
+    """Prints sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
     described = [experiment.describe(variant) for variant in experiment.variants]
     longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described, strict=True))
     match = experiment.study.match
@@ -105,7 +106,7 @@ def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], co
 
 
 def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: Console) -> int:
-    """The space of a search as a table, its budget in a sentence; returns the most trials that it trains."""
+    """Prints the space of a search and its budget; returns the largest number of trials that it trains."""
     from ablate.study.schema import winner_names
 
     facts = spec.facts("")
@@ -123,13 +124,13 @@ def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: 
     objectives = joined([f"{o.name} ({o.direction})" for o in facts.objectives])
     pruner = "" if facts.pruner == "none" else f", pruned by {facts.pruner}"
     seeds = counted(len(spec.seeds), "tuning seed")
-    _say(
+    say = saying(console)
+    say(
         f"\n{counted(facts.trials, 'setting')} by {facts.sampler}{pruner}{each}, for {objectives} on {seeds}: "
-        f"at most {most:,} trials; then {then}, on the seeds of the study.",
-        console,
+        f"at most {most:,} trials; then {then}, on the seeds of the study."
     )
     for remark in spec.remarks:
-        _say(f"note: {remark}.", console)
+        say(f"note: {remark}.")
     return most
 
 
@@ -144,17 +145,19 @@ def _values(parameter: Parameter) -> str:
 
 
 def _expected(missing: int, seconds: Sequence[float]) -> str:
-    """How long the missing trials take, by the seconds of those that have run."""
+    """The expected time of the missing trials, from the seconds of those that have run."""
     from ablate.execution.local_pool import default_jobs
 
     trials = f"{counted(missing, 'trial')} to train"
     if not missing:
         return f"{trials}: all are cached."
     if not seconds:
-        return f"{trials}; how long they take is not known before the first has run."
+        return f"{trials}; the time that they take is unknown until one has run."
     jobs = min(default_jobs(), missing)
     left = duration(sum(seconds) / len(seconds) * missing / jobs)
-    return f"{trials}: about {left} on {counted(jobs, 'worker')}, judging by {len(seconds)} that have run."
+    return (
+        f"{trials}: about {left} on {counted(jobs, 'worker')}, estimated from {len(seconds)} that have run."
+    )
 
 
 def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:
@@ -164,7 +167,3 @@ def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> N
     empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
     columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in empty]
     print_table(Table(columns, [empty | dict(row) for row in rows], title), console)
-
-
-def _say(text: str, console: Console) -> None:
-    console.print(text, highlight=False, soft_wrap=True, markup=False)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def command(study: Path, results: Path) -> None:
     """Rewrite the comparisons, figures and page of a study.
 
-    STUDY is a study file, the name of a study, or its results folder. Reads the results folder alone; trains
-    nothing.
+    STUDY is a study file, the name of a study, or its results folder. The command reads only the
+    results folder, and trains nothing.
     """
     from rich.console import Console
 

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ablate.stages.options import Options
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from ablate.core.evidence import Evidence
     from ablate.core.search_table import SearchTable
+    from ablate.records.folder import StudyFolder
 
 
 @dataclass(frozen=True)
@@ -36,18 +39,15 @@ class Results:
 
     @property
     def searched(self) -> SearchTable | None:
-        """What a sweep has tried, or what tuned the variants: `.trials`, a row a setting, and `.facts`."""
-        from ablate.records.folder import StudyFolder
-
-        return StudyFolder.at(self.folder).search_table(self.evidence.facts.searched)
+        """The settings that a sweep or tuning has tried: `.trials`, a row a setting, and `.facts`."""
+        return _study(self.folder).search_table(self.evidence.facts.searched)
 
     def figures(self) -> dict[str, Figure]:
         """The figures of the report by name: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
-        from ablate.records.folder import StudyFolder
         from ablate.report.page import figures
         from ablate.stages.publish import material
 
-        return figures(material(StudyFolder.at(self.folder)))
+        return figures(material(_study(self.folder)))
 
 
 def run(study: str | Path, **options: Any) -> Results:
@@ -58,7 +58,6 @@ def run(study: str | Path, **options: Any) -> Results:
     from rich.console import Console
 
     from ablate.commands.run import execute
-    from ablate.stages.options import Options
 
     if "results" in options:
         options["results"] = Path(options["results"])
@@ -67,7 +66,12 @@ def run(study: str | Path, **options: Any) -> Results:
 
 def load(folder: str | Path) -> Results:
     """The results of a study from its folder alone; raises `AblateError` when they are not there."""
+    found = _study(folder)
+    return Results(found.path, found.evidence(), *found.frames())
+
+
+def _study(folder: str | Path) -> StudyFolder:
+    # Imported late: `ablate --help` imports this module to see whether it is a command.
     from ablate.records.folder import StudyFolder
 
-    found = StudyFolder.at(Path(folder))
-    return Results(found.path, found.evidence(), *found.frames())
+    return StudyFolder.at(Path(folder))

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 def command(trial: str, results: Path) -> None:
     """Show one trial and the command that repeats it.
 
-    ID is the id of the trial, or the beginning of an id that only this trial has. Shows its metrics, config,
-    environment and output.
+    ID is the id of the trial, or its first characters where no other trial has the same. The command shows the
+    metrics, config, environment and output of the trial.
     """
     click.echo(show(trial, results, warn))
 
 
 def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
-    """The trial whose id is `given` or begins with it, as text. Raises `AblateError`."""
+    """The trial whose id is `given`, or starts with it, as text. Raises `AblateError`."""
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
 
@@ -47,10 +47,10 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         rows = [(folder.path / file, row) for folder, file, _, row in where if row]
         if not rows:
             path = store.trials / f"{trial_id}.json"
-            raise AblateError(f"{path}: cannot be used any more; run its study again")
+            raise AblateError(f"{path}: cannot be read; run its study again")
         lines = [
-            f"Its record is not in {store.root}: the trial was trained elsewhere, or its record was removed.",
-            f"What follows is its row of {rows[0][0]}.",
+            f"The record of this trial is not in {store.root}: it was trained elsewhere, or the record was removed.",
+            f"This is its row of {rows[0][0]}:",
         ]
         record = _from_row(rows[0][1])
     facts = {"id": record.id, "status": record.status, "reason": record.reason, "seed": record.seed}
@@ -81,7 +81,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
 
 
 def _the_id(given: str, results: Path, trials: Path) -> str:
-    """The one trial of the store or of a study's table whose id begins with `given`."""
+    """The only trial of the store or of a study's tables whose id starts with `given`."""
     from ablate.records.folder import StudyFolder
 
     ids = {path.stem for path in trials.glob("[!.]*.json")}
@@ -94,15 +94,15 @@ def _the_id(given: str, results: Path, trials: Path) -> str:
     found = [wanted] if wanted in ids else sorted(i for i in ids if wanted and i.startswith(wanted))
     if len(found) == 1:
         return found[0]
-    rule, allowed, hint = f"matches {len(found)} trials", listed(found, 8), "Give more of the id"
+    rule, allowed, hint = f"matches {len(found)} trials", listed(found, 8), "Give more characters of the id"
     if not found:
-        rule, allowed = "matches no trial", f"an id of the {len(ids)} trials in {results}, or its beginning"
+        rule, allowed = "matches no trial", f"an id of the {len(ids)} trials in {results}, or its start"
         hint = nearest(wanted, ids) or f"The ids are the names of the files in {trials}"
     raise AblateError(str(Problem(rule, (), given, allowed, hint, source="ID")))
 
 
 def _from_row(row: Mapping[str, Any]) -> Record:
-    """A record from a row of a study's table; the numbers of the row are the metrics."""
+    """A record from a row of a study's table, with the numbers of the row as metrics."""
     from ablate.core.record import Record
 
     numbers = {name: value for name, value in row.items() if isinstance(value, float)}
@@ -116,24 +116,23 @@ def _name(folder: StudyFolder, cell: Cell) -> str:
 
 
 def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
-    """The command that trains the trial again, from the resolved study, which includes the options of its run."""
+    """The command that trains the trial again, from the resolved study with the options of its run."""
     from ablate.core.search_table import WINNER
 
     study = folder.study_file
     if not study.is_file():
         return f"{study} is missing; run {folder.name} again to restore it."
     where = ["--results", str(folder.results)] if folder.results != DEFAULT_RESULTS else []
-    swept = folder.search_table_file("sweep")
+    swept = folder.search_tables["sweep"]
     found = swept.is_file() and cell.variant.partition("-")[0] == WINNER
     if found or not cell.judged:
         # `--only` cannot name a setting of a search, a winner, or a variant before it was tuned.
         command = "sweep" if found or file == swept.name else "run"
         again = shlex.join(["ablate", command, str(study), *where])
-        return f"{again}   # after you remove its record from the store: {record.id}.json"
-    words = ["ablate", "run", str(study), "--only", cell.variant, "--seed", str(cell.seed)]
-    words += ["--fresh", *where]
-    words += ["--jobs", "0"] if record.status == "failed" else []
-    return shlex.join(words)
+        return f"{again}   # remove its record from the store first: {record.id}.json"
+    only = ["--only", cell.variant, "--seed", str(cell.seed), "--fresh", *where]
+    debug = ["--jobs", "0"] if record.status == "failed" else []
+    return shlex.join(["ablate", "run", str(study), *only, *debug])
 
 
 def _metrics(metrics: Mapping[str, float | None]) -> str:
@@ -144,7 +143,7 @@ def _metrics(metrics: Mapping[str, float | None]) -> str:
 
 
 def _yaml(data: Mapping[str, Any]) -> str:
-    """Plain data as YAML in the order that it has."""
+    """Plain data as YAML, in its own order; empty for no data."""
     if not data:
         return ""
     from ruamel.yaml import YAML
@@ -157,6 +156,6 @@ def _yaml(data: Mapping[str, Any]) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text that a trial printed, without what would move the cursor or colour the terminal."""
+    """The output of a trial without the characters that control a terminal."""
     plain = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text)
     return "".join(c for c in plain if c in "\n\t" or c.isprintable())

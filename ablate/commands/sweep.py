@@ -14,10 +14,12 @@ from ablate.commands.options import FAIL_FAST, JOBS, RESULTS, SEEDS, SETS, STUDY
 @STUDY
 @JOBS
 @click.option(
-    "--trials", type=click.IntRange(1), metavar="N", help="Settings to try (default: the study's number)."
+    "--trials", type=click.IntRange(1), metavar="N", help="Number of settings to try (default: the study's)."
 )
 @click.option(
-    "--storage", metavar="URL", help="Where Optuna keeps the search; several machines can share one."
+    "--storage",
+    metavar="URL",
+    help="Optuna storage of the search; several machines can share it (default: SQLite in the study's folder).",
 )
 @SEEDS
 @SETS
@@ -31,7 +33,7 @@ def command(study: Path, trials: int | None, storage: str | None, **options: Any
     study, which the search has not used. An interrupted search continues where it stopped; a larger --trials
     extends it.
 
-    Exit codes: 0: done; 1: some trials failed; 2: the study or the call is wrong; 130: interrupted.
+    Exit codes: 0: done; 1: some trials failed; 2: the study or the command line is invalid; 130: interrupted.
     """
     from rich.console import Console
 

@@ -17,12 +17,13 @@ from ablate.commands.options import RESULTS
     default=5000,
     show_default=True,
     metavar="N",
-    help="Port on this machine (127.0.0.1).",
+    help="Port of the server on this machine (127.0.0.1).",
 )
 def command(results: Path, port: int) -> int:
-    """Open MLflow on the results folder.
+    """Show the results folder in MLflow.
 
-    Brings MLflow's database up to date with the results folder first. Only this machine can connect.
+    Updates MLflow's database from the results folder, then starts the MLflow server until you press Ctrl-C. Only
+    this machine can connect to it.
     """
     from ablate.stages.publish import describe
     from ablate.tracking.server import serve

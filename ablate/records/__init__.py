@@ -1,1 +1,1 @@
-"""What happened: records, the store, MLflow."""
+"""What happened: the store of trials, the folder of a study, its roster."""

@@ -1,4 +1,4 @@
-"""Where and with what a trial ran."""
+"""The environment of a trial: command, commit, versions and machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import functools
 import importlib.metadata
 import os
 import platform
+import shlex
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,22 +19,19 @@ PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "statsmodels", "mlflo
 
 def command_line(words: Sequence[str]) -> str:
     """A command as it can be typed, without passwords."""
-    return " ".join(_quoted(masked(word)) for word in words)
+    program, *rest = words
+    # `python -m ablate` is the same program.
+    return shlex.join([Path(program).name.replace("__main__.py", "ablate"), *map(masked, rest)])
 
 
 def environment(command: str, watched: Sequence[Path]) -> dict[str, Any]:
     """Command, commit, dirty flag, versions and machine of this process.
 
-    `watched` are the study and its plugins: with the package itself they make a commit dirty, results never do.
+    `watched` are the study and its plugins: changes to them or to the package make a commit dirty, results never do.
     """
     commit, dirty = _commit(watched)
-    return {
-        "command": command,
-        "commit": commit,
-        "dirty": dirty,
-        "versions": _versions(),
-        "machine": machine(),
-    }
+    found = {"command": command, "commit": commit, "dirty": dirty}
+    return found | {"versions": _versions(), "machine": machine()}
 
 
 def machine() -> str:
@@ -90,10 +87,3 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    # `python -m ablate` is the same program.
-    return shlex.quote(Path(word).name.replace("__main__.py", "ablate") if word == sys.argv[0] else word)

@@ -1,9 +1,7 @@
-"""What was found of kept weights, in a study's folder: a table of numbers, and attention weights."""
+"""Evaluations of kept weights, in a study's folder: a table of numbers, and attention weights."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import zipfile
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.base.errors import AblateError
-from ablate.base.files import replacing, write_text
+from ablate.base.files import replacing
+from ablate.base.wording import counted
+from ablate.records.tables import read_csv, write_csv
 
 COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
 TEST = "test"
@@ -35,7 +35,7 @@ class AttentionMap:
     weights: NDArray[np.float32]
     "(examples, H, T_q, T_k); NaN in the rows and columns of padding."
     kept: str = ""
-    "Which weights of the trial made it: `final` or `best`; nothing where that is not known."
+    "The weights of the trial that were evaluated: `final` or `best`; empty where that is not known."
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,22 @@ class Evaluated:
     maps: list[AttentionMap] = field(default_factory=list)
 
     def of(self, ids: Collection[str]) -> Evaluated:
-        """What belongs to these trials."""
+        """The evaluations of these trials."""
         return Evaluated(
             [row for row in self.rows if row["id"] in ids], [found for found in self.maps if found.id in ids]
         )
 
     def made_by(self, kind: str) -> Evaluated:
-        """What was found of the `final` or the `best` weights, and what does not say of which."""
+        """The evaluations of the `final` or the `best` weights, and those that do not say of which."""
         return Evaluated(
             [row for row in self.rows if row["weights"] in ("", kind)],
             [found for found in self.maps if found.kept in ("", kind)],
         )
 
     def current(self, ids: Collection[str], kind: str) -> tuple[Evaluated, str]:
-        """What belongs to the trials of a study that keeps weights of a `kind`, and why the rest does not.
+        """The evaluations of a study that keeps weights of a `kind`, and a sentence on those left out.
 
-        The kind `none` says nothing of weights that were kept before.
+        With the kind `none`, weights of either kind count: they were kept by an earlier run.
         """
         here = self.of(ids)
         current = here if kind == "none" else here.made_by(kind)
@@ -70,17 +70,15 @@ class Evaluated:
             trials = "trial that is" if len(gone) == 1 else "trials that are"
             reasons.append(f"{len(gone)} {trials} no longer in the study")
         if other := _trials(here.rows) - _trials(current.rows):
-            kinds = sorted({row["weights"] for row in here.rows} - {kind, ""})
-            trials = "trial" if len(other) == 1 else "trials"
-            reasons.append(
-                f"the {' and '.join(kinds)} weights of {len(other)} {trials}; the study keeps the {kind} ones"
-            )
+            kinds = " and ".join(sorted({row["weights"] for row in here.rows} - {kind, ""}))
+            trials = counted(len(other), "trial")
+            reasons.append(f"the {kinds} weights of {trials}; the study keeps the {kind} ones")
         return current, f"Left out: {'; '.join(reasons)}." if reasons else ""
 
     def updated(self, new: Evaluated) -> Evaluated:
-        """The same, with what `new` has found of the same trials and slices in its place.
+        """These evaluations, with those of the same trials and slices replaced by `new`.
 
-        A trial has kept other weights since where its numbers on `TEST` have changed: nothing of it is left.
+        Where the numbers of a trial on `TEST` have changed, its weights have: all its earlier numbers go.
         """
         known = {(row["id"], row["slice"]) for row in new.rows}
         again = {row["id"] for row in new.rows}
@@ -94,11 +92,7 @@ class Evaluated:
 
     def save(self, table: Path, maps: Path) -> None:
         """Writes both files, each whole or not at all."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        write_text(table, text.getvalue())
+        write_csv(table, COLUMNS, self.rows)
         index = [{**vars(found), "weights": f"weights{i}"} for i, found in enumerate(self.maps)]
         arrays = {f"weights{i}": found.weights for i, found in enumerate(self.maps)}
         with replacing(maps) as path, path.open("wb") as file:
@@ -106,16 +100,15 @@ class Evaluated:
 
     @classmethod
     def load(cls, table: Path, maps_file: Path) -> Evaluated:
-        """Reads what `save` wrote; nothing where nothing was evaluated. Raises `AblateError`."""
+        """Reads both files; empty where nothing was evaluated. Raises `AblateError`."""
+        if not table.is_file():
+            return cls()
         path = table
         try:
-            if not path.is_file():
-                return cls()
-            with path.open(encoding="utf-8", newline="") as file:
-                rows = [
-                    {"weights": "", **row, "seed": int(row["seed"]), "value": float(row["value"])}
-                    for row in csv.DictReader(file)
-                ]
+            rows = [
+                {"weights": "", **row, "seed": int(row["seed"]), "value": float(row["value"])}
+                for row in read_csv(table)
+            ]
             path = maps_file
             if not path.is_file():
                 return cls(rows)
@@ -133,7 +126,7 @@ def _trials(rows: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _own_slice(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """The numbers on `TEST` by trial and metric, as text: not a number is equal to itself."""
+    """The numbers on `TEST` by trial and metric, as text, so that NaN equals NaN."""
     found: dict[str, dict[str, str]] = {}
     for row in rows:
         if row["slice"] == TEST:

@@ -1,4 +1,4 @@
-"""`results/store/studies/<study>.json`: every trial that a study refers to, and what its last report was made from.
+"""`results/store/studies/<study>.json`: every trial that a study refers to, and the sources of its last report.
 
 The roster is written when a run starts and grows while it searches; until a report is published it keeps what it held,
 since a run that was interrupted has left trials. It lies beside the store, so that it outlives the study's folder.
@@ -18,6 +18,7 @@ from ablate.core.cell import Cell
 from ablate.core.trial import Trial
 
 FORMAT = 1
+_PLACE = ("variant", "task", "seed", "name", "judged", "levels")
 
 
 class Roster:
@@ -38,7 +39,7 @@ class Roster:
         return {entry["id"] for entry in state.get("cells", [])} | set(state.get("trials", []))
 
     def add(self, cells: Iterable[Cell]) -> None:
-        """Adds the cells whose trials are not listed; a roster that cannot be read is begun anew."""
+        """Adds the cells whose trials are not listed; a roster that cannot be read is replaced."""
         state = self._read(strict=False)
         entries = {entry["id"]: entry for entry in state.get("cells", [])}
         before = len(entries)
@@ -54,12 +55,12 @@ class Roster:
         )
 
     def note_report(self, digest: str, trials: Iterable[str], plugins: Sequence[str]) -> None:
-        """Keeps what the report was made from: its digest, and the trials and plugin files that the digest covers."""
+        """Keeps the sources of the report: their digest, and the trials and plugin files that the digest covers."""
         report = {"digest": digest, "trials": sorted(set(trials)), "plugins": list(plugins)}
         self._write(self._read(strict=False) | {"report": report})
 
     def report(self) -> Mapping[str, Any]:
-        """What `note_report` kept; empty before. Raises `AblateError`."""
+        """The sources of the last report, as `note_report` kept them; empty before. Raises `AblateError`."""
         found: Mapping[str, Any] = self._read().get("report", {})
         return found
 
@@ -74,7 +75,7 @@ class Roster:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             if not strict:
                 return {}
-            hint = f"run {self.study} again, which writes it anew"
+            hint = f"run {self.study} again, which replaces it"
             raise AblateError(
                 f"{self.path}: cannot be read ({type(error).__name__}: {error}); {hint}"
             ) from None
@@ -99,17 +100,9 @@ def digest_of(parts: Sequence[Any], files: Sequence[str]) -> str:
 
 
 def _entry(cell: Cell) -> dict[str, Any]:
-    place = {name: getattr(cell, name) for name in ("id", "variant", "task", "seed", "name", "judged")}
-    return place | {"levels": dict(cell.levels)}
+    return {"id": cell.id} | {name: getattr(cell, name) for name in _PLACE} | {"levels": dict(cell.levels)}
 
 
 def _cell(entry: Mapping[str, Any]) -> Cell:
-    return Cell(
-        entry["variant"],
-        entry["task"],
-        entry["seed"],
-        Trial(entry["id"], {}, entry["seed"]),
-        entry["name"],
-        entry["levels"],
-        entry["judged"],
-    )
+    place = {name: entry[name] for name in _PLACE}
+    return Cell(trial=Trial(entry["id"], {}, entry["seed"]), **place)

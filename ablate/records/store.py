@@ -1,11 +1,11 @@
-"""The store: one file a finished trial, written whole or not at all. It is the truth; all else can be rebuilt.
+"""The store: finished trials, each written whole or not at all. Everything else can be rebuilt from it.
 
     trials/<id>.json          the record, with digests of the other files
     trials/<id>.npz           curves and arrays
     trials/<id>.safetensors   the kept weights, where a study keeps them
-    trials/<id>.state         what a trial that was cut short goes on from
+    trials/<id>.state         the state from which an interrupted trial resumes
 
-The JSON file is written last: where it stands, the trial is finished.
+The JSON file is written last: where it exists, the trial is finished.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ablate.core.trial import Checkpoint
 
 FORMAT = 1
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")
-"""Of the files of one trial, the record first."""
+"""The endings of the files of one trial, the record first."""
 _DIGEST_SIZE = 16
 
 
@@ -40,7 +40,7 @@ class CorruptRecordError(Exception):
 class Store:
     """Records by trial id, under `root/trials`.
 
-    A corrupt file is set aside with a warning, or, where the store is only looked at, passed over.
+    A corrupt file is set aside with a warning; with `read_only`, it is left where it is.
     """
 
     def __init__(
@@ -54,24 +54,24 @@ class Store:
     def load(self, trial_id: str) -> Record | None:
         """The record, or None when there is none that can be read."""
         path = self.trials / f"{trial_id}.json"
+        content = _read(path)
+        if content is None:
+            return None
         try:
-            return _decode(path.read_bytes(), path.with_suffix(".npz"))
-        except FileNotFoundError:
-            return None
+            return _decode(content, path.with_suffix(".npz"))
         except (CorruptRecordError, ValueError, KeyError, TypeError) as error:
-            fate = "" if self.read_only else f"; set aside as {_set_aside(path, error).name}"
-            self.warn(f"{path} is corrupt ({error}){fate}, the trial will be trained again")
+            self._spoilt(
+                path, error, [path.with_suffix(s) for s in SUFFIXES[:3]], ", the trial will be trained again"
+            )
             return None
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
 
     def is_finished(
         self, record: Record | None, checkpoint: Checkpoint = "none", *, pruned: bool = False
     ) -> bool:
-        """Whether nothing is left to train of a trial whose weights shall be kept so.
+        """Whether nothing is left to train of a trial of which `checkpoint` is to be kept.
 
-        A failed trial is no outcome. One that was pruned is one only where `pruned` says so: for a search that
-        would end it at the same step. One that diverged has no weights worth keeping.
+        A failed trial is never finished. A pruned trial is only where `pruned` says so: for a search that would
+        end it at the same step. One that diverged is finished without weights.
         """
         if record is None or record.status == "failed" or (record.status == "pruned" and not pruned):
             return False
@@ -89,28 +89,25 @@ class Store:
         content = _read(path)
         if content is None or _digest(content) == record.weights_digest:
             return content
-        reason = CorruptRecordError("another digest")
-        fate = "" if self.read_only else f"; set aside as {_set_aside(path, reason, [path]).name}"
-        self.warn(f"{path} is corrupt ({reason}){fate}")
+        self._spoilt(path, CorruptRecordError("another digest"), [path])
         return None
 
     def load_state(self, trial_id: str) -> bytes | None:
-        """What a trial that was cut short goes on from, or None."""
+        """The state from which an interrupted trial resumes, or None."""
         path = self.trials / f"{trial_id}.state"
         content = _read(path)
         if content is None:
             return None
         digest, state = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
-        if hashlib.blake2b(state, digest_size=_DIGEST_SIZE).digest() == digest:
+        if digest.hex() == _digest(state):
             return state
-        self.warn(f"{path} is corrupt; the trial begins anew")
+        self.warn(f"{path} is corrupt; the trial starts again from its first step")
         return None
 
     def save_state(self, trial_id: str, state: bytes) -> None:
-        """Keeps the state of a trial that is under way, until its record is saved. Raises `StoreError`."""
-        digest = hashlib.blake2b(state, digest_size=_DIGEST_SIZE).digest()
+        """Keeps the state of a running trial until its record is saved. Raises `StoreError`."""
         with replacing(self.trials / f"{trial_id}.state") as temporary:
-            temporary.write_bytes(digest + state)
+            temporary.write_bytes(bytes.fromhex(_digest(state)) + state)
 
     def has(self, trial_id: str) -> bool:
         """Whether there is a record, which may be corrupt."""
@@ -127,22 +124,42 @@ class Store:
         path = self.trials / f"{record.id}.json"
         with replacing(path.with_suffix(".npz")) as temporary:
             temporary.write_bytes(content)
-        self._save_weights(record, path.with_suffix(".safetensors"))
+        # A record has weights of its own training beside it, or none.
+        weights = path.with_suffix(".safetensors")
+        if record.weights is None:
+            record.kept, record.weights_digest = [], ""
+            weights.unlink(missing_ok=True)
+        else:
+            record.weights_digest = _digest(record.weights)
+            with replacing(weights) as temporary:
+                temporary.write_bytes(record.weights)
         with replacing(path) as temporary:
             temporary.write_text(_encode(record, content), encoding="utf-8")
         if record.status not in ("failed", "pruned"):
-            # What such a trial has reached is where its next attempt begins.
+            # The next attempt at a failed or pruned trial resumes from its state.
             path.with_suffix(".state").unlink(missing_ok=True)
 
-    def _save_weights(self, record: Record, path: Path) -> None:
-        """A record stands beside weights of its own training, or beside none."""
-        if record.weights is None:
-            record.kept, record.weights_digest = [], ""
-            path.unlink(missing_ok=True)
+    def _spoilt(self, path: Path, reason: Exception, files: Sequence[Path], then: str = "") -> None:
+        """Warns of a corrupt file, and renames the `files` that belong to it to names that nothing looks for.
+
+        Raises `StoreError`.
+        """
+        if self.read_only:
+            self.warn(f"{path} is corrupt ({reason}){then}")
             return
-        record.weights_digest = _digest(record.weights)
-        with replacing(path) as temporary:
-            temporary.write_bytes(record.weights)
+        number = 1
+        while any(path.parent.glob(f"{path.stem}.corrupt-{number}*")):
+            number += 1
+        name = f"{path.stem}.corrupt-{number}"
+        aside = {file: name + file.suffix.removesuffix(".json") for file in files}
+        try:
+            for file in filter(Path.exists, files):
+                file.replace(path.with_name(aside[file]))
+        except OSError as error:
+            raise StoreError(
+                f"{path}: is corrupt ({reason}) and cannot be set aside: {error.strerror}; choose another --results"
+            ) from error
+        self.warn(f"{path} is corrupt ({reason}); set aside as {aside[path]}{then}")
 
     def stamp(self, trial_ids: Iterable[str]) -> str:
         """Changes when any of the records does; "" when one is missing. Reads no file."""
@@ -175,10 +192,9 @@ def _decode(text: bytes, arrays_path: Path) -> Record:
     data = json.loads(text)
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise CorruptRecordError(f"not a record of format {FORMAT}")
-    try:
-        content = arrays_path.read_bytes()
-    except FileNotFoundError:
-        raise CorruptRecordError("its arrays are missing") from None
+    content = _read(arrays_path)
+    if content is None:
+        raise CorruptRecordError("its arrays are missing")
     if _digest(content) != data.pop("arrays_digest"):
         raise CorruptRecordError("its arrays have another digest")
     try:
@@ -207,24 +223,3 @@ def _read(path: Path) -> bytes | None:
 
 def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).hexdigest()
-
-
-def _set_aside(path: Path, reason: Exception, files: Sequence[Path] = ()) -> Path:
-    """Renames what is corrupt, a record with all that belongs to it unless told otherwise, to names that nothing
-    looks for; the new name of `path`. Raises `StoreError`.
-    """
-    number = 1
-    while any(path.parent.glob(f"{path.stem}.corrupt-{number}*")):
-        number += 1
-    name = f"{path.stem}.corrupt-{number}"
-    aside = path.with_name(name if path.suffix == ".json" else name + path.suffix)
-    try:
-        path.replace(aside)
-        for other in files or [path.with_suffix(suffix) for suffix in (".npz", ".safetensors")]:
-            if other.exists():
-                other.replace(path.with_name(name + other.suffix))
-    except OSError as error:
-        raise StoreError(
-            f"{path}: is corrupt ({reason}) and cannot be set aside: {error.strerror}; choose another --results"
-        ) from error
-    return aside

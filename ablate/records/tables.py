@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ablate.base.errors import AblateError
-from ablate.base.files import replacing
+from ablate.base.files import replacing, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,14 +30,14 @@ def save_frame(path: Path, frame: pd.DataFrame, facts: Any = None) -> None:
         frame.to_parquet(temporary, index=False)
 
 
-def load_frame(path: Path, facts: Callable[[dict[str, Any]], KnownFacts]) -> tuple[pd.DataFrame, KnownFacts]:
-    """What `save_frame` wrote; `facts` makes them from plain data. Raises `AblateError` when it cannot be read."""
+def load_frame(path: Path, facts: Callable[[dict[str, Any]], KnownFacts]) -> tuple[KnownFacts, pd.DataFrame]:
+    """Reads facts, which `facts` makes from plain data, and frame. Raises `AblateError`."""
     import pandas as pd
 
     try:
         frame = pd.read_parquet(path)
         # Out of the attributes, which pandas copies deeply whenever a frame is touched.
-        return frame, facts(frame.attrs.pop(_FACTS, {}))
+        return facts(frame.attrs.pop(_FACTS, {})), frame
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise AblateError(f"{path}: cannot be read ({error}); run the study again") from error
 
@@ -69,3 +70,12 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         if not reader.fieldnames:
             raise ValueError("no heading")
         return list(reader)
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes these columns of rows, whole or not at all; what a row lacks is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())

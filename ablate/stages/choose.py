@@ -1,4 +1,4 @@
-"""From a table of searches to the study that is judged: its variants are the settings that were chosen."""
+"""From a table of searches to the study that is judged, whose variants are the chosen settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import AblateError, listed
+from ablate.base.errors import AblateError, Problem, StudyError, listed, nearest
 from ablate.core.facts import BASELINE
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
@@ -21,14 +21,14 @@ from ablate.study.space import Point
 
 
 def spec_of(experiment: Experiment, kind: Kind) -> SearchSpec:
-    """What a sweep or tuning of the study does; the study must have it."""
+    """The study's section of a sweep or tuning, which must be there."""
     spec = experiment.search if kind == "sweep" else experiment.tune
     assert spec is not None
     return spec
 
 
 def choose(experiment: Experiment, kind: Kind, table: SearchTable, say: Callable[[str], None]) -> Experiment:
-    """Marks the best settings in the table as chosen; the study with the variants that they become."""
+    """Marks the best settings in the table as chosen, and returns the study with these as variants."""
     spec = spec_of(experiment, kind)
     if kind == "tuning":
         _mark_tuned(experiment, table, say)
@@ -37,21 +37,18 @@ def choose(experiment: Experiment, kind: Kind, table: SearchTable, say: Callable
     names = winner_names(spec.winners)
     table.trials.loc[places, "chosen"] = names[: len(places)]
     if not places:
-        say("warning: no setting of the search has a value; there is no winner")
+        say("warning: no setting of the search has a value, so there is no winner")
     found = judged(experiment, kind, table)
     for name in set(names[: len(places)]) - {variant.name for variant in found.variants}:
-        say(f"The {name} is the baseline itself: nothing is left to compare.")
+        say(f"The {name} is the baseline itself, so there is nothing to compare.")
     if places and (missing := names[len(places) :]):
         which = "on the front" if len(spec.objectives) > 1 else "different"
-        say(
-            f"note: {listed(missing)} would need more settings that have a value and are {which}: there are "
-            f"{len(places)}."
-        )
+        say(f"note: there is no {listed(missing)}: only {len(places)} settings have a value and are {which}.")
     return found.settling([variant.name for variant in found.variants])
 
 
 def _mark_tuned(experiment: Experiment, table: SearchTable, say: Callable[[str], None]) -> None:
-    """The best setting of every variant and task that was searched; one without any keeps what it was given."""
+    """Marks the best setting of every variant and task that was searched; one without any stays as it was given."""
     for variant in experiment.variants:
         for task in experiment.tasks:
             mine = (table.trials["variant"] == variant.name) & (table.trials["task"] == task)
@@ -60,11 +57,11 @@ def _mark_tuned(experiment: Experiment, table: SearchTable, say: Callable[[str],
                 table.trials.loc[places, "chosen"] = variant.name
                 if not places:
                     where = f"{variant.name}{experiment.on(task)}"
-                    say(f"warning: {where}: no setting has a value; it is judged as it was given")
+                    say(f"warning: {where}: no setting has a value; it is compared as the study gives it")
 
 
 def judged(experiment: Experiment, kind: Kind, table: SearchTable) -> Experiment:
-    """The study with the variants that the table says were chosen."""
+    """The study with the chosen settings of the table as variants."""
     spec = spec_of(experiment, kind)
     return _swept(experiment, spec, table) if kind == "sweep" else _tuned(experiment, spec, table)
 
@@ -72,7 +69,7 @@ def judged(experiment: Experiment, kind: Kind, table: SearchTable) -> Experiment
 def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
     """The study as it was last reported, after a search or without one.
 
-    Raises `AblateError` where the study searches another space by now.
+    Raises `AblateError` where the study now searches another space.
     """
     kind = folder.evidence().facts.searched if folder.has_report else ""
     table = folder.search_table(kind)
@@ -81,27 +78,35 @@ def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
     found: Kind = "sweep" if kind == "sweep" else "tuning"
     if list(spec_of(experiment, found).space.parameters) != table.facts.parameters:
         raise AblateError(
-            f"{folder.search_table_file(found)}: is of another space than {experiment.path} has now; run the study "
-            f"again, or name it ({folder.name}) to have it as it was run"
+            f"{folder.search_tables[found]}: is of another space than {experiment.path} has now; run the study "
+            f"again, or give its name ({folder.name}) to evaluate it as it was run"
         )
     return judged(experiment, found, table)
 
 
 def study_path(path: Path, results: Path) -> Path:
-    """The study that is meant by a file, or by the name or folder of a study that has run: then as it was run."""
+    """The study file that is meant by a file, or by the name or folder of a study: then the study as it was run.
+
+    Raises `StudyError` for a path that is none of these.
+    """
+    if path.is_file():
+        return path
     for folder in (StudyFolder.at(path), StudyFolder(results, path.name)):
-        if not path.is_file() and folder.study_file.is_file():
+        if folder.study_file.is_file():
             return folder.study_file
-    return path
+    rule = f"is neither a study file nor the name of a study under {results}"
+    names = [folder.name for folder in StudyFolder.all(results)]
+    hint = nearest(path, [*names, *sorted(map(str, path.parent.glob("*.yaml")))])
+    raise StudyError([Problem(rule, allowed=listed(names), hint=hint, source=str(path))])
 
 
 def study_name(path: Path) -> str:
-    """The name in a study file, or the last part of a name or folder. Raises `StudyError` for a file that is none."""
+    """The name in a study file, or the last part of a name or folder. Raises `StudyError` for an invalid file."""
     return str(read_document(path).data.get("name", path.stem)) if path.is_file() else path.name
 
 
 def _swept(experiment: Experiment, spec: SearchSpec, table: SearchTable) -> Experiment:
-    """The baseline, what the search has chosen beside it, and the placebo."""
+    """The baseline, the chosen settings that differ from it, and the placebo."""
     baseline, task = experiment.variants[0], experiment.tasks[0]
     variants = [baseline]
     chosen = table.winners
@@ -119,7 +124,7 @@ def _swept(experiment: Experiment, spec: SearchSpec, table: SearchTable) -> Expe
 
 
 def _tuned(experiment: Experiment, spec: SearchSpec, table: SearchTable) -> Experiment:
-    """Every variant that was searched for, with the setting that was chosen for it, or as it was given."""
+    """Every variant whose settings were searched, with the chosen one, or as it was given."""
     variants = []
     for variant in experiment.variants:
         configs, labels = list(variant.configs), {}

@@ -1,10 +1,10 @@
-"""`ablate eval`: what kept weights do, without training again.
+"""`ablate eval`: evaluates kept weights, without training.
 
     results/<study>/evaluation.csv   id, variant, task, seed, weights (final or best), slice, metric, value
-    results/<study>/attention.npz    attention weights of one seed, a few examples, with an index of what they are of
+    results/<study>/attention.npz    attention weights of one seed on a few examples, with an index
 
-The slice `test` is the test split of the study's own task; another is named by what it changes. Each call adds
-its slice to those that are there, of the trials that the study still has.
+The slice `test` is the test split of the study's own task; any other is named by the settings that it changes. Each
+call adds its slice to those in the files, and removes the rows of trials that the study no longer has.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Config = Mapping[str, Any]
 
 
 class NotEvaluated(StudyError):
-    """Everything that keeps a study from being evaluated, at once."""
+    """All problems for which a study cannot be evaluated, at once."""
 
     def __str__(self) -> str:
         head = f"{counted(len(self.problems), 'problem')}; nothing was evaluated:"
@@ -53,7 +53,7 @@ class NotEvaluated(StudyError):
 
 @dataclass(frozen=True)
 class Slice:
-    """What is evaluated: the study's own task, or one that differs by `changes`, dotted paths with values."""
+    """The study's own task, or one with `changes` to it: dotted paths with values."""
 
     name: str
     changes: Mapping[str, Any]
@@ -79,7 +79,7 @@ def evaluate(
     sets: Sequence[str] = (),
     only: Sequence[str] = (),
 ) -> StudyFolder:
-    """Evaluates the kept weights of a study, writes what is found, and its report again; the study's folder.
+    """Evaluates the kept weights of a study, writes the results and its report, and returns its folder.
 
     `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `sets`
     are `task.PATH=VALUE`, which apply to the tasks that have the setting; `only` names the variants to evaluate.
@@ -87,7 +87,7 @@ def evaluate(
     been kept.
     """
     try:
-        path = _existing(study_path(path, results), results)
+        path = study_path(path, results)
         given = prepare(path)
         folder = StudyFolder(results, given.study.name)
         experiment = as_reported(match(given, folder), folder)
@@ -113,40 +113,31 @@ def evaluate(
     return folder
 
 
-def _existing(path: Path, results: Path) -> Path:
-    if not path.exists():
-        rule = f"is neither a study file nor the name of a study under {results}"
-        names = [folder.name for folder in StudyFolder.all(results)]
-        files = sorted(str(file) for file in path.parent.glob("*.yaml"))
-        hint = nearest(path, [*names, *files])
-        raise StudyError([Problem(rule, allowed=listed(names), hint=hint, source=str(path))])
-    return path
-
-
 def _planned(
     experiment: Experiment, path: Path, sets: Sequence[str], only: Sequence[str]
 ) -> tuple[Workload, list[Cell], list[Slice]]:
-    """What shall be evaluated, on what; raises `StudyError`."""
+    """The cells to evaluate, and the slices to evaluate them on; raises `StudyError`."""
     workload = experiment.workload
     if not workload.keeps_weights:
         rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
         raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(path))])
     cells = [cell for cell in select(experiment.cells(), only) if not only or cell.variant in only]
-    slices = [Slice(TEST, {}), *_slices(sets)]
-    for each in slices[1:]:
-        _check(each, experiment, workload, {cell.variant for cell in cells})
+    slices = [Slice(TEST, {})]
+    if changes := _changes(sets):
+        slices.append(Slice(_slice_name(changes), changes))
+        _check(slices[1], experiment, workload, {cell.variant for cell in cells})
     return workload, cells, slices
 
 
-def _slices(sets: Sequence[str]) -> list[Slice]:
-    """The slice that `--set` asks for, if any: all changes together."""
+def _changes(sets: Sequence[str]) -> dict[str, Any]:
+    """The changes of `--set`, which make one slice together."""
     changes: dict[str, Any] = {}
     problems = []
     for text in sets:
         name, equals, value = (part.strip() for part in text.partition("="))
         source = f"--set {text}"
         if not equals or not name.startswith("task.") or not all(name.split(".")):
-            rule = "must be task.PATH=VALUE: weights are evaluated on another task, not changed"
+            rule = "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
             problems.append(Problem(rule, source=source))
             continue
         try:
@@ -155,7 +146,7 @@ def _slices(sets: Sequence[str]) -> list[Slice]:
             problems.append(Problem(f"has a value that is not YAML: {error}", source=source))
     if problems:
         raise StudyError(problems)
-    return [Slice(_slice_name(changes), changes)] if changes else []
+    return changes
 
 
 def _slice_name(changes: Mapping[str, Any]) -> str:
@@ -164,7 +155,7 @@ def _slice_name(changes: Mapping[str, Any]) -> str:
 
 def _check(each: Slice, experiment: Experiment, workload: Workload, names: set[str]) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
-    found: list[tuple[Problem, list[str]]] = []
+    found: dict[str, tuple[Problem, list[str]]] = {}
     model = config_model(experiment.workload)
     _check_paths(each, experiment, names)
     for variant in experiment.variants:
@@ -182,13 +173,13 @@ def _check(each: Slice, experiment: Experiment, workload: Workload, names: set[s
             else:
                 continue
             for problem in problems:
-                known = next((names for other, names in found if other == problem), None)
-                if known is None:
-                    found.append((problem, [variant.name]))
-                else:
-                    known.append(variant.name)
-    able = [name for name in sorted(names) if not any(name in of for _, of in found)]
-    hint = f"Evaluate only those that can: {' '.join(f'--only {name}' for name in able)}" if able else ""
+                found.setdefault(str(problem), (problem, []))[1].append(variant.name)
+    able = [name for name in sorted(names) if not any(name in of for _, of in found.values())]
+    hint = (
+        f"Evaluate only those without this problem: {' '.join(f'--only {name}' for name in able)}"
+        if able
+        else ""
+    )
     if found:
         raise StudyError(
             replace(
@@ -197,12 +188,12 @@ def _check(each: Slice, experiment: Experiment, workload: Workload, names: set[s
                 source=f"--set {each.name}",
                 hint=problem.hint or hint,
             )
-            for problem, variants in found
+            for problem, variants in found.values()
         )
 
 
 def _check_paths(each: Slice, experiment: Experiment, names: set[str]) -> None:
-    """Raises `StudyError` for settings that no task has, with those that they have."""
+    """Raises `StudyError` for settings that no task has; it names the settings of each task."""
     configs = [c for variant in experiment.variants if variant.name in names for c in variant.configs]
     tasks = {config["task"]["name"]: config for config in configs}
     settings = "; ".join(
@@ -230,35 +221,33 @@ def _kept(
     others: Collection[str],
     warn: Callable[[str], None],
 ) -> tuple[Checkpoint, list[tuple[Cell, Record]]]:
-    """Which weights are evaluated, and the trials that have them; raises `AblateError` when there are none.
+    """The kind of weights to evaluate, and the trials that have them; raises `AblateError` when there are none.
 
-    `others` are trials that the study had when it was run and that `path` does not have.
+    `others` are trials of the study as it was last run that `path` does not have.
     """
     records = {cell.trial.id: store.load(cell.trial.id) for cell in cells}
     outcomes = [(cell, r) for cell in cells if (r := records[cell.trial.id]) and r.status == "completed"]
     asked = experiment.study.checkpoint
     kinds: list[Checkpoint] = ["final", "best"] if asked == "none" else [asked]
     by_kind = {kind: [(c, r) for c, r in outcomes if store.has_weights(r, kind)] for kind in kinds}
-    kind = max(by_kind, key=lambda kind: len(by_kind[kind]))
-    kept = by_kind[kind]
+    kind, kept = max(by_kind.items(), key=lambda item: len(item[1]))
     where = "" if store.root.parent == Path("results") else f" --results {store.root.parent}"
     flag = ("" if asked != "none" else " --set checkpoint=final") + where
     command = "sweep" if experiment.searched == "sweep" else "run"
-    how = f"`ablate {command} {path}{flag}` trains what is missing and keeps them"
+    how = f"`ablate {command} {path}{flag}` trains the missing trials and keeps their weights"
     if asked == "none":
-        how += "; or write `checkpoint: final` into the study and run it"
+        how += "; or write `checkpoint: final` into the study, and run it"
     if not kept and any((record := store.load(i)) and store.weights(record) for i in others):
         name = experiment.study.name
-        rule = f"has no kept weights of {name} as {path} has it, but of {name} as it was run with its options"
+        rule = f"has kept weights only of {name} as it was run with its options, not as {path} gives it"
         raise AblateError(f"{store.trials}: {rule}; `ablate eval {name}{where}` evaluates it as it was run")
     if not kept:
         raise AblateError(f"{store.trials}: has no kept weights of {experiment.study.name}; {how}")
     without = [cell.name for cell, record in outcomes if record.id not in {r.id for _, r in kept}]
     missing = [cell.name for cell in cells if not records[cell.trial.id]]
     if without or missing:
-        left_out = counted(number := len(without) + len(missing), "trial")
-        left_out += " has no kept weights and is" if number == 1 else " have no kept weights and are"
-        warn(f"{left_out} left out ({listed(without + missing, 3)}); {how}")
+        left_out = counted(len(without) + len(missing), "trial")
+        warn(f"{left_out} without kept weights left out ({listed(without + missing, 3)}); {how}")
     return kind, kept
 
 
@@ -289,7 +278,7 @@ def _evaluated(
             rows += [of | {"metric": metric, "value": value} for metric, value in found.metrics.items()]
             if each.name != TEST or cell.seed != seed:
                 continue
-            # The baseline comes first: a variant with its attention has nothing else to show.
+            # The baseline comes first; a variant with the same attention adds no map.
             if cell.variant == BASELINE or made_by.get(cell.task) != found.attention:
                 made_by.setdefault(cell.task, found.attention)
                 maps += [

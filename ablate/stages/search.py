@@ -14,12 +14,13 @@ from ablate.base.passwords import masked
 from ablate.base.streams import stream_seed
 from ablate.core.cell import Cell
 from ablate.core.engine import Engine
-from ablate.core.events import Listen, Progress
+from ablate.core.events import Listen
 from ablate.core.facts import BASELINE
 from ablate.core.record import Record
 from ablate.core.search_table import SearchTable
 from ablate.execution.driver import drive
 from ablate.records.folder import Kind, StudyFolder
+from ablate.records.roster import Roster
 from ablate.records.store import Store
 from ablate.search.plans import SearchPlan
 from ablate.search.queue import Queue
@@ -36,7 +37,7 @@ from ablate.study.space import Point
 
 
 class SearchStage:
-    """The searches of one study, in Optuna's storage; close it to end its signs of life."""
+    """The searches of one study, in Optuna's storage; close it to stop its heartbeats."""
 
     def __init__(
         self,
@@ -61,10 +62,11 @@ class SearchStage:
             self._storage = open_storage(url)
             self._driver = _driver(store)
             self.searches = self._open(options.only)
-        self.plan = _Enlisting(SearchPlan(self.searches, say, url), folder)
+        self.plan = _Enlisting(self.searches, say, url)
+        self.plan.roster = folder.roster
 
     def _open(self, only: Sequence[str]) -> list[Search]:
-        """Of the variants that are asked for, and of those whose search is over already."""
+        """The searches of the variants that `only` asks for, and those that are complete."""
         variants = self.experiment.variants[:1] if self.kind == "sweep" else self.experiment.variants
         found = []
         for variant in variants:
@@ -95,7 +97,7 @@ class SearchStage:
         )
 
     def _sources(self, config: Config) -> list[str]:
-        """Trial ids that change when any part does that the space may name."""
+        """Trial ids that change with the source of any part that the space may name."""
         found = []
         for parameter in self.spec.space.parameters:
             for value in parameter.choices or ():
@@ -103,38 +105,33 @@ class SearchStage:
                 try:
                     setting = self.experiment.patched(config, self.spec.space.patches(point))
                 except Invalid:
-                    continue  # What cannot be built alone has no id of its own.
+                    continue  # A setting that cannot be built alone has no id.
                 found.append(self.experiment.trial(setting, self.spec.seeds[0]).id)
         return found
 
     def _prepare(self, config: Config, index: int, stream: str, point: Point) -> Prepared:
         setting = self.experiment.patched(config, self.spec.space.patches(point), index)
         trials = [self.experiment.trial(setting, seed, stream) for seed in self.spec.seeds]
-        # Nothing evaluates a setting that was only tried.
+        # Only the trials of the comparison are evaluated.
         trials = [replace(trial, checkpoint="none") for trial in trials]
         return trials, self.experiment.workload.describe(setting)
 
     @property
     def begun(self) -> bool:
-        """Whether some setting has ended already, from which a claim could have been read."""
+        """Whether some setting has ended already, so that a claim could have been read from it."""
         return any(t.state.is_finished() for search in self.searches for t in search.queue.trials())
 
     @property
-    def tuned(self) -> set[str]:
-        """The variants whose settings are searched for."""
-        return {search.variant for search in self.searches}
-
-    @property
     def later(self) -> int:
-        """Trainings that judging what is found will take, at most."""
-        study = self.experiment.study
-        judged = 1 + self.spec.winners + study.placebo if self.kind == "sweep" else 2 * len(self.tuned)
+        """Trainings that the comparison of the chosen settings takes, at most."""
+        study, searched = self.experiment.study, {search.variant for search in self.searches}
+        judged = 1 + self.spec.winners + study.placebo if self.kind == "sweep" else 2 * len(searched)
         return study.seeds * len(self.experiment.tasks) * judged
 
     @property
     def over(self) -> bool:
         """Whether the budget is used."""
-        return self.plan.plan.done
+        return self.plan.done
 
     def run(self, engine: Engine, store: Store, listen: Listen, *, fail_fast: bool) -> dict[str, Record]:
         """Searches until the budget is used, or a failed trial ends the run; the records by trial id."""
@@ -150,48 +147,39 @@ class SearchStage:
         return table(self.searches, self.url)
 
     def close(self) -> None:
-        """Ends the signs of life of this driver."""
+        """Stops the heartbeats of this driver."""
         for search in self.searches:
             search.queue.close()
 
 
-class _Enlisting:
-    """A plan whose cells are on the roster before they are trained."""
+class _Enlisting(SearchPlan):
+    """A plan that adds its cells to the roster before they are trained."""
 
-    def __init__(self, plan: SearchPlan, folder: StudyFolder) -> None:
-        self.plan = plan
-        self.folder = folder
+    roster: Roster
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        cells = self.plan.ask(records)
-        self.folder.roster.add(cells)
+        cells = super().ask(records)
+        self.roster.add(cells)
         return cells
-
-    def hear(self, report: Progress) -> bool:
-        return self.plan.hear(report)
-
-    @property
-    def left(self) -> int:
-        return self.plan.left
 
 
 def for_sweep(experiment: Experiment, say: Callable[[str], None]) -> Experiment:
-    """The study as a sweep takes it: its baseline and placebo, and the claims that winners can settle."""
+    """The study as a sweep runs it: its baseline and placebo, and the claims that winners can settle."""
     spec = spec_of(experiment, "sweep")
     names = [v.name for v in experiment.variants if v.name == BASELINE or v.placebo]
     dropped = [v.name for v in experiment.variants if v.name not in names]
     if dropped:
         say(
-            f"note: the {len(dropped)} variants of the study ({listed(dropped, 3)}), and claims on them, are for "
+            f"note: the {len(dropped)} variants of the study ({listed(dropped, 3)}), and claims on them, are left to "
             "`ablate run`."
         )
     return experiment.settling([*names, *winner_names(spec.winners)])
 
 
 def _driver(store: Store) -> str:
-    """Who draws trials for this store: a name of its own, kept in it, so that it finds its own again.
+    """The name under which this store's driver draws trials; kept in the store, so that it recognises them later.
 
-    With the machine and the folder, so that a copy of the store elsewhere is another driver.
+    It includes the machine and the folder, so that a copy of the store is another driver.
     """
     path = store.root / "driver"
     if not path.is_file():
@@ -203,6 +191,6 @@ def _driver(store: Store) -> str:
 
 
 def _digest(spec: SearchSpec, first: str, sources: Sequence[str]) -> str:
-    """Changes with everything that a search depends on but its budget, so that none goes on from another's trials."""
+    """Changes with everything that a search depends on except its budget: only the same search is continued."""
     same = (spec.space, spec.objectives, spec.sampler, spec.pruner, spec.seeds, spec.batch, spec.at)
     return f"{stream_seed(0, repr(same), first, *sources):016x}"[:8]

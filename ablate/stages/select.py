@@ -11,11 +11,10 @@ from ablate.core.facts import BASELINE
 
 def select(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = None) -> list[Cell]:
     """All cells, or those of the variants in `only` (with the baseline) and of one seed. Raises `StudyError`."""
+    rule = "is not a variant of the study"
     names = list(dict.fromkeys(cell.variant for cell in cells))
     problems = [
-        Problem(
-            "names no variant", given=name, allowed=listed(names), hint=nearest(name, names), source="--only"
-        )
+        Problem(rule, given=name, allowed=listed(names), hint=nearest(name, names), source="--only")
         for name in only
         if name not in names
     ]

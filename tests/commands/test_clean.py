@@ -96,11 +96,11 @@ def test_only_trials_of_no_study_go(results: Path) -> None:
     said, warned = cleaned(results)
     assert stored(results) == kept
     assert {path.stem for path in (results / "store/trials").glob("*.npz")} == kept
-    assert said.startswith("2 of 11 trials belong to none of the studies (toy): ")
-    assert "2 by ablate run old.yaml, last 2026-01-02" in said
-    assert "Removed: " in said
+    assert said.startswith("2 of 11 trials do not belong to any study (toy): ")
+    assert "2 made by ablate run old.yaml, last on 2026-01-02" in said
+    assert "Removed; " in said
     assert not warned
-    assert cleaned(results)[0].endswith("nothing to clean; all 9 trials belong to a study.")
+    assert cleaned(results)[0].endswith("nothing to remove; all 9 trials belong to a study.")
 
 
 def test_what_another_version_of_the_study_has_left_goes(results: Path) -> None:
@@ -167,7 +167,7 @@ def test_what_cannot_be_told_is_not_cleaned(results: Path) -> None:
     strange(results)
     with pytest.raises(AblateError) as caught:
         cleaned(results)
-    assert "which trials belong to toy cannot be told" in str(caught.value)
+    assert "the trials of toy are unknown" in str(caught.value)
     assert "Nothing was removed. Run toy again, or remove" in str(caught.value)
     assert len(stored(results)) == 10
     assert run_in(results.parent).trained == 0
@@ -188,11 +188,11 @@ def test_a_study_whose_folder_is_gone_keeps_its_trials_until_it_is_given_up(resu
     shutil.rmtree(results / "toy")
     state = results / "store/studies/toy.json"
     _, warned = cleaned(results)
-    assert warned == f"{results / 'toy'} is gone; its trials are kept until {state} is removed as well"
+    assert warned == f"{results / 'toy'} is missing; to give up its trials, remove {state} as well"
     assert len(stored(results)) == 9
     state.unlink()
     said, _ = cleaned(results)
-    assert "9 of 9 trials belong to no study" in said
+    assert "9 of 9 trials do not belong to any study" in said
     assert not stored(results)
 
 
@@ -207,9 +207,9 @@ def test_broken_and_unfinished_files_go(results: Path) -> None:
     for path in [*gone, being_written]:
         path.write_text("half")
     said, _ = cleaned(results)
-    assert "2 files set aside as corrupt: 8 B" in said
-    assert "3 files left half-written: 12 B" in said
-    assert "Removed: 16 B are free again." in said
+    assert "2 corrupt files: 8 B" in said
+    assert "3 incomplete files: 12 B" in said
+    assert "Removed; 16 B freed." in said
     assert not any(path.exists() for path in gone)
     assert being_written.exists()
     assert stored(results) == kept
@@ -219,7 +219,7 @@ def test_broken_and_unfinished_files_go(results: Path) -> None:
 def test_nothing_is_touched_while_a_study_is_run(results: Path, study: str) -> None:
     strange(results)
     with FileLock(results / f"store/locks/{study}.lock"):
-        with pytest.raises(StoreError, match=f"a run of {study} is under way; nothing was removed"):
+        with pytest.raises(StoreError, match=f"{study} is running; nothing was removed"):
             cleaned(results)
         assert len(stored(results)) == 10
     cleaned(results)
@@ -233,7 +233,7 @@ def test_nothing_is_touched_when_a_new_study_begins_before_the_answer(results: P
         (results / "store/locks/new.lock").touch()
         return True
 
-    with pytest.raises(StoreError, match="a run of new is under way"):
+    with pytest.raises(StoreError, match="new is running"):
         cleaned(results, agree)
     assert len(stored(results)) == 10
 
@@ -243,7 +243,7 @@ def test_on_the_command_line_it_asks_or_wants_yes(results: Path, tmp_path: Path)
     done = ablate("clean", cwd=tmp_path, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     assert "1 of 10 trials" in done.stdout
-    assert done.stdout.endswith("Nothing was removed; with --yes it is.\n")
+    assert done.stdout.endswith("Nothing was removed; add --yes to remove these files.\n")
     assert len(stored(results)) == 10
     for answer, left in (("n", 10), ("y", 9)):
         terminal, end = pty.openpty()
@@ -252,7 +252,7 @@ def test_on_the_command_line_it_asks_or_wants_yes(results: Path, tmp_path: Path)
         os.close(end)
         os.close(terminal)
         assert done.returncode == 0, done.stderr
-        assert "Remove this? Trials can be trained again, but not brought back [y/N]" in done.stdout
+        assert "Remove these files? Trials can only be trained again, not restored [y/N]" in done.stdout
         assert len(stored(results)) == left
     strange(results)
     done = ablate("clean", "--yes", cwd=tmp_path)

@@ -63,7 +63,10 @@ def test_an_interruption_ends_in_seconds_and_says_what_is_kept(
     assert driver.returncode == 130
     assert time.monotonic() - began < 20
     kept = len(records(study.parent))
-    assert f"Interrupted. {kept} of 12 trials are kept in results/store; the same command goes on" in stderr
+    assert (
+        f"Interrupted. {kept} of 12 trials are kept in results/store; run the same command to continue"
+        in stderr
+    )
     assert "Traceback" not in stderr
     wait_for(lambda: not workers_of(study.parent), 5)
 
@@ -97,7 +100,7 @@ def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Pat
     drivers = [start(study), start(study)]
     outputs = [driver.communicate(timeout=120)[0] for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0, 0]
-    assert sum("Another run of toy is under way" in output for output in outputs) == 1
+    assert sum("toy is already running; waiting for it to finish" in output for output in outputs) == 1
     assert sum("12 trials to train" in output for output in outputs) == 1
     assert_tracked_once(study.parent)
 

@@ -171,7 +171,7 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     console = Console(file=io.StringIO(), width=200)
     print_plan(tmp_path / "study.yaml", Options(results=tmp_path / "results"), console)
     assert "1 trial to train" in console.file.getvalue()  # type: ignore[attr-defined]
-    assert "1 trial has no kept weights and is left out" in evaluated(tmp_path)
+    assert "1 trial without kept weights left out" in evaluated(tmp_path)
 
 
 def test_other_weights_of_the_same_trial_leave_no_number_of_the_first() -> None:

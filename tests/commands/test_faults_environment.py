@@ -99,7 +99,7 @@ def test_a_clock_that_is_set_back_again_and_again(
     # Nothing is trained again, and nothing is dropped.
     kept = records(folder)
     assert "Nothing to train" in set_back("run", study).stdout
-    assert "nothing to clean" in set_back("clean", "--yes").stdout
+    assert "nothing to remove" in set_back("clean", "--yes").stdout
     assert set_back("report", study).returncode == 0
     assert records(folder) == kept
 

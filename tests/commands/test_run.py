@@ -162,7 +162,7 @@ def test_only_and_seed_choose_what_is_trained(run: Run) -> None:
 def test_what_cannot_be_chosen_is_named(run: Run) -> None:
     with pytest.raises(StudyError) as caught:
         run(only=["model.nois=0.3"], seed=9)
-    assert "--only: names no variant; given 'model.nois=0.3'" in str(caught.value)
+    assert "--only: is not a variant of the study; given 'model.nois=0.3'" in str(caught.value)
     assert "Did you mean 'model.noise=0.3'?" in str(caught.value)
     assert "--seed: is not a seed of the study; given 9; allowed: 0 to 2" in str(caught.value)
 

@@ -119,7 +119,7 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder: Path)
             (store.trials / f"{twin}{suffix}").unlink()
     assert "ID: matches 2 trials; given" in str(caught.value)
     assert all(trial in str(caught.value) for trial in (ids[0], twin))
-    assert str(caught.value).endswith("Give more of the id")
+    assert str(caught.value).endswith("Give more characters of the id")
 
 
 @pytest.mark.parametrize("given", ["zz", "", "results/toy"])
@@ -142,7 +142,7 @@ def test_without_its_record_a_trial_is_shown_from_the_studys_table(folder: Path,
     for name in ("trials.parquet", "study.yaml"):
         (published / name).write_bytes((folder / "results/toy" / name).read_bytes())
     shown = text(str(record["id"])[:12], tmp_path / "results")
-    assert shown.startswith(f"Its record is not in {tmp_path / 'results/store'}")
+    assert shown.startswith(f"The record of this trial is not in {tmp_path / 'results/store'}")
     assert repr(record["metrics"]["accuracy"]) in shown  # type: ignore[index]
     assert f"--results {tmp_path / 'results'}" in shown
 

@@ -238,7 +238,7 @@ def test_diverged_settings_are_an_outcome_and_told_as_such(sweep: Sweep) -> None
 )
 def test_a_search_without_any_value_has_no_winner_and_says_so(sweep: Sweep, fault: str, failed: bool) -> None:
     outcome, printed = sweep(FAULTY.replace("FAULT", fault).replace("above: 0.0", "above: -9"))
-    assert "warning: no setting of the search has a value; there is no winner" in printed
+    assert "warning: no setting of the search has a value, so there is no winner" in printed
     assert bool(outcome.failed) == failed
     table = frame(outcome.folder)
     assert set(table.status) == {"failed" if failed else "diverged"}
@@ -284,7 +284,7 @@ def test_to_fail_fast_is_to_stop_there_and_the_next_run_goes_on(sweep: Sweep, tm
     text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
     outcome, printed = sweep(text, fail_fast=True)
     assert len(outcome.failed) == 1
-    assert "The search is not over; the same command goes on from here." in printed
+    assert "The search is incomplete; run the same command to continue it." in printed
     assert not (outcome.folder / "trials.parquet").exists()
     (tmp_path / "mended").touch()
     assert not sweep(text)[0].failed
@@ -311,9 +311,9 @@ def cleaned(results: Path) -> str:
 @pytest.mark.slow
 def test_clean_keeps_the_trials_of_a_sweep_whatever_it_knows_them_by(sweep: Sweep, swept: Path) -> None:
     results = swept.parent
-    assert cleaned(results).endswith("nothing to clean; all 22 trials belong to a study.")
+    assert cleaned(results).endswith("nothing to remove; all 22 trials belong to a study.")
     (results / "store/studies/peaks.json").unlink()
-    assert cleaned(results).endswith("nothing to clean; all 22 trials belong to a study.")
+    assert cleaned(results).endswith("nothing to remove; all 22 trials belong to a study.")
     # As if it had been killed before its first report.
     for name in ("sweep.parquet", "trials.parquet"):
         (swept / name).unlink()

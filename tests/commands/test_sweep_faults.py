@@ -113,7 +113,8 @@ def test_an_interruption_says_what_is_kept(write: Callable[..., Path]) -> None:
     _, stderr = driver.communicate(timeout=60)
     assert driver.returncode == 130
     assert (
-        f"{len(records(study.parent))} trials are kept in results/store; the same command goes on" in stderr
+        f"{len(records(study.parent))} trials are kept in results/store; run the same command to continue"
+        in stderr
     )
     assert "Traceback" not in stderr
     assert "at most" in finish(start(study, "--set", "training.seconds=0"))

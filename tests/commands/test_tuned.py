@@ -136,7 +136,7 @@ def test_clean_keeps_what_tuned(tuned: Path) -> None:
     (tuned.parent / "store/studies/peaks.json").unlink()
     said: list[str] = []
     clean(tuned.parent, lambda: True, said.append, said.append)
-    assert said == [f"{tuned.parent}/store: nothing to clean; all 64 trials belong to a study."]
+    assert said == [f"{tuned.parent}/store: nothing to remove; all 64 trials belong to a study."]
 
 
 def test_more_seeds_judge_and_tune_nothing_anew(tuned: Path, run: Run) -> None:
@@ -182,7 +182,7 @@ def test_each_task_is_tuned_by_itself(run: Run) -> None:
 def test_a_variant_without_any_value_is_judged_as_it_was_given(run: Run, fault: str) -> None:
     text = TUNED.replace("placebo: true\n", "") + f"training: {{fault: {fault}, above: 0.3}}\n"
     outcome, printed = run(text)
-    assert "warning: right: no setting has a value; it is judged as it was given" in printed
+    assert "warning: right: no setting has a value; it is compared as the study gives it" in printed
     table = load(outcome.folder).trials.set_index("variant")
     assert set(table.loc["right"].status) == {{"raise": "failed", "diverge": "diverged"}[fault]}
     assert not table.loc["right"].chosen.any()

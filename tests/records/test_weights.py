@@ -119,7 +119,7 @@ def test_a_corrupt_state_is_no_state(store: Store, tmp_path: Path, warned: list[
     path = tmp_path / "trials/a1.state"
     path.write_bytes(path.read_bytes()[:-1])
     assert store.load_state("a1") is None
-    assert "begins anew" in warned[0]
+    assert "starts again from its first step" in warned[0]
 
 
 def test_a_report_is_out_of_date_when_weights_go(store: Store, tmp_path: Path) -> None:

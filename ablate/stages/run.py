@@ -1,0 +1,122 @@
+"""The stages of a run between its lock and its exit: date claims, search, train, judge, publish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
+
+from rich.console import Console
+
+from ablate.core.cell import Cell
+from ablate.core.events import everyone
+from ablate.core.plan import FixedPlan
+from ablate.core.record import Record
+from ablate.execution.driver import drive
+from ablate.execution.local_pool import Standby
+from ablate.execution.progress import Display
+from ablate.records.folder import Kind, StudyFolder
+from ablate.records.store import Store
+from ablate.search.importances import importances
+from ablate.stages.cached import remember
+from ablate.stages.claims import date_claims
+from ablate.stages.engine import number_of_jobs, open_engine, preload, reference
+from ablate.stages.judge import work_of
+from ablate.stages.options import Options, Outcome
+from ablate.stages.publish import describe, print_results, publish
+from ablate.stages.search import SearchStage, for_sweep
+from ablate.study.experiment import Experiment
+from ablate.study.resolved import resolved_text
+from ablate.tracking.tracker import Tracker
+
+Say = Callable[[str], None]
+
+
+def run(
+    experiment: Experiment,
+    folder: StudyFolder,
+    store: Store,
+    options: Options,
+    console: Console,
+    ready: Standby,
+    say: Say,
+    warn: Say,
+) -> Outcome:
+    """Searches, trains and reports what is missing of a matched study; the caller holds its lock."""
+    study, declared = experiment.study, experiment.claims
+    kind: Kind | None = "sweep" if options.sweep else "tuning" if study.tune is not None else None
+    if kind == "sweep":
+        experiment = for_sweep(experiment, say)
+    elif study.search is not None:
+        say("note: only `ablate sweep` uses `search:`; this run and its report ignore it.")
+    if kind is None:
+        experiment = experiment.settling([variant.name for variant in experiment.variants])
+    search = SearchStage(experiment, kind, folder, store, options, say) if kind is not None else None
+    where = reference(experiment)
+    jobs, devices = number_of_jobs(experiment, options.jobs)
+    metric = study.metric.name or next(iter(experiment.describe(experiment.variants[0])[0].metrics))
+    with closing(search) if search is not None else nullcontext():
+        planned = experiment.cells() if search is None else []
+        begun = search is not None and search.begun
+        claims = date_claims(folder, declared, planned, store, begun)
+        folder.begin(resolved_text(experiment, folder.path), planned)
+        with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
+            display = Display(console, study.name, metric, jobs, at_most=search is not None)
+            with open_engine(experiment, where, jobs, devices, ready) as engine, display:
+                listen = everyone(tracker, display, preload)
+                table = None
+                if search is not None:
+                    tried = search.run(engine, store, listen, fail_fast=options.fail_fast)
+                    table = search.table()
+                    if not search.over:
+                        if not folder.has_report:  # the table of a report is kept with the report
+                            folder.save_search_table(search.kind, table)
+                        cells = [cell for _, cell in table.cells(swept=kind == "sweep")]
+                        failed = _failed(cells, tried, warn)
+                        say("The search is incomplete; run the same command to continue it.")
+                        return Outcome(folder.path, failed, display.done)
+                work = work_of(experiment, kind, table, say)
+                folder.roster.add(work.everything)
+                records = drive(
+                    FixedPlan(work.everything),
+                    engine,
+                    store,
+                    listen,
+                    wanted=work.wanted(options),
+                    fresh=options.fresh,
+                    fail_fast=options.fail_fast,
+                )
+            if display.done:
+                say("Comparing, and writing the report …")
+            if kind is None or table is None:
+                folder.forget_search("tuning")
+                if study.search is None:
+                    folder.forget_search("sweep")
+            else:
+                folder.save_search_table(kind, table)
+                if kind == "sweep":
+                    folder.save_importances(importances(table))
+            work.save_evidence(folder, claims, where.environment(), records)
+            publish(folder)
+            folder.roster.close(work.everything)
+            tracked = tracker.finish()
+    found = {cell.id: records[cell.id] for cell in work.everything if cell.id in records}
+    missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in work.cells)
+    failures = any(record.status == "failed" for record in found.values())
+    if tracked and not (missing or failures or options.partial):
+        remember(experiment.path, options, folder, list(found))
+    print_results(folder, console, options.tracking_uri)
+    failed = _failed(work.everything, found, warn)
+    if missing:
+        say(f"{missing} of {len(work.cells)} trials have not been run.")
+    return Outcome(folder.path, failed, display.done, missing)
+
+
+def _failed(cells: Sequence[Cell], records: Mapping[str, Record], warn: Say) -> list[str]:
+    """Warns of the failed trials, and returns the first of their cells with the reason."""
+    names = {cell.id: cell.name for cell in reversed(cells)}
+    failed = [
+        f"{names.get(i, i)}: {record.reason}" for i, record in records.items() if record.status == "failed"
+    ]
+    for line in failed:
+        warn(f"failed: {line}")
+    return failed
