@@ -108,7 +108,8 @@ class StudyFolder:
 
     def written_folders(self) -> list[Path]:
         """The folders in which a run replaces files."""
-        return [self.path, self.path / _FIGURES, self.path / _UNTUNED, self.roster.path.parent]
+        trials = self.results / "store" / "trials"
+        return [self.path, self.path / _FIGURES, self.path / _UNTUNED, self.roster.path.parent, trials]
 
     def begin(self, resolved: str, cells: Iterable[Cell]) -> None:
         """Before the first trial: writes the resolved study, and adds the planned trials to the roster."""
