@@ -294,6 +294,6 @@ class StudyFolder:
         for name, content in {**texts, **page}.items():
             with replacing(self.path / name) as path:
                 path.write_bytes(content.encode() if isinstance(content, str) else content)
-        for old in (self.path / _FIGURES).glob("[!.]*"):
+        for old in (self.path / _FIGURES).glob("[!.]*.[ps][nv]g"):
             if f"{_FIGURES}/{old.name}" not in page:
                 old.unlink()

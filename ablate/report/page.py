@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from ablate.base.files import replacing
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
@@ -44,17 +42,6 @@ def figures(material: Material) -> dict[str, Figure]:
             # Ticks are made when a figure is first drawn, by the settings of that moment.
             found[picture.name].draw_without_rendering()
     return found
-
-
-def write_report(material: Material, folder: Path) -> None:
-    """Writes the files of a report into `folder`, each whole or not at all, and removes figures of an earlier one."""
-    files = render(material)
-    for name, content in files.items():
-        with replacing(folder / name) as path:
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-    for path in (folder / FIGURES).glob("*.*"):
-        if path.suffix in (".png", ".svg") and f"{FIGURES}/{path.name}" not in files:
-            path.unlink()
 
 
 def _rendered(name: str, material: Material, sections: list[Shown], inline: dict[str, Markup]) -> str:

@@ -100,12 +100,12 @@ def test_a_trial_of_a_search_is_shown_without_its_record(tmp_path: Path, text: s
     shutil.rmtree(tmp_path / "results/store")
     (trial, *_) = pd.read_parquet(folder / table)["ids"][0]
     shown = show(trial, tmp_path / "results", lambda message: None)
-    assert f"What follows is its row of {folder / table}." in shown
+    assert f"This is its row of {folder / table}:" in shown
     assert "status: completed" in shown
     assert f"ablate {'sweep' if table == SWEEP else 'run'} " in shown
     if table == TUNING:
         (other,) = pd.read_parquet(folder / "untuned/trials.parquet").query("variant != 'baseline'")["id"][:1]
-        assert f"its row of {folder / 'untuned/trials.parquet'}." in show(
+        assert f"its row of {folder / 'untuned/trials.parquet'}:" in show(
             other, tmp_path / "results", lambda message: None
         )
 

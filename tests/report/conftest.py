@@ -6,19 +6,15 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from ablate.analysis.claims import judge_claims
-from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
-from ablate.report.page import write_report
-from ablate.report.section import Material
+from ablate.records.folder import StudyFolder
+from ablate.stages.publish import publish as publish_folder
 
 
 def published(evidence: Evidence, folder: Path) -> Path:
-    comparisons, claims = compare(evidence), judge_claims(evidence)
-    folder.mkdir(parents=True, exist_ok=True)
-    comparisons.to_csv(folder / "comparisons.csv", index=False)
-    claims.to_csv(folder / "claims.csv", index=False)
-    write_report(Material(evidence, comparisons, claims), folder)
+    study = StudyFolder.at(folder)
+    study.save_evidence(evidence)
+    publish_folder(study)
     return folder
 
 

@@ -76,16 +76,9 @@ def space_table(searched: SearchTable) -> Table:
         Column("scale", "Scale"),
         Column("when", "Searched when"),
     ]
-    rows = [
-        {
-            "path": text(p.path),
-            "kind": p.kind,
-            "when": text(p.when) or "always",
-        }
-        | dict(zip(("range", "scale"), _range(p), strict=True))
-        for p in searched.facts.parameters
-    ]
-    return Table(columns, rows, "The space")
+    rows = [(text(p.path), p.kind, *_range(p), text(p.when) or "always") for p in searched.facts.parameters]
+    keys = [column.key for column in columns]
+    return Table(columns, [dict(zip(keys, row, strict=True)) for row in rows], "The space")
 
 
 def _range(parameter: Parameter) -> tuple[str, str]:
