@@ -89,7 +89,9 @@ def inside(steps: int) -> dict[str, float]:
     import torch
 
     from ablate.base.registry import CATALOGUE
+    from ablate.core.trial import Trial
     from ablate.training import loop
+    from ablate.training.decay import WeightDecay
     from ablate.training.section import TrainingSection
     from ablate.training.trial import parse
 
@@ -130,16 +132,14 @@ def inside(steps: int) -> dict[str, float]:
     original = torch.Tensor.backward
     torch.Tensor.backward = timed("backward", original)  # type: ignore[method-assign]
     # Decay and clipping are parts of the update.
-    for name in ("clip_gradients",):
-        setattr(loop, name, timed("optimiser", getattr(loop, name)))
-    for owner, name in ((loop.WeightDecay, "shrink"), (loop.WeightDecay, "add_gradient")):
+    for owner, name in ((loop, "clip_gradients"), (WeightDecay, "shrink"), (WeightDecay, "add_gradient")):
         setattr(owner, name, timed("optimiser", getattr(owner, name)))
     built = TrainingSection.model_validate(config.training.model_dump()).optimizer.build(
         list(model.parameters())
     )
     type(built).step = timed("optimiser", type(built).step)
     began = time.perf_counter()
-    loop.train(model, task, config.training, 0, lambda step, metrics: False)
+    loop.train(model, task, config.training, Trial("bench", {}, 0), lambda step, metrics, state=None: False)
     total = time.perf_counter() - began
     torch.Tensor.backward = original  # type: ignore[method-assign]
     shares = {kind: value / total for kind, value in spent.items()}
@@ -155,7 +155,7 @@ def main() -> None:
     options = parser.parse_args()
     from ablate.records.environment import environment
 
-    figures: dict[str, Any] = {"environment": environment(["make", "bench"], [HERE / "cost.py"])}
+    figures: dict[str, Any] = {"environment": environment("make bench", [HERE / "cost.py"])}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain(20, 1, folder)  # Warms the disk cache for both.

@@ -140,7 +140,7 @@ def main() -> None:
     memory = {(row["score"], row["kernel"], row["seq_len"]): row["median_bytes"] for row in rows}
     longest = max(options.lengths)
     figures = {
-        "environment": environment(["make", "bench"], [Path(__file__)]),
+        "environment": environment("make bench", [Path(__file__)]),
         "step": {"batch_size": 1, "num_heads": HEADS, "d_k": D_K, "threads": 1},
         "additive_over_explicit_dot_memory": memory["additive", "explicit", longest]
         / memory["dot", "explicit", longest],
