@@ -1,1 +1,1 @@
-"""What happened: the store of trials, the folder of a study, its roster."""
+"""Records: the store of trials, the folder of a study, its roster."""

@@ -127,8 +127,8 @@ def storage_errors(url: str) -> Iterator[None]:
         yield
     except (StorageInternalError, SQLAlchemyError) as error:
         raise StorageError(
-            f"storage {masked(url)}: does not answer any more: {_reason(error, url)}; finished trials are kept, and "
-            "the same command goes on from there"
+            f"storage {masked(url)}: no longer answers: {_reason(error, url)}; finished trials are kept, and "
+            "run the same command to continue"
         ) from None
 
 

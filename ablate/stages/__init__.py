@@ -1,1 +1,1 @@
-"""What a command does, stage by stage: functions from values to values."""
+"""The stages of a command: functions from values to values."""

@@ -20,7 +20,7 @@ from ablate.study.experiment import Experiment
 
 @dataclass(frozen=True)
 class Work:
-    """What a run trains for its verdicts, and the other trials that the study refers to."""
+    """The trials that verdicts rest on, and the others that the study refers to."""
 
     experiment: Experiment
     "With the variants that are judged."

@@ -39,7 +39,7 @@ def parse_claim(text: str, design: Design, metrics: Collection[str]) -> Claim:
     kind, match = matches[0]
     metric = match["metric"]
     if metrics and metric not in metrics:
-        raise Invalid("", f"names no metric: {metric!r}", text, listed(metrics), nearest(metric, metrics))
+        raise Invalid("", f"unknown metric {metric!r}", text, listed(metrics), nearest(metric, metrics))
     by = _number(match["by"], text, positive=kind != "beats")
     a, b = (_side(match[side], text, design) for side in ("a", "b"))
     if set(a) & set(b):
@@ -73,13 +73,13 @@ def _side(side: str, text: str, design: Design) -> list[str]:
         return [side]
     if not equals or path not in design.paths:
         known = names + [f"{p}={label}" for p in design.paths for label in set(design.labels(p).values())]
-        what = f"names no factor: {path!r}" if equals else f"names no variant: {side!r}"
+        what = f"unknown factor {path!r}" if equals else f"unknown variant {side!r}"
         raise Invalid("", what, text, listed(design.paths if equals else names), nearest(side, known))
     labels = design.labels(path)
     wanted = _label(level, set(labels.values()))
     if wanted is None:
         found = sorted(set(labels.values()))
-        raise Invalid("", f"names no level of {path}: {level!r}", text, listed(found), nearest(level, found))
+        raise Invalid("", f"{path} has no level {level!r}", text, listed(found), nearest(level, found))
     having = [v for v in design.variants if labels[v.name] == wanted and not v.placebo]
     if design.factorial:
         return [v.name for v in having if v.at[:1] != ("variants",)]

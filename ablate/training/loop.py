@@ -40,7 +40,7 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     validation_M                         at the last evaluation
     train_loss                           mean over the last 5 % of steps
     grad_norm_median, grad_norm_max      of the global norm before clipping, the gradient of l2 decay included
-    train_seconds                        wall clock of the whole call, and of the attempts that it goes on from
+    train_seconds                        wall clock of the whole call, earlier attempts included
 
     A metric without a finite value is None; those on test are None unless the run completed. The loss is the
     task's own, without l2 decay. A run diverged when a loss, or a validation or test metric, was not finite,

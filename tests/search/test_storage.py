@@ -69,6 +69,6 @@ def test_processes_that_make_the_same_tables_at_once(tmp_path: Path) -> None:
 
 
 def test_a_storage_that_is_gone_is_an_error_of_the_user(tmp_path: Path) -> None:
-    expected = r"storage a:…@b: does not answer any more: .*; finished trials are kept"
+    expected = r"storage a:…@b: no longer answers: .*; finished trials are kept"
     with pytest.raises(StorageError, match=expected), storage_errors("a:…@b"):
         raise OperationalError("select", {}, Exception("gone"))

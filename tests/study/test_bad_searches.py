@@ -180,7 +180,7 @@ def test_a_space_that_cannot_be_searched(write: Callable[..., Path], over: str, 
             "variants: {winner: {model.x: 1}}\nsearch: {over: X}",
             "line 7: variants.winner: is the name of a setting",
         ),
-        ("search: {over: X}\nclaims: [winner-2 beats baseline on score]", "names no variant: 'winner-2'"),
+        ("search: {over: X}\nclaims: [winner-2 beats baseline on score]", "unknown variant 'winner-2'"),
     ],
 )
 def test_a_search_that_cannot_be_done(write: Callable[..., Path], text: str, expected: str) -> None:
