@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-# Tests of one file stay on one core, where they share what its fixtures have made.
+# An idle worker takes tests from the busiest one, so that both cores end together.
 SPREAD := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help

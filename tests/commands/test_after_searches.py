@@ -79,6 +79,7 @@ def test_a_claim_on_a_variant_that_is_not_tuned_yet_waits(tmp_path: Path) -> Non
     assert not second.claims.exploratory.any()
 
 
+@pytest.mark.slow
 def test_a_claim_that_the_study_has_no_more_is_gone(tmp_path: Path) -> None:
     run_in(tmp_path, SWEPT)
     assert dates(run_in(tmp_path, SWEPT.partition("claims")[0])) == {}
@@ -94,6 +95,7 @@ def test_the_report_of_one_seed_uses_all_untuned_runs_that_are_there(tmp_path: P
 SWEEP, TUNING = "sweep.parquet", "tuning.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "table"), [(SWEPT, SWEEP), (TUNED, TUNING)])
 def test_a_trial_of_a_search_is_shown_without_its_record(tmp_path: Path, text: str, table: str) -> None:
     folder = run_in(tmp_path, text, sweep=table == SWEEP).folder
@@ -119,6 +121,7 @@ def test_the_resolved_study_holds_no_password(tmp_path: Path, kind: str) -> None
     assert "mysql://me:…@host/db" in text
 
 
+@pytest.mark.slow
 def test_a_plan_does_not_say_that_tuning_is_in_the_store(tmp_path: Path) -> None:
     run_in(tmp_path, TUNED.replace("tune:", "search:").partition("claims")[0])
     (tmp_path / "study.yaml").write_text(TUNED)

@@ -50,7 +50,8 @@ def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write: Calla
     assert not list((store / "trials").glob(".*"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interruption_ends_in_seconds_and_says_what_is_kept(
     write: Callable[..., Path], number: int
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_refuted_claim_fails_the_gate(write: Callable[..., Path]) -> None:
     assert ablate("run", study, cwd=study.parent).returncode == 0
 
 
+@pytest.mark.slow
 def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Path]) -> None:
     study = write(SLOW_TRIALS.replace("seconds: 0.5", "seconds: 0.2"))
     drivers = [start(study), start(study)]

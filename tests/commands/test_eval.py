@@ -297,6 +297,7 @@ seeds: 1
 SPACE = "over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 1, seeds: 1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sweep", "variants"),
     [

@@ -250,6 +250,7 @@ def test_claims_added_after_a_report_are_exploratory_whatever_has_changed(
     assert list(ablate.load(outcome.folder).claims.exploratory) == [True]
 
 
+@pytest.mark.slow
 def own_workload(write: Callable[..., Path], name: str, *edit: str) -> Path:
     """The toy study on a copy of the toy workload, with one piece of its source replaced."""
     toy = TOY.read_text().replace('"toy"', f'"{name}"')

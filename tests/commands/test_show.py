@@ -77,6 +77,7 @@ def test_it_shows_what_the_record_holds(folder: Path) -> None:
     assert "traceback" not in found
 
 
+@pytest.mark.slow
 def test_a_failed_trial_shows_why(folder: Path) -> None:
     record = the_record(folder, "failed")
     found = sections(text(str(record["id"]), folder / "results"))

@@ -36,6 +36,7 @@ def drawn(picture: Picture) -> Figure:
     return figure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [2, 10, 40, 500])
 def test_nothing_is_written_outside_the_figure(trials: int) -> None:
     search = made.sweep(trials, OBJECTIVES, winners=3)

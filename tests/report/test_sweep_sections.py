@@ -148,6 +148,7 @@ def published(folder: Path, made: SearchTable, *, found: bool = True, **options:
     return folder
 
 
+@pytest.mark.slow
 def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     folder = published(tmp_path / "a", searches.sweep(24, TWO, winners=2), placebo=True)
     page, text = ((folder / f"report.{end}").read_text(encoding="utf-8") for end in ("html", "md"))

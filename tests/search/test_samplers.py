@@ -78,6 +78,7 @@ def late(name: str, **parameters: Any) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
@@ -112,6 +113,7 @@ def in_another_process(cases: list[Any], hash_seed: int) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def same_everywhere(cases: list[Any]) -> None:
     one, two = (in_another_process(cases, seed) for seed in (1, 2))
     assert one == two

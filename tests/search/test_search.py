@@ -74,6 +74,7 @@ def frame_of(search: Search) -> pd.DataFrame:
     return table([search], "memory").trials.drop(columns=TIMES)
 
 
+@pytest.mark.slow
 def score(experiment: Experiment, name: str) -> float:
     """The best value that a search finds, without noise."""
     search = search_in_memory(experiment, name)

@@ -164,6 +164,7 @@ from ablate.base.registry import Slot
 from ablate.models.attention import Attention
 
 
+@pytest.mark.slow
 @register("mixer", "both")
 class Both(Attention):
     """One, then the other."""
