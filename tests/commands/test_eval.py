@@ -161,7 +161,7 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     assert "checkpoint: final" in str(caught.value)
     outcome, printed = run_in(tmp_path, bare + "checkpoint: best\n")
     assert outcome.trained == 4
-    assert "4 trials are in the store without the weights that the study keeps" in printed
+    assert "4 finished trials lack the weights that the study keeps; they are trained again" in printed
     stored = {path.stem for path in (tmp_path / "results/store/trials").glob("*.safetensors")}
     assert len(stored) == 4
     missing = sorted(stored)[0]

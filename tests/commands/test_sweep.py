@@ -17,6 +17,7 @@ from scipy.stats import ttest_rel
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, prepared, train
 
 import ablate
+from ablate.base.errors import AblateError
 from ablate.commands.clean import clean
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
@@ -312,13 +313,18 @@ def cleaned(results: Path) -> str:
 def test_clean_keeps_the_trials_of_a_sweep_whatever_it_knows_them_by(sweep: Sweep, swept: Path) -> None:
     results = swept.parent
     assert cleaned(results).endswith("nothing to remove; all 22 trials belong to a study.")
-    (results / "store/studies/peaks.json").unlink()
+    roster = results / "store/studies/peaks.json"
+    listed = roster.read_bytes()
+    roster.unlink()
     assert cleaned(results).endswith("nothing to remove; all 22 trials belong to a study.")
     # As if it had been killed before its first report.
     for name in ("sweep.parquet", "trials.parquet"):
         (swept / name).unlink()
-    assert "3 of 22 trials" in cleaned(results), "only the winner's are not known before the search is over"
-    assert sweep()[0].trained == 3
+    with pytest.raises(AblateError, match="the trials of peaks are unknown"):
+        cleaned(results)
+    roster.write_bytes(listed)
+    assert cleaned(results).endswith("nothing to remove; all 22 trials belong to a study.")
+    assert sweep()[0].trained == 0
 
 
 @pytest.mark.parametrize("judged", [True, False])

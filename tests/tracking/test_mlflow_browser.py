@@ -81,7 +81,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def run_page(results: Path, links: dict[str, str], name: str, tab: str = "") -> str:
-    [(run,)] = query(results / "store", f"SELECT run_uuid FROM runs WHERE name = '{name}'")
+    [(run,)] = query(results, f"SELECT run_uuid FROM runs WHERE name = '{name}'")
     base, _, rest = links["small"].partition("?")
     return f"{base}/{run}{tab}?{rest}"
 
