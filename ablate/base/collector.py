@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Pauses garbage collection inside the block; objects that exist at its end are never scanned again.
 
     Loading libraries and drawing create hundreds of thousands of objects, few of which are garbage.

@@ -72,14 +72,14 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         say(f"Nothing to train: {cached.path} is up to date with the study, the sources and the records.")
         print_results(cached, console)
         return Outcome(cached.path)
-    from ablate.base.collector import uncollected
+    from ablate.base.collector import gc_paused
     from ablate.base.locks import exclusive, interruptible
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.stages.engine import standby
 
     with closing(standby(path, options.jobs)) as ready:
-        with uncollected():
+        with gc_paused():
             from ablate.stages.match import match
             from ablate.stages.run import run
             from ablate.stages.select import select

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import NoReturn
 
-from ablate.base.collector import uncollected
+from ablate.base.collector import gc_paused
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
@@ -81,7 +81,7 @@ def main() -> NoReturn:
     connection = Connection(int(sys.argv[1]))
     worker = _Worker(connection)
     if "ahead" in sys.argv[2:]:
-        with uncollected():
+        with gc_paused():
             CATALOGUE.load_builtin()
     try:
         reference, device = connection.recv()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.collector import uncollected
+from ablate.base.collector import gc_paused
 from ablate.base.errors import StudyError
 from ablate.records.folder import StudyFolder
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def publish(folder: StudyFolder) -> None:
     """Writes comparisons, claims, figures and page from the folder alone. Raises `AblateError`."""
-    with uncollected():
+    with gc_paused():
         from ablate.report.page import render
         from ablate.stages.claims import with_waiting
 
