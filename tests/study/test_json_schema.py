@@ -164,7 +164,6 @@ from ablate.base.registry import Slot
 from ablate.models.attention import Attention
 
 
-@pytest.mark.slow
 @register("mixer", "both")
 class Both(Attention):
     """One, then the other."""
@@ -179,6 +178,7 @@ class Both(Attention):
 '''
 
 
+@pytest.mark.slow
 def test_parts_of_plugins_that_hold_their_like(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(PARTS)
     done = ablate("schema", "--plugin", "own.py", cwd=tmp_path)
