@@ -79,15 +79,20 @@ def run_trial(
             hear(Saved(trial.id, step, state))
         return stop
 
+    # Before training: a commit that is made meanwhile is not what was trained.
+    here = environment()
     clock = stopwatch()
     started = clock()
     try:
         record = _checked(workload.train(trial, emit))
     except (Exception, SystemExit) as error:
         record = Record.of(trial, "failed", reason=_reason(error), error=traceback.format_exc())
-    where = {**environment(), **record.environment}
     return dataclasses.replace(
-        record, output=output(), started_at=started, finished_at=clock(), environment=where
+        record,
+        output=output(),
+        started_at=started,
+        finished_at=clock(),
+        environment={**here, **record.environment},
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,12 @@ class Roster:
         if len(entries) > before or not self.path.is_file():
             self._write(state | {"cells": list(entries.values())})
 
-    def close(self, cells: Iterable[Cell]) -> None:
-        """After a report: lists these cells and no others."""
-        self._write(
-            self._read(strict=False) | {"cells": [_entry(cell) for cell in first_of_each(cells).values()]}
-        )
+    def close(self, cells: Iterable[Cell], also: Collection[str] = ()) -> None:
+        """After a report: lists these cells, of those before only the trials in `also`, and no others."""
+        state = self._read(strict=False)
+        before = (_cell(entry) for entry in state.get("cells", []) if entry["id"] in also)
+        kept = first_of_each([*cells, *before])
+        self._write(state | {"cells": [_entry(cell) for cell in kept.values()]})
 
     def note_report(self, digest: str, trials: Iterable[str], plugins: Sequence[str]) -> None:
         """Keeps the sources of the report: their digest, and the trials and plugin files that the digest covers."""

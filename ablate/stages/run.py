@@ -42,7 +42,7 @@ def run(
     warn: Say,
 ) -> Outcome:
     """Searches, trains and reports what is missing of a matched study; the caller holds its lock."""
-    study, declared = experiment.study, experiment.claims
+    given, study = experiment, experiment.study
     kind: Kind | None = "sweep" if options.sweep else "tuning" if study.tune is not None else None
     if kind == "sweep":
         experiment = for_sweep(experiment, say)
@@ -52,12 +52,13 @@ def run(
         experiment = experiment.settling([variant.name for variant in experiment.variants])
     search = SearchStage(experiment, kind, folder, store, options, say) if kind is not None else None
     where = reference(experiment)
+    environment = where.environment()
     jobs, devices = number_of_jobs(experiment, options.jobs)
     metric = study.metric.name or next(iter(experiment.describe(experiment.variants[0])[0].metrics))
     with closing(search) if search is not None else nullcontext():
         planned = experiment.cells() if search is None else []
         begun = search is not None and search.begun
-        claims = date_claims(folder, declared, planned, store, begun)
+        claims = date_claims(folder, given.claims, planned, store, begun)
         folder.begin(resolved_text(experiment, folder.path), planned)
         with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
             display = Display(console, study.name, metric, jobs, at_most=search is not None)
@@ -95,14 +96,20 @@ def run(
                 folder.save_search_table(kind, table)
                 if kind == "sweep":
                     folder.save_importances(importances(table))
-            work.save_evidence(folder, claims, where.environment(), records)
+            work.save_evidence(folder, claims, environment, records)
             publish(folder)
-            folder.roster.close(work.everything)
+            # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.
+            kept = [*work.everything, *given.cells()]
+            if options.partial:
+                folder.roster.add(kept)
+            else:
+                folder.roster.close(kept, search.ids() if search is not None else ())
             tracked = tracker.finish()
     found = {cell.id: records[cell.id] for cell in work.everything if cell.id in records}
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in work.cells)
     failures = any(record.status == "failed" for record in found.values())
-    if tracked and not (missing or failures or options.partial):
+    whole = all(cell.id in found for cell in work.everything)
+    if tracked and whole and not (missing or failures or options.partial):
         remember(experiment.path, options, folder, list(found))
     print_results(folder, console, options.tracking_uri)
     failed = _failed(work.everything, found, warn)

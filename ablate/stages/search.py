@@ -23,7 +23,7 @@ from ablate.records.folder import Kind, StudyFolder
 from ablate.records.roster import Roster
 from ablate.records.store import Store
 from ablate.search.plans import SearchPlan
-from ablate.search.queue import Queue
+from ablate.search.queue import RESULT, Queue
 from ablate.search.search import Prepared, Search
 from ablate.search.storage import open_storage, storage_errors, url_of
 from ablate.search.table import table
@@ -119,7 +119,8 @@ class SearchStage:
     @property
     def begun(self) -> bool:
         """Whether some setting has ended already, so that a claim could have been read from it."""
-        return any(t.state.is_finished() for search in self.searches for t in search.queue.trials())
+        with storage_errors(self.url):
+            return any(t.state.is_finished() for search in self.searches for t in search.queue.trials())
 
     @property
     def later(self) -> int:
@@ -144,7 +145,14 @@ class SearchStage:
 
     def table(self) -> SearchTable:
         """Every setting that has ended; none is chosen."""
-        return table(self.searches, self.url)
+        with storage_errors(self.url):
+            return table(self.searches, self.url)
+
+    def ids(self) -> set[str]:
+        """The trials of every setting in the storage that has ended, also of those beyond the budget of this run."""
+        with storage_errors(self.url):
+            ended = [t for search in self.searches for t in search.queue.study.get_trials(deepcopy=False)]
+        return {trial_id for t in ended for trial_id in t.user_attrs.get(RESULT, {}).get("ids", [])}
 
     def close(self) -> None:
         """Stops the heartbeats of this driver."""

@@ -327,6 +327,19 @@ def test_clean_keeps_the_trials_of_a_sweep_whatever_it_knows_them_by(sweep: Swee
     assert sweep()[0].trained == 0
 
 
+def test_clean_keeps_what_a_run_or_a_larger_search_would_need(sweep: Sweep, tmp_path: Path) -> None:
+    study = (
+        SWEEP.replace("trials: 8", "trials: 3").replace("seeds: 2", "seeds: 1")
+        + "factors: {model.x: [0.5]}\n"
+    )
+    sweep(study, sweep=False)
+    sweep(study)
+    sweep(study, sets=["search.trials=2"])
+    assert "nothing to remove" in cleaned(tmp_path / "results")
+    assert sweep(study, sweep=False)[0].trained == 0
+    assert sweep(study)[0].trained == 0
+
+
 @pytest.mark.parametrize("judged", [True, False])
 def test_show_tells_what_a_trial_was_for(made: Path, judged: bool) -> None:
     if judged:
