@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ablate.base.clock import stopwatch
 from ablate.core.engine import Engine
 from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress, Saved, Started
 from ablate.core.record import Record
@@ -25,6 +26,8 @@ class _Watched:
     again: bool = True
     "Whether it must begin, or begin again."
     began: float | None = None
+    started_at: str = ""
+    "Of the last attempt."
     overdue: bool = False
     answers: dict[Hashable, bool] = field(default_factory=dict)
     "The answer to each report, so that a second attempt gets the same."
@@ -36,6 +39,7 @@ class Supervised:
     def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, Any]] = dict) -> None:
         self.engine = engine
         self.environment = environment
+        self._clock = stopwatch()
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Runs all `trials` until each is `Ended`; see `Engine.run`."""
@@ -58,7 +62,7 @@ class Supervised:
             return self._lost(event, one, hear)
         if isinstance(event, Started):
             # Not before: a new process is still importing.
-            one.began = time.monotonic()
+            one.began, one.started_at = time.monotonic(), self._clock()
         elif isinstance(event, Saved) and not any(one.answers.values()):
             # A further attempt resumes here, but never after the step at which the trial was told to end.
             one.trial = replace(one.trial, state=event.state)
@@ -79,6 +83,7 @@ class Supervised:
             one.again = True
             return False
         reason = event.fate if one.overdue else f"{event.fate}, {one.lost} times"
+        ended_at = self._clock()
         record = Record.of(
             one.trial,
             "failed",
@@ -87,6 +92,8 @@ class Supervised:
             output=event.output,
             attempts=one.lost,
             environment=dict(self.environment()),
+            started_at=one.started_at or ended_at,
+            finished_at=ended_at,
         )
         return hear(Ended(record))
 

@@ -193,6 +193,7 @@ def test_a_time_limit_fails_the_trial_and_the_others_go_on(separate: Make, tmp_p
     assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
     reasons = {record.reason for record in records if record.status == "failed"}
     assert reasons == {"time limit of 0.5 s exceeded"}
+    assert all("" < record.started_at <= record.finished_at for record in records)
 
 
 def test_a_time_limit_holds_while_a_trial_waits(trials: list[Trial]) -> None:
