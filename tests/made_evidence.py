@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
-from ablate.core.metric import Metric
+from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
 ACCURACY = Metric("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
 LOSS = Metric("min")
@@ -31,7 +31,8 @@ def study(
     claims: Sequence[Claim] = (),
     margin: float | None = None,
     curves: Mapping[tuple[str, int], Sequence[float]] | None = None,
-    data_fixed: bool = False,
+    outcome: Outcome = "graded",
+    sampling: Sampling = FRESH,
 ) -> Evidence:
     """`values`: variant → (task →) primary metric by seed, NaN where the trial has not run; the first is the baseline.
 
@@ -66,11 +67,10 @@ def study(
         margin=margin,
         design="one_factor",
         seeds=list(range(planned or seeds)),
-        tasks=[TaskFacts(name, dict(of_task)) for name, of_task in tasks.items()],
+        tasks=[TaskFacts(name, dict(of_task), outcome, sampling) for name, of_task in tasks.items()],
         variants=[VariantFacts(name, {}, {}, placebo=name in placebos) for name in values],
         factors={},
         claims=list(claims),
-        data_fixed=data_fixed,
     )
     points = [
         {"id": f"{variant}-{task}-{seed}", "step": 100 * i, "metric": f"validation_{metric}", "value": value}

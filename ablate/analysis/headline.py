@@ -151,5 +151,5 @@ def _caveats(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
             f"Solved rates differ from the baseline's in {wording.counted(differing, 'comparison')}; McNemar's exact "
             f"test of them cannot reach .05 below {MCNEMAR_MIN} seeds."
         )
-    if facts.data_fixed:
-        yield "The test split is fixed: the verdicts are conditional on it."
+    if any(task.sampling.pool == "held_out" for task in facts.tasks):
+        yield "The test examples are the same for every seed: the verdicts are conditional on this pool of examples."

@@ -1,14 +1,21 @@
-"""All that tables, verdicts and figures need: two frames, and the facts about the study."""
+"""All that tables, verdicts and figures need: three frames, and the facts about the study."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ablate.core.facts import Facts
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def no_examples() -> pd.DataFrame:
+    """A frame without rows."""
+    import pandas as pd
+
+    return pd.DataFrame(columns=["id", "metric", "values"])
 
 
 @dataclass(frozen=True)
@@ -20,3 +27,6 @@ class Evidence:
     "One row a trial: id, variant, task, seed, a column a factor path, status, reason, metrics."
     curves: pd.DataFrame
     "id, step, metric, value."
+    examples: pd.DataFrame = field(default_factory=no_examples)
+    """id, metric, values: the metric of each test example, in the order of the test split, which is the same for all
+    trials of a task; of completed trials on held-out tasks, at the step that is judged."""

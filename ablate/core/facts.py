@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ablate.core.claim import Claim
-from ablate.core.metric import Metric
+from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
 BASELINE = "baseline"
 
@@ -19,6 +19,8 @@ class TaskFacts:
     name: str
     metrics: dict[str, Metric]
     "The metrics that trials are compared by; also the names of columns of the trials frame."
+    outcome: Outcome = "graded"
+    sampling: Sampling = FRESH
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,10 @@ class Facts:
     claims: list[Claim]
     environment: dict[str, Any] = field(default_factory=dict)
     "Of the run that wrote the folder: command, commit, dirty, versions, device, machine."
-    data_fixed: bool = False
-    "The test split is the same for every seed, so that verdicts are conditional on it."
+    rate: str = ""
+    "The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty."
+    cautions: list[str] = field(default_factory=list)
+    "What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …"
     match: MatchFacts | None = None
     "The quantity that is matched; None: nothing is."
     left_out: list[str] = field(default_factory=list)
@@ -117,9 +121,15 @@ class Facts:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Facts:
         """The inverse of `to_dict`."""
-        fields = dict(data)
+        names = {field.name for field in dataclasses.fields(cls)}
+        fields = {name: value for name, value in data.items() if name in names}
         fields["tasks"] = [
-            TaskFacts(t["name"], {name: Metric(**m) for name, m in t["metrics"].items()})
+            TaskFacts(
+                t["name"],
+                {name: Metric(**m) for name, m in t["metrics"].items()},
+                t.get("outcome", "graded"),
+                Sampling(**t.get("sampling", {})),
+            )
             for t in data["tasks"]
         ]
         fields["variants"] = [

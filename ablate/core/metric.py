@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Direction = Literal["max", "min"]
+Outcome = Literal["graded", "all_or_nothing"]
+Pool = Literal["fresh", "held_out", "resplit"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,22 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """Where the examples of the test split come from, which decides what a seed repeats."""
+
+    pool: Pool = "fresh"
+    """fresh: a generator draws them anew for every seed. held_out: they are the same for every seed, and no seed
+    trains on them. resplit: every seed draws them, and its training examples, from one finite pool."""
+    test: int = 0
+    "Number of test examples that were drawn independently: sequences, not their tokens."
+    train: int | None = None
+    "Number of training examples of a finite pool, without those for validation."
+
+
+FRESH = Sampling()
+
+
+@dataclass(frozen=True)
 class Description:
     """Metrics, sizes and costs of a config, known without training it."""
 
@@ -40,8 +58,10 @@ class Description:
     "Training examples that a whole training run processes; None where that is not known."
     reports: Sequence[int] | None = None
     "Steps at which a trial reports metrics on validation data, the last included; None where that is not known."
-    data_fixed: bool = False
-    "The test data are the same for every seed, so that verdicts are conditional on them."
+    outcome: Outcome = "graded"
+    "all_or_nothing: a run either finds the solution or stays near guessing; graded: it may end anywhere between."
+    sampling: Sampling = FRESH
+    "How the test data are drawn."
 
     @property
     def parameters(self) -> int:

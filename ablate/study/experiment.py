@@ -190,7 +190,10 @@ class Experiment:
             margin=metric.margin,
             design=study.design,
             seeds=list(range(study.seeds)),
-            tasks=[TaskFacts(task, dict(d.metrics)) for task, d in zip(self.tasks, baseline, strict=True)],
+            tasks=[
+                TaskFacts(task, dict(d.metrics), d.outcome, d.sampling)
+                for task, d in zip(self.tasks, baseline, strict=True)
+            ],
             variants=[self._variant_facts(variant) for variant in self.variants],
             factors={
                 path: list(dict.fromkeys(filter(None, by_variant.values())))
@@ -198,7 +201,6 @@ class Experiment:
             },
             claims=list(claims),
             environment=dict(environment),
-            data_fixed=any(d.data_fixed for d in baseline),
             searched=self.searched,
             left_out=self.left_out,
             match=study.match.facts() if study.match and self.matched else None,

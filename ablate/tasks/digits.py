@@ -20,6 +20,7 @@ from pydantic import PositiveInt
 from ablate.base.errors import AblateError, Gather
 from ablate.base.registry import PartConfig, register
 from ablate.base.streams import numpy_stream
+from ablate.core.metric import Pool, Sampling
 from ablate.core.signature import Signature
 from ablate.tasks.classification import Classification
 from ablate.tasks.task import Batch, Split, digest, example_stream
@@ -56,6 +57,8 @@ class Digits(Classification):
         test_size: PositiveInt = 300
         "Number of test examples."
 
+    outcome = "graded"
+
     def __init__(self, config: Config) -> None:
         self.config = config
         representation, patch_size = config.representation, config.patch_size
@@ -91,6 +94,8 @@ class Digits(Classification):
             readout="mean",
         )
         self.data_fixed = config.split == "fixed"
+        pool: Pool = "held_out" if self.data_fixed else "resplit"
+        self.sampling = Sampling(pool, config.test_size, config.train_size)
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.9)
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:

@@ -18,6 +18,7 @@ from pydantic import PositiveInt
 
 from ablate.base.errors import Gather
 from ablate.base.registry import PartConfig, register
+from ablate.core.metric import Sampling
 from ablate.core.signature import Signature
 from ablate.tasks.classification import Classification
 from ablate.tasks.generated import Generated, below
@@ -47,8 +48,11 @@ class Recall(Generated, Classification):
         num_eval: PositiveInt = 1024
         "Examples in the validation split, and in the test split."
 
+    outcome = "all_or_nothing"
+
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.sampling = Sampling("fresh", config.num_eval)
         self.num_keys = (config.vocab_size - 1) // 2
         self.num_values = config.vocab_size - 1 - self.num_keys
         pairs, needed = f"num_pairs = {config.num_pairs} pairs", 2 * config.num_pairs + 1

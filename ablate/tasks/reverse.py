@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig, register
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, Sampling
 from ablate.core.signature import Signature
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch
@@ -56,8 +56,11 @@ class Reverse(Generated):
         num_eval: PositiveInt = 1024
         "Examples in the validation split, and in the test split."
 
+    outcome = "all_or_nothing"
+
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.sampling = Sampling("fresh", config.num_eval)
         if config.min_len > config.max_len:
             rule = f"must not exceed max_len = {config.max_len}"
             raise Invalid("min_len", rule, config.min_len, f"1 to {config.max_len}")

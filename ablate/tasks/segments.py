@@ -21,6 +21,7 @@ import torch
 from pydantic import Field, PositiveInt
 
 from ablate.base.registry import PartConfig, register
+from ablate.core.metric import Sampling
 from ablate.core.signature import Signature
 from ablate.tasks.classification import Classification
 from ablate.tasks.generated import Generated, below
@@ -46,8 +47,11 @@ class Segments(Generated, Classification):
         num_eval: PositiveInt = 1024
         "Examples in the validation split, and in the test split."
 
+    outcome = "all_or_nothing"
+
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.sampling = Sampling("fresh", config.num_eval)
         self.signature = Signature(
             config.seq_len, num_outputs=2, vocab_size=config.vocab_size, readout="last", num_segments=2
         )

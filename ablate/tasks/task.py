@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, Outcome, Sampling
 from ablate.core.signature import Signature
 
 Split = Literal["validation", "test"]
@@ -87,8 +87,10 @@ class Task(ABC):
     "Metrics that `measure` returns; the first chooses the best evaluation on validation data."
     chance_loss: float
     "The loss of guessing without looking at the input."
-    data_fixed: bool = False
-    "The test split is the same for every seed, so that verdicts are conditional on it."
+    outcome: Outcome
+    "Whether a run may end anywhere between guessing and perfect (graded), or finds the solution or does not."
+    sampling: Sampling
+    "Where the test examples come from."
 
     @abstractmethod
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:

@@ -92,7 +92,8 @@ class SequenceWorkload(Workload):
             training_flops=flops.training if flops else None,
             examples=training.steps * training.batch_size,
             reports=(*range(training.eval_every, training.steps, training.eval_every), training.steps),
-            data_fixed=task.data_fixed,
+            outcome=task.outcome,
+            sampling=task.sampling,
         )
 
     def parameters(self, config: Mapping[str, Any]) -> int:

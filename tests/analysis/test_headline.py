@@ -10,7 +10,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.headline import headline
 from ablate.core.evidence import Evidence
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, Sampling
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
@@ -100,12 +100,17 @@ def test_claims_with_their_reasons():
 
 def test_caveats():
     curves = {("a", i): np.linspace(0, 0.9, 20) + 0.001 * i for i in range(5)}
-    evidence = study({"baseline": BASE, "a": BASE}, planned=6, curves=curves, data_fixed=True)
+    evidence = study(
+        {"baseline": BASE, "a": BASE}, planned=6, curves=curves, sampling=Sampling("held_out", 500)
+    )
     found = sentences(evidence)
     assert "Not converged, still improving when training ended: a." in found
     assert "Planned trials without a result: 2 of 12." in found
     assert not [s for s in found if "McNemar" in s]
-    assert "The test split is fixed: the verdicts are conditional on it." in found
+    assert (
+        "The test examples are the same for every seed: the verdicts are conditional on this pool of examples."
+        in found
+    )
     assert not [s for s in sentences(study({"baseline": BASE, "a": BASE})) if "Planned" in s or "split" in s]
 
 

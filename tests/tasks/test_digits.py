@@ -84,8 +84,8 @@ def test_the_split_follows_the_seed_unless_it_is_fixed():
     assert digits().digests(0) == digits().digests(0)
     assert set(digits().digests(0).values()).isdisjoint(digits().digests(1).values())
     assert digits(split="fixed").digests(0) == digits(split="fixed").digests(1)
-    assert not digits().data_fixed
-    assert digits(split="fixed").data_fixed
+    assert digits().sampling.pool == "resplit"
+    assert digits(split="fixed").sampling.pool == "held_out"
     orders = [next(digits(split="fixed").train_batches(seed, 64, "cpu")).targets for seed in (0, 1)]
     assert not torch.equal(*orders)
 

@@ -127,7 +127,7 @@ def test_what_is_known_in_advance():
     assert (accuracy.ceiling, accuracy.solved) == (1.0, 0.95)
     assert (loss.direction, loss.floor, loss.ceiling) == ("min", math.log(8), 0.0)
     assert task.chance_loss == math.log(8)
-    assert not task.data_fixed
+    assert task.sampling.pool == "fresh"
     assert (task.signature.vocab_size, task.signature.num_outputs, task.signature.readout) == (16, 16, "last")
 
 

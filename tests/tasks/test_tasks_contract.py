@@ -74,7 +74,7 @@ def test_data_repeat_and_differ_between_seeds(task):
     assert len(set(stream(0) + stream(1))) == 10
     assert task.digests(0) == task.digests(0)
     assert task.digests(0)["test"] == digest(task.split(0, "test", "cpu"))
-    assert (task.digests(0)["test"] == task.digests(1)["test"]) == task.data_fixed
+    assert (task.digests(0)["test"] == task.digests(1)["test"]) == (task.sampling.pool == "held_out")
     assert len(set(task.digests(0).values())) == len(task.digests(0))
 
 

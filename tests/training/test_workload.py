@@ -143,7 +143,7 @@ def test_a_description_is_known_without_training(resolved):
     config = resolved({"name": "digits", "split": "fixed"})
     description = SequenceWorkload().describe(config)
     assert list(description.metrics) == ["accuracy", "loss"]
-    assert description.data_fixed
+    assert description.sampling.pool == "held_out"
     assert description.flops > 0
     # D = 8: embedding 8·8 + 8, output 8·10 + 10, positions 8·8.
     by_part = description.parameters_by_part

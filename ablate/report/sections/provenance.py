@@ -9,6 +9,11 @@ from ablate.core.evidence import Evidence
 from ablate.report.section import Block, Heading, Material, Section, Terms, Text
 from ablate.report.tables import text
 
+POOLS = {
+    "fresh": "drawn anew from a generator for every seed",
+    "held_out": "the same examples for every seed, which no seed trains on; verdicts are conditional on this pool",
+    "resplit": "every seed draws training and test examples from one finite pool; variances are corrected for it",
+}
 AT = {"last": "at the last step", "best_validation": "at the step that was best on validation"}
 
 
@@ -31,7 +36,6 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     versions = known.pop("versions", None) or {}
     statuses = evidence.trials["status"].value_counts().sort_index()
     seeds = f" ({', '.join(map(str, facts.seeds))})" if len(facts.seeds) <= 20 else ""
-    fixed = "the same split for every seed; verdicts are conditional on it"
     pairs = [
         ("Command", known.pop("command", None)),
         ("Commit", commit and f"{commit}{', with uncommitted changes' if dirty else ''}"),
@@ -43,6 +47,6 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         ("Margin", "none declared" if facts.margin is None else f"±{wording.exact(facts.margin)}"),
         ("Seeds", f"{len(facts.seeds)}{seeds}"),
         ("Trials", ", ".join(f"{n} {status}" for status, n in statuses.items())),
-        ("Test data", fixed if facts.data_fixed else None),
+        ("Test data", "; ".join(dict.fromkeys(POOLS[task.sampling.pool] for task in facts.tasks))),
     ]
     return [(term, text(value)) for term, value in pairs if text(value)]
