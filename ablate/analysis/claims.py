@@ -9,7 +9,9 @@ number that the claim names, 0 for a plain `beats`:
     A does not lose X to B    90 % interval above −X        95 % interval below −X
 
 Otherwise it is inconclusive. The 90 % intervals are those of one-sided tests at .05: equivalence as in Schuirmann 1987,
-J. Pharmacokinet. Biopharm. 15, 657–680. The claims of a study are one family, corrected by `verdicts.holm`.
+J. Pharmacokinet. Biopharm. 15, 657–680. On an all-or-nothing task the seeds that only one side solved decide a plain
+`beats`, and bound `matches` and `does not lose` beside the mean (`contrast`). A claim over several tasks holds where it
+holds on every one. The claims of a study are one family, corrected by `verdicts.holm`.
 """
 
 from __future__ import annotations
@@ -20,56 +22,102 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.paired import NAN, Differences, Floats, sign
+from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.paired import NAN
 from ablate.analysis.power import ALPHA
-from ablate.analysis.runs import Runs
-from ablate.analysis.verdicts import holm, shared_bound
+from ablate.analysis.rates import rate
+from ablate.analysis.runs import Runs, Side
+from ablate.analysis.verdicts import holm
 from ablate.base import wording
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
-from ablate.core.facts import TaskFacts
-from ablate.core.metric import Metric
 
 ClaimVerdict = Literal["supported", "refuted", "inconclusive"]
 
 COLUMNS = (
     *("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory"),
-    *("ci90_low", "ci90_high", "p", "p_holm", "metric"),
+    *("ci90_low", "ci90_high", "p_supported", "p_refuted", "p", "p_holm", "metric", "task"),
 )
 
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
     """One row a claim, in the order of the study, with `COLUMNS`.
 
-    Each side is the per-seed mean over its variants and then over the tasks that have the metric, on the
-    seeds where all of them completed. `p` is the smallest at which the claim is decided either way, on the
-    scale where .05 decides: two-sided for the 95 % interval, one-sided for the 90 % interval. Holm is taken
-    over the claims that were declared before any trial; the others are `exploratory`, judged on `p`, with NaN
-    in `p_holm`. A comparison that is unstable, degenerate or of fewer than two pairs decides nothing and
-    counts as p = 1.
+    Each side is the per-seed mean over its variants. `p_supported` and `p_refuted` are on the scale where .05
+    decides: two-sided for the 95 % interval, one-sided for the 90 % interval; over T tasks the largest of the one, and
+    T times the smallest of the other.
+    `p` is the smaller of the two. Holm is taken over the claims that were declared before any trial; the others are
+    `exploratory`, judged on `p`, with NaN in `p_holm`. The numbers are those of the `task` that decides.
     """
     runs = Runs(evidence)
     claims = [_Assessed.of(runs, claim) for claim in evidence.facts.claims]
     family = [c for c in claims if not c.claim.exploratory]
-    adjusted = iter(holm([NAN if c.obstacle else c.p for c in family]))
+    adjusted = iter(holm([c.p for c in family]))
     rows = [c.row(NAN if c.claim.exploratory else next(adjusted), len(family)) for c in claims]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def decision(claim: Claim, d: Differences) -> tuple[float, ClaimVerdict]:
-    """The p at which a claim is decided, and the way it is decided if that p is below .05; n ≥ 2 pairs.
+@dataclass(frozen=True)
+class _OnTask:
+    """A claim on one task."""
 
-    With one claim in the family, p < .05 exactly where the intervals of the table above decide.
-    """
-    x = claim.by
+    task: str
+    contrast: Contrast
+    supported: float
+    "The p at which it is supported there; so is the next."
+    refuted: float
+    reading: str
+    "The evidence in words, or why there is none."
+
+    @classmethod
+    def of(cls, runs: Runs, claim: Claim, a: list[Side], b: list[Side]) -> _OnTask:
+        c, task = Contrast.of(a, b, claim.metric), a[0].task
+        facts = runs.facts
+        margin = facts.margin if claim.metric == facts.metric else None
+        grouped = any(suspect([side], claim.metric) for side in (*a, *b))
+        obstacle = _obstacle(c, claim, margin or 0.0, [*a, *b])
+        if obstacle:
+            return cls(task.name, c, 1.0, 1.0, obstacle)
+        supported, refuted = _p_values(c, claim, grouped)
+        return cls(task.name, c, supported, refuted, _reading(c, claim, supported, refuted, grouped))
+
+
+def _p_values(c: Contrast, claim: Claim, grouped: bool) -> tuple[float, float]:
+    """The p at which a claim is supported and that at which it is refuted; n ≥ 2 pairs."""
+    d, x = c.differences, claim.by
+    graded = not c.by_rate
     if claim.kind == "beats":
-        return d.p(x), "supported" if d.mean > x else "refuted"
+        if graded:
+            return 2 * d.p_above(x), 2 * d.p_below(x)
+        if x:
+            return 1.0, 1.0
+        return (c.p_rate, 1.0) if c.lead > 0 else (1.0, c.p_rate)
     if claim.kind == "matches":
-        supported, refuted = d.p_equivalent(x), 2 * min(d.p_above(x), d.p_below(-x))
+        supported = c.p_equivalent(x, grouped)
+        refuted = 2 * min(d.p_above(x), d.p_below(-x)) if graded else 1.0
     else:
-        supported, refuted = d.p_above(-x), 2 * d.p_below(-x)
-    # The two ask for opposite things of the mean, so at most one of them is small.
-    return (supported, "supported") if supported <= refuted else (min(refuted, 1.0), "refuted")
+        supported, refuted = c.p_not_worse(x), 2 * d.p_below(-x) if graded else 1.0
+    # A mean in which a diverged run counts with the floor cannot show that two sides are alike.
+    return 1.0 if c.any_diverged else supported, refuted
+
+
+def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side]) -> str:
+    """Why nothing can be decided, whatever the numbers; empty where it can."""
+    planned = c.n + c.missing
+    if c.missing or c.n < 2:
+        found = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')} with a usable pair"
+        return f"incomplete: {found}" if c.missing or not planned else f"{found}; an interval takes 2"
+    if c.without_score:
+        return f"unstable: {_diverged(sides)}; {claim.metric} has no floor to score them with"
+    if c.task.outcome == "all_or_nothing" and c.solved is None and len(sides) > 2:
+        return "a side is several variants, whose solved seeds cannot be paired: claim it of single variants"
+    if c.at_ceiling(max(margin, 0.0 if claim.kind == "beats" else claim.by)):
+        return "saturated: every run solved the task, or is at the metric's ceiling"
+    if c.differences.all_zero:
+        return "degenerate: every difference is 0"
+    if c.at_floor and (claim.kind != "beats" or c.p > ALPHA):
+        return "saturated: no run is better than guessing"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -77,118 +125,117 @@ class _Assessed:
     """One claim before Holm's adjustment."""
 
     claim: Claim
-    differences: Differences
-    p: float
-    way: ClaimVerdict
-    "How it is decided, if it is."
-    obstacle: str
-    "Why it cannot be decided, whatever the numbers; empty where it can."
-    asides: list[str]
-    "Other remarks for the reader."
+    tasks: list[_OnTask]
 
     @classmethod
     def of(cls, runs: Runs, claim: Claim) -> _Assessed:
-        tasks = [task for task in runs.facts.tasks if claim.metric in task.metrics]
-        if not tasks:
-            obstacle = f"no task of the study has the metric {claim.metric}"
-            return cls(claim, Differences.between([], []), NAN, "inconclusive", obstacle, [])
-        metrics = [task.metrics[claim.metric] for task in tasks]
-        a, b = (_values(runs, claim.metric, names, tasks) for names in (claim.a, claim.b))
-        usable = ~np.isnan(a).any(axis=(0, 1)) & ~np.isnan(b).any(axis=(0, 1))
-        a, b = a[..., usable], b[..., usable]
-        # Unequal tasks are averaged, so the coarsest one says how finely the mean is known.
-        resolution = max(metric.resolution for metric in metrics)
-        d = Differences.between(a.mean(axis=(0, 1)), b.mean(axis=(0, 1)), resolution)
-        p, way = decision(claim, d) if d.n > 1 else (NAN, "inconclusive")
-        planned = len(runs.seeds)
-        few = f"{d.n} of {wording.counted(planned, 'planned seed')} with a usable pair; an interval takes 2"
-        some = f"{wording.share(d.n, planned)} planned seeds have a usable pair"
-        obstacle = _diverged(runs, claim, tasks) or ("" if d.n > 1 else few) or _degenerate(d, a, b, metrics)
-        asides = [_same_sign(a, b, d), some if 1 < d.n < planned else ""]
-        return cls(claim, d, p, way, obstacle, [aside for aside in asides if aside])
+        found = []
+        for task in runs.facts.tasks:
+            if claim.metric in task.metrics:
+                a, b = ([runs.of(name, task) for name in names] for names in (claim.a, claim.b))
+                found.append(_OnTask.of(runs, claim, a, b))
+        return cls(claim, found)
+
+    @property
+    def supported(self) -> float:
+        """The p at which the claim is supported on every task."""
+        return max((on.supported for on in self.tasks), default=1.0)
+
+    @property
+    def refuted(self) -> float:
+        """The p at which it is refuted on some task."""
+        return min(1.0, len(self.tasks) * min((on.refuted for on in self.tasks), default=1.0))
+
+    @property
+    def way(self) -> ClaimVerdict:
+        """How it is decided, if it is."""
+        return "supported" if self.supported <= self.refuted else "refuted"
+
+    @property
+    def p(self) -> float:
+        """The p at which it is decided."""
+        return min(self.supported, self.refuted, 1.0)
+
+    @property
+    def deciding(self) -> _OnTask | None:
+        """The task whose numbers are shown: the one that stands against the claim most."""
+        if not self.tasks:
+            return None
+        if self.way == "supported":
+            return max(self.tasks, key=lambda on: on.supported)
+        return min(self.tasks, key=lambda on: on.refuted)
 
     def row(self, p_holm: float, family: int) -> dict[str, object]:
-        claim, d = self.claim, self.differences
+        """The row, with `COLUMNS`."""
+        claim, on = self.claim, self.deciding
         p = self.p if claim.exploratory else p_holm
-        decided = not self.obstacle and p < ALPHA
+        decided = p <= ALPHA
+        bounds_95, bounds_90 = (
+            ((NAN, NAN), (NAN, NAN))
+            if on is None
+            else (on.contrast.differences.interval(ALPHA), on.contrast.differences.interval(2 * ALPHA))
+        )
         return {
             "claim": claim.text,
             "hash": claim.hash,
             "declared": claim.declared,
             "verdict": self.way if decided else "inconclusive",
-            "diff": d.mean,
-            "ci_low": d.interval(ALPHA)[0],
-            "ci_high": d.interval(ALPHA)[1],
-            "n": d.n,
+            "diff": on.contrast.differences.mean if on else NAN,
+            "ci_low": bounds_95[0],
+            "ci_high": bounds_95[1],
+            "n": on.contrast.n if on else 0,
             "reason": self.reason(p, family, decided),
             "exploratory": claim.exploratory,
-            "ci90_low": d.interval(2 * ALPHA)[0],
-            "ci90_high": d.interval(2 * ALPHA)[1],
+            "ci90_low": bounds_90[0],
+            "ci90_high": bounds_90[1],
+            "p_supported": self.supported,
+            "p_refuted": self.refuted,
             "p": self.p,
             "p_holm": p_holm,
             "metric": claim.metric,
+            "task": on.task if on else "",
         }
 
     def reason(self, p: float, family: int, decided: bool) -> str:
-        """The interval, the bounds that the claim sets it, and why that decides or does not."""
-        parts = [self.obstacle or _reading(self.claim, self.differences, self.way, self.p < ALPHA)]
-        if not self.obstacle and family > 1 and not self.claim.exploratory and self.p < ALPHA:
+        """The evidence of each task, and why that decides or does not."""
+        if not self.tasks:
+            return f"no task of the study has the metric {self.claim.metric}"
+        several = len(self.tasks) > 1
+        parts = [f"{on.task}: {on.reading}" if several else on.reading for on in self.tasks]
+        if several and self.p <= ALPHA:
+            count = sum(
+                (on.supported if self.way == "supported" else on.refuted) <= ALPHA for on in self.tasks
+            )
+            parts.append(f"alone {self.way} on {wording.share(count, len(self.tasks))} tasks")
+        if family > 1 and not self.claim.exploratory and self.p <= ALPHA:
             after = f"after Holm over {family} claims ({wording.p_value(p)})"
             alone = wording.p_value(self.p)
             parts.append(f"{alone}, {after}" if decided else f"decided alone ({alone}) but not {after}")
-        parts += self.asides
         if self.claim.exploratory:
             parts.append("exploratory: declared after trials existed, judged on its own p")
         return "; ".join(parts)
 
 
-def _values(runs: Runs, metric: str, names: list[str], tasks: list[TaskFacts]) -> Floats:
-    """Oriented, shape (num_tasks, num_variants, num_seeds)."""
-    return np.array(
-        [
-            [sign(task.metrics[metric]) * runs.of(name, task).values(metric) for name in names]
-            for task in tasks
-        ]
-    )
-
-
-def _diverged(runs: Runs, claim: Claim, tasks: list[TaskFacts]) -> str:
-    sides = [runs.of(name, task) for name in dict.fromkeys([*claim.a, *claim.b]) for task in tasks]
-    found = [
-        f"{wording.share(side.diverged, int(side.ended.sum()))} runs of {side.variant}"
-        + (f" on {side.task.name}" if len(tasks) > 1 else "")
+def _diverged(sides: list[Side]) -> str:
+    found = {
+        side.variant: f"{rate(side.diverged, int(side.ended.sum()))} of {side.variant}"
         for side in sides
         if side.diverged
-    ]
-    return f"unstable: {wording.joined(found)} diverged" if found else ""
-
-
-def _degenerate(d: Differences, a: Floats, b: Floats, metrics: list[Metric]) -> str:
-    """Arrays (num_tasks, num_variants, num_seeds), oriented; a metric a task."""
-    bounds = {
-        shared_bound(sign(metric) * a[i], sign(metric) * b[i], metric) for i, metric in enumerate(metrics)
     }
-    if len(bounds) == 1 and (bound := bounds.pop()):
-        return f"degenerate: both sides at the metric's {bound} on every seed"
-    return "degenerate: every difference is 0" if d.all_zero else ""
+    return f"{wording.joined(list(found.values()))} diverged"
 
 
-def _same_sign(a: Floats, b: Floats, d: Differences) -> str:
-    """How many of several tasks agree with their mean; arrays (num_tasks, num_variants, num_seeds)."""
-    if len(a) < 2 or not d.n:
-        return ""
-    alone = a.mean(axis=(1, 2)) - b.mean(axis=(1, 2))
-    same = int((np.sign(alone) == np.sign(d.mean)).sum())
-    return f"{same} of {len(a)} tasks alone show the same sign"
-
-
-def _reading(claim: Claim, d: Differences, way: ClaimVerdict, decided: bool) -> str:
-    """The interval that decides, in words; `decided` is without regard to other claims."""
+def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, grouped: bool) -> str:
+    """The evidence that decides on one task, in words."""
+    if c.by_rate:
+        return _rate_reading(c, claim, supported)
+    d = c.differences
     x = wording.exact(claim.by)
     minus = wording.exact(-claim.by) if claim.by else x
     at95 = f"95 % interval {wording.interval(d.interval(ALPHA), claim.by, -claim.by)}"
     at90 = f"90 % interval {wording.interval(d.interval(2 * ALPHA), claim.by, -claim.by)}"
-    supported, refuted, neither = {
+    above = "above" if d.mean > 0 else "below"
+    words = {
         "beats": (
             f"{at95} lies above {x}",
             f"{at95} lies below {x}",
@@ -196,7 +243,7 @@ def _reading(claim: Claim, d: Differences, way: ClaimVerdict, decided: bool) -> 
         ),
         "matches": (
             f"{at90} lies inside ±{x}",
-            f"{at95} lies {f'above {x}' if d.mean > 0 else f'below {minus}'}",
+            f"{at95} lies {above} {x if d.mean > 0 else minus}",
             f"{at90} reaches beyond ±{x}, and {at95} does not lie outside it",
         ),
         "does_not_lose": (
@@ -205,6 +252,23 @@ def _reading(claim: Claim, d: Differences, way: ClaimVerdict, decided: bool) -> 
             f"{at90} reaches below {minus}, and {at95} does not lie wholly below it",
         ),
     }[claim.kind]
-    if not decided:
-        return neither
-    return supported if way == "supported" else refuted
+    found = words[0] if supported <= ALPHA else words[1] if refuted <= ALPHA else words[2]
+    if c.any_diverged:
+        converged = int(np.count_nonzero(c.completed))
+        found += f", with {c.n - converged} of {c.n} pairs in which a run diverged and counts with the floor"
+        if claim.kind != "beats" and refuted > ALPHA:
+            found = f"unstable: where runs diverged, likeness cannot be supported; {found}"
+    elif claim.kind == "matches" and grouped and refuted > ALPHA:
+        found = f"the runs of a variant fall into groups, so that a mean cannot support likeness; {found}"
+    return found
+
+
+def _rate_reading(c: Contrast, claim: Claim, supported: float) -> str:
+    only = f"{c.only[0]} and {c.only[1]} of {c.n} seeds solved by one side alone"
+    if claim.kind == "beats":
+        if claim.by:
+            return f"{only}: on an all-or-nothing task only a difference can be claimed, not its size"
+        return f"{only}, {wording.p_value(c.p_rate)}"
+    share = min(1.0, claim.by / (2 * c.range)) if c.range else 1.0
+    tells = "below" if supported <= ALPHA else "not shown to be below"
+    return f"{only}: a share {tells} {wording.exact(round(share, 4))} of seeds, half of what the claim allows"

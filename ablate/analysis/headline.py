@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.analysis.learning import MCNEMAR_MIN, convergence, solved_rates
+from ablate.analysis.contrast import suspect
+from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import Runs
 from ablate.base import wording
 from ablate.base.errors import listed
@@ -18,8 +19,10 @@ OPENINGS = {
     "better": "Better than the baseline",
     "equivalent": "Equivalent to the baseline",
     "inconclusive": "Inconclusive",
+    "saturated": "No room to tell (saturated)",
     "degenerate": "No difference to be seen (degenerate)",
     "unstable": "Unstable, some runs diverged",
+    "incomplete": "Incomplete, without a verdict",
 }
 """By verdict, in the order of the sentences."""
 
@@ -44,20 +47,12 @@ def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame
 
 
 def _baseline_learned(evidence: Evidence) -> Iterator[str]:
-    metrics = {task.name: task.metrics for task in evidence.facts.tasks}
-    rates = solved_rates(evidence)
-    rates = rates[(rates["variant"] == evidence.facts.variants[0].name) & (rates["runs"] > 0)]
-    missed: list[str] = []
-    learned: list[str] = []
-    for row in rates.itertuples():
-        sign = "≤" if metrics[row.task][row.metric].direction == "min" else "≥"
-        seeds = wording.share(row.solved, row.runs)
-        text = f"{row.task} on {seeds} seeds ({row.metric} {sign} {wording.exact(row.threshold)})"
-        (learned if row.solved == row.runs else missed).append(text)
+    found = baseline_learned(evidence)
+    missed, learned = ([words for ok, words in found if ok is which] for which in (False, True))
     if missed:
-        yield f"The baseline did not learn: it solved {wording.joined(missed)}."
+        yield f"The baseline did not learn: it {wording.joined(missed)}."
     if learned:
-        yield f"The baseline learned{' otherwise' if missed else ''}: it solved {wording.joined(learned)}."
+        yield f"The baseline learned{' otherwise' if missed else ''}: it {wording.joined(learned)}."
 
 
 def _verdicts(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
@@ -71,30 +66,26 @@ def _verdicts(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
             rows = rows.reindex(rows["diff"].abs().sort_values(ascending=False, kind="stable").index)
             found = "; ".join(_finding(evidence, row) for row in rows[:MAX_FINDINGS].itertuples())
             more = f"; and {len(rows) - MAX_FINDINGS} more" if len(rows) > MAX_FINDINGS else ""
-            level = "" if verdict == "unstable" else f", with {deciding(verdict)[0]} % intervals"
+            level = "" if verdict in ("unstable", "incomplete") else ", with 95 % intervals"
             yield f"{opening} on {on}{level}: {found}{more}."
 
 
 def _family(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The rows that Holm corrects over."""
+    """The planned comparisons."""
     return comparisons[~comparisons["exploratory"].astype(bool)]
-
-
-def deciding(verdict: str) -> tuple[int, str, str]:
-    """The interval that decides a verdict: its level in percent, the columns of its bounds."""
-    return (90, "ci90_low", "ci90_high") if verdict == "equivalent" else (95, "ci_low", "ci_high")
 
 
 def _finding(evidence: Evidence, row: Any) -> str:
     """`model.position=none −.52 [−.55, −.49]`."""
     name = row.variant if len(evidence.facts.tasks) == 1 else f"{row.variant} on {row.task}"
+    if row.verdict == "incomplete":
+        return f"{name} ({wording.share(row.n, row.n + row.missing)} pairs)"
     if row.verdict == "unstable":
         runs = wording.share(row.diverged, len(evidence.facts.seeds))
         return f"{name} (diverged: {runs} runs, {row.baseline_diverged} of the baseline)"
     if row.n < 2:
         return f"{name} ({wording.counted(row.n, 'pair')})"
-    _, low, high = deciding(row.verdict)
-    bounds = getattr(row, low), getattr(row, high)
+    bounds = row.ci_low, row.ci_high
     return f"{name} {wording.signed(row.diff, bounds)} {wording.interval(bounds)}"
 
 
@@ -121,7 +112,7 @@ def _matched(evidence: Evidence) -> Iterator[str]:
 
 
 def _left_out(evidence: Evidence) -> Iterator[str]:
-    """Variants that a report lacks, which narrows the family that Holm corrects over."""
+    """Variants that a report lacks, which makes the family smaller."""
     if names := evidence.facts.left_out:
         yield f"Not judged, since they have not been tuned: {listed(names, MAX_FINDINGS)}."
 
@@ -136,20 +127,40 @@ def _claims(claims: pd.DataFrame) -> Iterator[str]:
 
 
 def _caveats(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
-    facts, trend = evidence.facts, convergence(evidence)
+    facts, trend, runs = evidence.facts, convergence(evidence), Runs(evidence)
+    family = _family(comparisons)
+    if facts.rate and len(family):
+        yield f"Every verdict holds at {facts.rate}, which was not tuned."
+    if len(family) > 1:
+        yield (
+            f"The {len(family)} planned comparisons are one family: each is decided at .05/{len(family)}, so that "
+            "the chance of any false verdict among them is below .05."
+        )
+    for task in facts.tasks:
+        if facts.metric in task.metrics and suspect(
+            [runs.of(v.name, task) for v in facts.variants], facts.metric
+        ):
+            yield (
+                f"Runs on {task.name} fall into groups, though the task is declared graded: a mean over seeds hides "
+                "how many are in which, and no equivalence is claimed there."
+            )
     improving = trend.loc[trend["improving"], "variant"].drop_duplicates()
     if len(improving):
         yield f"Not converged, still improving when training ended: {listed(improving)}."
-    sides = Runs(evidence).sides()
+    turned = family[family["half"] != ""] if len(family) else family
+    if len(turned):
+        found = listed(f"{row.variant} ({row.half} then)" for row in turned.itertuples())
+        yield f"Another verdict at half of the steps, on validation data: {found}."
+    sides = runs.sides()
     missing = sum(int((~side.ended).sum()) for side in sides)
     if missing:
         yield f"Planned trials without a result: {wording.share(missing, len(sides) * len(facts.seeds))}."
-    tested = _family(comparisons).dropna(subset="p_solved")
-    differing = int((tested["solved_rate"] != tested["baseline_solved_rate"]).sum())
-    if differing and len(facts.seeds) < MCNEMAR_MIN:
-        yield (
-            f"Solved rates differ from the baseline's in {wording.counted(differing, 'comparison')}; McNemar's exact "
-            f"test of them cannot reach .05 below {MCNEMAR_MIN} seeds."
-        )
-    if any(task.sampling.pool == "held_out" for task in facts.tasks):
+    pools = {task.sampling.pool for task in facts.tasks}
+    if "held_out" in pools:
         yield "The test examples are the same for every seed: the verdicts are conditional on this pool of examples."
+    if "resplit" in pools:
+        yield (
+            "Every seed draws training and test examples from one pool: variances are enlarged by n_test/n_train, "
+            "since such seeds are not independent."
+        )
+    yield from facts.cautions

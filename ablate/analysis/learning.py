@@ -5,16 +5,17 @@ A comparison is of little use where the baseline did not learn, or where trainin
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
-from scipy import special
 
-from ablate.analysis.paired import NAN, paired
-from ablate.analysis.runs import Flags, Runs, solving_metric
+from ablate.analysis.contrast import Contrast
+from ablate.analysis.paired import Differences, sign
+from ablate.analysis.power import ALPHA
+from ablate.analysis.runs import Runs, Side, solving_metric
+from ablate.base import wording
 from ablate.core.evidence import Evidence
-
-MCNEMAR_MIN = 6
-"""Below so many pairs the exact McNemar test cannot reach .05: with all n discordant its p is 2·½ⁿ."""
 
 
 def solved_rates(evidence: Evidence) -> pd.DataFrame:
@@ -32,25 +33,45 @@ def solved_rates(evidence: Evidence) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["variant", "task", "metric", "threshold", "solved", "runs", "rate"])
 
 
-def mcnemar_p(a: Flags, b: Flags) -> float:
-    """Exact p of McNemar's test for two outcomes over the same seeds, shape (n,) each; NaN without pairs.
+def baseline_learned(evidence: Evidence) -> list[tuple[bool, str]]:
+    """Whether the baseline learned each task, as far as its runs can say, and the evidence as a clause.
 
-    Only the seeds on which the outcomes differ count; without an effect either outcome wins half of them, so that
-    p is two-sided binomial (McNemar 1947, Psychometrika 12, 153–157).
+    It learned an all-or-nothing task where every run with an outcome solved it, and a graded one where some run is
+    better than guessing on the primary metric.
     """
-    if not len(a):
-        return NAN
-    only_a, only_b = int((a & ~b).sum()), int((~a & b).sum())
-    return min(1.0, 2 * float(special.bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
+    facts, runs = evidence.facts, Runs(evidence)
+    found = []
+    for task in facts.tasks:
+        side, metric = runs.of(facts.variants[0].name, task), task.metrics.get(facts.metric)
+        ended = int(side.ended.sum())
+        name = solving_metric(task, facts.metric)
+        if not ended:
+            continue
+        if task.outcome == "all_or_nothing" and name is not None:
+            solved, known = int(side.solved[side.ended].sum()), task.metrics[name]
+            least = f"{name} {'≤' if known.direction == 'min' else '≥'} {wording.exact(known.solved or 0.0)}"
+            seeds = wording.share(solved, ended)
+            found.append((solved == ended, f"solved {task.name} on {seeds} seeds ({least})"))
+        elif metric is not None and metric.floor is not None:
+            values = side.scored(facts.metric)[side.ended]
+            # As exact as its spread lets it be told.
+            places = wording.decimals(float(np.std(values, ddof=1)) if ended > 1 else math.nan)
+            guessing = wording.number(metric.floor, wording.decimals(metric.floor))
+            words = f"reached {facts.metric} {wording.number(float(values.mean()), places)} on {task.name}"
+            alone = Contrast.of([side], [side], facts.metric)
+            found.append((not alone.at_floor, f"{words} (guessing: {guessing})"))
+    return found
 
 
 def convergence(evidence: Evidence) -> pd.DataFrame:
-    """One row a variant and task: variant, task, n, gain, ci90_low, ci90_high, improving.
+    """One row a variant and task: variant, task, n, gain, ci90_low, ci90_high, improving, why.
 
     For each completed run the mean of the primary validation metric (curve `validation_<metric>`) over the
     last tenth of its evaluations, rounded up, is compared with the mean over as many before them. `gain` is
     the mean over seeds, oriented. A variant is still improving, "not converged", when the gain exceeds the
-    metric's resolution and its 90 % interval over seeds lies above 0. Fewer than two runs cannot tell.
+    metric's resolution and its 90 % interval over seeds lies above 0. Fewer than two runs cannot tell. `why`: why more
+    training might change what is seen, or nothing: it was still improving, or runs of an all-or-nothing task ended
+    without the solution, where a plateau looks like an end.
     """
     facts, curves = evidence.facts, evidence.curves
     curve = curves[curves["metric"] == f"validation_{facts.metric}"].sort_values("step")
@@ -65,8 +86,24 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
             for values in (by_id[run] for run in completed if len(by_id.get(run, ())) > 1):
                 tenth = -(-len(values) // 10)
                 tenths.append((values[-2 * tenth : -tenth].mean(), values[-tenth:].mean()))
-            before, last = np.reshape(tenths, (-1, 2)).T
-            gain = paired(last, before, metric)
-            improving = bool(gain.ci90[0] > 0 and gain.diff > metric.resolution)
-            rows.append((side.variant, side.task.name, gain.n, gain.diff, *gain.ci90, improving))
-    return pd.DataFrame(rows, columns=["variant", "task", "n", "gain", "ci90_low", "ci90_high", "improving"])
+            before, last = sign(metric) * np.reshape(tenths, (-1, 2)).T
+            gain = Differences.between(last, before, metric.resolution)
+            bounds = gain.interval(2 * ALPHA)
+            improving = bool(bounds[0] > 0 and gain.mean > metric.resolution)
+            why = "not converged: still improving when training ended" if improving else _plateau(side)
+            rows.append((side.variant, side.task.name, gain.n, gain.mean, *bounds, improving, why))
+    columns = ["variant", "task", "n", "gain", "ci90_low", "ci90_high", "improving", "why"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _plateau(side: Side) -> str:
+    if side.task.outcome == "graded" or solving_metric(side.task, side.runs.facts.metric) is None:
+        return ""
+    completed = side.status == "completed"
+    unsolved = int((completed & ~side.solved).sum())
+    runs = wording.share(unsolved, int(completed.sum()))
+    return (
+        f"{runs} runs of {side.variant} ended without the solution, which more steps may find"
+        if unsolved
+        else ""
+    )

@@ -4,6 +4,11 @@ The paired t-test and its intervals assume independent, roughly normal differenc
 seeds. The standard deviation is never taken below the metric's resolution: otherwise a handful of equal differences
 of one step would be infinitely significant.
 
+Where all seeds share their test examples, these are a sample too: every p and interval is computed twice, with the
+error over seeds and with that over seeds and examples (`variance`), and the larger p and the wider interval count.
+Where every seed draws training and test examples from one pool, its runs are not independent: the variance of the
+mean is (1/n + n_test/n_train)·s_d² (Nadeau and Bengio 2003, Machine Learning 52, 239–281).
+
 Everything here is oriented: a positive difference means that the first is better. Arrays have shape (n,), one value
 a seed.
 """
@@ -11,18 +16,21 @@ a seed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
-from ablate.analysis.power import ALPHA, detectable_effect, seeds_for_difference, seeds_for_equivalence
+from ablate.analysis.power import ALPHA, POWER, detectable, difference_power, equivalence_power, smallest
 from ablate.analysis.student import t_interval, t_p_above
+from ablate.analysis.variance import MeanSquares, StandardError
 from ablate.core.metric import Metric
 
 NAN = math.nan
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Interval = tuple[float, float]
 
 ROUNDING = 1e-12
@@ -36,22 +44,38 @@ def sign(metric: Metric) -> float:
 
 @dataclass(frozen=True)
 class Differences:
-    """n paired differences, a sample from which to infer their mean."""
+    """n paired differences, a sample from which to infer their mean. NaN where n is below two."""
 
     values: Floats
-    "Shape (n,), sorted, so that no result depends on the order of the seeds."
+    "Shape (n,)."
     floor: float
     "The standard deviation is never taken below it; positive."
+    examples: NDArray[np.floating] | None = None
+    "Shape (n, m): the difference on each example, where all seeds share their m ≥ 2 test examples."
+    overlap: float = 0.0
+    "n_test/n_train, where every seed draws both from one pool."
 
     @classmethod
-    def between(cls, a: ArrayLike, b: ArrayLike, resolution: float = 0.0) -> Differences:
+    def between(
+        cls,
+        a: ArrayLike,
+        b: ArrayLike,
+        resolution: float = 0.0,
+        examples: NDArray[np.floating] | None = None,
+        overlap: float = 0.0,
+    ) -> Differences:
         """Of a − b, both of shape (n,), finite and oriented; `resolution` is the metric's."""
         a, b = np.asarray(a, float), np.asarray(b, float)
         rounding = ROUNDING * float(np.abs([a, b]).max(initial=0.0))
         values = a - b
         values[np.abs(values) <= rounding] = 0.0
         # The last bound keeps squares above zero where all values are 0 and the metric has no resolution.
-        return cls(np.sort(values), max(resolution, rounding, 1e-100))
+        return cls(values, max(resolution, rounding, 1e-100), examples, overlap)
+
+    def on(self, seeds: Flags) -> Differences:
+        """Those of some seeds; `seeds` (n,)."""
+        examples = None if self.examples is None else self.examples[seeds]
+        return replace(self, values=self.values[seeds], examples=examples)
 
     @property
     def n(self) -> int:
@@ -65,29 +89,62 @@ class Differences:
 
     @cached_property
     def mean(self) -> float:
-        """d̄, or NaN without pairs."""
-        return float(self.values.mean()) if self.n else NAN
+        """d̄, or NaN without pairs. Sorted first, so that no result depends on the order of the seeds."""
+        return float(np.sort(self.values).mean()) if self.n else NAN
 
     @cached_property
     def sd(self) -> float:
-        """s_d, not below the floor; NaN for fewer than two pairs."""
-        return max(float(self.values.std(ddof=1)), self.floor) if self.n > 1 else NAN
+        """s_d, not below the floor."""
+        return max(float(np.sort(self.values).std(ddof=1)), self.floor) if self.n > 1 else NAN
+
+    @cached_property
+    def squares(self) -> MeanSquares | None:
+        """Of seeds and examples; None where examples are no sample of their own."""
+        if self.examples is None or self.n < 2:
+            return None
+        return MeanSquares.of(self.examples, self.floor)
+
+    @cached_property
+    def over_seeds(self) -> StandardError:
+        """The standard error of the mean over seeds, on these examples."""
+        if self.n < 2:
+            return StandardError(NAN, NAN)
+        return StandardError(math.sqrt(1 / self.n + self.overlap) * self.sd, self.n - 1)
+
+    @property
+    def errors(self) -> list[StandardError]:
+        """Over seeds and, where examples are a sample, over seeds and examples."""
+        return [self.over_seeds] + ([self.squares.error] if self.squares is not None else [])
+
+    def sd_at(self, n: int) -> float:
+        """√n times the standard error that n seeds would have."""
+        by_example = self.squares.by_example / self.squares.m if self.squares is not None else 0.0
+        return math.sqrt(self.sd**2 * (1 + n * self.overlap) + n * by_example)
 
     def interval(self, alpha: float = ALPHA) -> Interval:
-        """The two-sided t interval of the mean at level 1 − `alpha`; NaN for fewer than two pairs."""
-        return t_interval(self.mean, self.sd, self.n, alpha) if self.n > 1 else (NAN, NAN)
+        """The two-sided t interval of the mean at level 1 − `alpha`."""
+        if self.n < 2:
+            return NAN, NAN
+        bounds = [t_interval(self.mean, error.se, error.df, alpha) for error in self.errors]
+        return min(low for low, _ in bounds), max(high for _, high in bounds)
+
+    def seed_interval(self, alpha: float = ALPHA) -> Interval:
+        """The same over seeds alone: it holds for these examples and decides nothing."""
+        if self.n < 2:
+            return NAN, NAN
+        return t_interval(self.mean, self.over_seeds.se, self.over_seeds.df, alpha)
 
     def p(self, null: float = 0.0) -> float:
-        """Two-sided p of the paired t-test against a mean of `null`; NaN for fewer than two pairs."""
+        """Two-sided p of the paired t-test against a mean of `null`."""
         return 2 * min(self.p_above(null), self.p_below(null))
 
     def p_above(self, bound: float) -> float:
         """One-sided p: small when the mean lies above `bound`."""
-        return t_p_above(self.mean, self.sd, self.n, bound) if self.n > 1 else NAN
+        return max(t_p_above(self.mean, e.se, e.df, bound) for e in self.errors) if self.n > 1 else NAN
 
     def p_below(self, bound: float) -> float:
         """One-sided p: small when the mean lies below `bound`."""
-        return t_p_above(-self.mean, self.sd, self.n, -bound) if self.n > 1 else NAN
+        return max(t_p_above(-self.mean, e.se, e.df, -bound) for e in self.errors) if self.n > 1 else NAN
 
     def p_equivalent(self, margin: float) -> float:
         """The p of the paired equivalence test (TOST): small when the mean lies inside (−`margin`, `margin`).
@@ -96,80 +153,52 @@ class Differences:
         """
         return max(self.p_above(-margin), self.p_below(margin))
 
+    @property
+    def d_z(self) -> float:
+        """d̄/s_d, the standardised effect of paired samples (Lakens 2013, Front. Psychol. 4, 863)."""
+        return self.mean / self.sd if self.n > 1 else NAN
 
-@dataclass(frozen=True)
-class PairedStatistics:
-    """One variant against the baseline on one metric. NaN where n is too small."""
+    @property
+    def prob_better(self) -> float:
+        """Share of the seeds on which the first is better, ties half."""
+        return float(((self.values > 0) + 0.5 * (self.values == 0)).mean()) if self.n else NAN
 
-    differences: Differences
-    n: int
-    mean_variant: float
-    "In the metric's own direction and units, over the pairs; so is the next."
-    mean_baseline: float
-    diff: float
-    "d̄, oriented; so are the intervals."
-    ci95: Interval
-    ci90: Interval
-    bonferroni: Interval
-    "At level 1 − α/m."
-    p: float
-    d_z: float
-    "d̄/s_d, the standardised effect of paired samples (Lakens 2013, Front. Psychol. 4, 863)."
-    prob_better: float
-    "Share of the seeds on which the variant is better, ties half."
-    correlation: float
-    "Of variant and baseline over seeds."
-    mde: float
-    "The difference that n pairs detect with 80 % power, two-sided at α/m."
+    def mde(self, alpha: float = ALPHA) -> float:
+        """The difference that is detected with 80 % power, two-sided at `alpha`."""
+        return max(detectable(e.df, alpha) * e.se for e in self.errors) if self.n > 1 else NAN
+
+    def mde_range(self, alpha: float = ALPHA) -> Interval:
+        """The same at the ends of the 95 % interval of s_d (normal differences)."""
+        if self.n < 2:
+            return NAN, NAN
+        df = self.n - 1
+        low, high = (math.sqrt(df / special.chdtri(df, q)) for q in (ALPHA / 2, 1 - ALPHA / 2))
+        return self.mde(alpha) * low, self.mde(alpha) * high
 
 
-def paired(variant: ArrayLike, baseline: ArrayLike, metric: Metric, m: int = 1) -> PairedStatistics:
-    """Compares `variant` and `baseline` seed by seed.
-
-    Both have shape (n,), are finite and in the metric's own direction. `m` is the size of the family.
-    """
-    a, b = np.asarray(variant, float), np.asarray(baseline, float)
-    d = Differences.between(sign(metric) * a, sign(metric) * b, metric.resolution)
-    n = d.n
-    return PairedStatistics(
-        differences=d,
-        n=n,
-        mean_variant=_mean(a),
-        mean_baseline=_mean(b),
-        diff=d.mean,
-        ci95=d.interval(ALPHA),
-        ci90=d.interval(2 * ALPHA),
-        bonferroni=d.interval(ALPHA / m),
-        p=d.p(),
-        d_z=d.mean / d.sd,
-        prob_better=float(((d.values > 0) + 0.5 * (d.values == 0)).mean()) if n else NAN,
-        correlation=_correlation(a, b),
-        mde=detectable_effect(n, ALPHA / m) * d.sd if n > 1 else NAN,
-    )
-
-
-def seeds_needed(differences: Differences, m: int = 1, margin: float | None = None) -> float:
-    """The seeds that would settle a comparison, if the truth were what was observed.
-
-    The smallest n that has 80 % power at two-sided α/m for the observed effect or, with a margin, for
-    equivalence at the observed difference, whichever is smaller. Infinite above `power.MAX_SEEDS`.
-    """
-    if differences.n < 2:
-        return NAN
-    needed = seeds_for_difference(differences.mean / differences.sd, ALPHA / m)
-    if margin is None:
-        return needed
-    return min(needed, seeds_for_equivalence(margin / differences.sd, differences.mean / differences.sd))
-
-
-def _mean(values: Floats) -> float:
-    """Independent of the order of the seeds."""
-    return float(np.sort(values).mean()) if len(values) else NAN
-
-
-def _correlation(a: Floats, b: Floats) -> float:
+def correlation(a: Floats, b: Floats) -> float:
     """Pearson's r; NaN for fewer than three pairs, or where one side does not vary."""
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return NAN
     order = np.lexsort((b, a))
     return float(np.corrcoef(a[order], b[order])[0, 1])
+
+
+def seeds_needed(d: Differences, m: int = 1, margin: float | None = None) -> float:
+    """The seeds that would settle a comparison, if the truth were what was observed.
+
+    The smallest n that has 80 % power at α/m for the observed effect (two-sided) or, with a margin, for equivalence
+    at the observed difference. Infinite above `power.MAX_SEEDS`.
+    """
+    if d.n < 2:
+        return NAN
+    alpha = ALPHA / m
+
+    def enough(n: int) -> bool:
+        sd = d.sd_at(n)
+        if difference_power(d.mean / sd, n, alpha) >= POWER:
+            return True
+        equal = margin is not None and abs(d.mean) < margin
+        return equal and equivalence_power((margin or 0.0) / sd, n, d.mean / sd, alpha) >= POWER
+
+    return smallest(enough)

@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from ablate.analysis.paired import NAN, ROUNDING, Floats, paired
-from ablate.analysis.runs import Runs, pairs
+from ablate.analysis.contrast import Contrast
+from ablate.analysis.paired import NAN, ROUNDING, correlation
+from ablate.analysis.runs import Runs
 from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.core.metric import Metric
 
 COLUMNS = (
     *("variant", "task", "placebo", "n", "sd_variant", "sd_baseline", "sd_difference"),
@@ -47,10 +47,7 @@ def pairing(evidence: Evidence) -> pd.DataFrame:
     baseline, *variants = facts.variants
     rows = [
         {"variant": variant.name, "task": task.name, "placebo": variant.placebo}
-        | _worth(
-            *pairs(runs.of(variant.name, task), runs.of(baseline.name, task), facts.metric),
-            task.metrics[facts.metric],
-        )
+        | _worth(Contrast.of([runs.of(variant.name, task)], [runs.of(baseline.name, task)], facts.metric))
         for variant in variants
         for task in facts.tasks
         if facts.metric in task.metrics
@@ -79,20 +76,22 @@ def summary(table: pd.DataFrame) -> str:
     return text
 
 
-def _worth(a: Floats, b: Floats, metric: Metric) -> dict[str, Any]:
-    s = paired(a, b, metric)
-    sd_a, sd_b, sd_d = (float(np.std(np.sort(x), ddof=1)) if s.n > 1 else NAN for x in (a, b, a - b))
-    low, high = _fisher(s.correlation, s.n)
-    known = s.n > 1 and sd_d >= s.differences.floor and sd_d > ROUNDING * float(np.abs([a, b]).max())
+def _worth(c: Contrast) -> dict[str, Any]:
+    d = c.differences.on(c.completed)
+    a, b = (side[0][c.completed] for side in (c.a, c.b))
+    sd_a, sd_b, sd_d = (float(np.std(np.sort(x), ddof=1)) if d.n > 1 else NAN for x in (a, b, a - b))
+    r = correlation(a, b)
+    low, high = _fisher(r, d.n)
+    known = d.n > 1 and sd_d >= d.floor and sd_d > ROUNDING * float(np.abs([a, b]).max())
     return {
-        "n": s.n,
+        "n": d.n,
         "sd_variant": sd_a,
         "sd_baseline": sd_b,
         "sd_difference": sd_d,
-        "correlation": s.correlation,
+        "correlation": r,
         "correlation_low": low,
         "correlation_high": high,
-        "unpaired_seeds": s.n * (sd_a**2 + sd_b**2) / sd_d**2 if known else NAN,
+        "unpaired_seeds": d.n * (sd_a**2 + sd_b**2) / sd_d**2 if known else NAN,
     }
 
 

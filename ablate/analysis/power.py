@@ -30,20 +30,29 @@ def difference_power(effect: float, n: int, alpha: float = ALPHA) -> float:
     n ≥ 2 pairs. The chance of significance with the wrong sign, at most α/2 and next to nothing where power
     is of interest, is not counted.
     """
-    missed = float(special.nctdtr(n - 1, abs(effect) * math.sqrt(n), t_quantile(alpha / 2, n - 1)))
+    return _noncentral_power(abs(effect) * math.sqrt(n), n - 1, alpha)
+
+
+def _noncentral_power(noncentrality: float, df: float, alpha: float) -> float:
+    missed = float(special.nctdtr(df, noncentrality, t_quantile(alpha / 2, df)))
     # The library's distribution is NaN where the noncentrality leaves no mass below the critical value.
     return 1.0 if math.isnan(missed) else 1.0 - missed
 
 
 @lru_cache(maxsize=1024)
-def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER) -> float:
-    """The minimum detectable d_z: n ≥ 2 pairs find it with probability `power`, two-sided at `alpha`."""
+def detectable(df: float, alpha: float = ALPHA, power: float = POWER) -> float:
+    """The true mean, in standard errors, that a two-sided t-test at `alpha` finds with probability `power`."""
     low, high = 0.0, 1.0
-    while difference_power(high, n, alpha) < power:
+    while _noncentral_power(high, df, alpha) < power:
         high *= 2
     while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if difference_power(middle, n, alpha) < power else (low, middle)
+        low, high = (middle, high) if _noncentral_power(middle, df, alpha) < power else (low, middle)
     return high
+
+
+def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER) -> float:
+    """The minimum detectable d_z: n ≥ 2 pairs find it with probability `power`, two-sided at `alpha`."""
+    return detectable(n - 1, alpha, power) / math.sqrt(n)
 
 
 def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float = ALPHA) -> float:
@@ -70,7 +79,7 @@ def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float =
 
 def seeds_for_difference(effect: float, alpha: float = ALPHA, power: float = POWER) -> float:
     """The smallest number of pairs that finds d_z = |`effect`| with `power`; infinite above `MAX_SEEDS`."""
-    return _smallest(lambda n: difference_power(effect, n, alpha) >= power)
+    return smallest(lambda n: difference_power(effect, n, alpha) >= power)
 
 
 def seeds_for_equivalence(
@@ -79,10 +88,10 @@ def seeds_for_equivalence(
     """The smallest n at which TOST has `power` for a true `effect`; infinite above `MAX_SEEDS`."""
     if abs(effect) >= margin:
         return math.inf
-    return _smallest(lambda n: equivalence_power(margin, n, effect, alpha) >= power)
+    return smallest(lambda n: equivalence_power(margin, n, effect, alpha) >= power)
 
 
-def _smallest(enough: Callable[[int], bool]) -> float:
+def smallest(enough: Callable[[int], bool]) -> float:
     """The smallest n in 2 … `MAX_SEEDS` that is enough, power being monotone in n; infinite if none is."""
     if not enough(MAX_SEEDS):
         return math.inf

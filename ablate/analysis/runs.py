@@ -9,15 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ablate.analysis.paired import NAN, Floats, sign
+from ablate.analysis.paired import NAN, Flags, Floats, sign
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
+from ablate.core.record import lost_to_its_variant
 
 NOT_RUN = "not run"
 """The status of a planned trial that the frame does not have."""
-
-Flags = NDArray[np.bool_]
 
 
 class Runs:
@@ -39,10 +38,19 @@ class Runs:
         self.rows = {cell: row for row, cell in enumerate(cells)}
         self.trials = trials
         # Each with one entry more, for a trial that has not run: row −1.
-        self.status = np.append(
-            trials["status"].astype(object).where(trials["status"].notna(), NOT_RUN), NOT_RUN
-        )
+        status = trials["status"].astype(object).where(trials["status"].notna(), NOT_RUN).to_numpy()
+        reasons = trials["reason"].fillna("").astype(str) if "reason" in trials else [""] * len(trials)
+        lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
+        self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
         self._columns: dict[str, Floats] = {}
+        self._examples = evidence.examples
+
+    @cached_property
+    def examples(self) -> dict[tuple[str, str], Floats]:
+        """The metric of each test example, by trial id and metric."""
+        frame = self._examples
+        columns = (frame[name] for name in ("id", "metric", "values"))
+        return {(str(i), str(m)): np.asarray(values, float) for i, m, values in zip(*columns, strict=True)}
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
@@ -78,7 +86,7 @@ class Side:
 
     @cached_property
     def status(self) -> NDArray[np.object_]:
-        """completed, diverged, pruned, failed or `NOT_RUN`."""
+        """completed, diverged (or lost to memory or time limit), pruned, failed or `NOT_RUN`."""
         return np.asarray(self.runs.status[self.rows])
 
     @cached_property
@@ -98,6 +106,28 @@ class Side:
         ]
         return np.where(np.isfinite(values) & (self.status == "completed"), values, np.nan)
 
+    def scored(self, metric: str) -> Floats:
+        """`values`, with the metric's floor for a run that diverged; NaN for one where it has none."""
+        floor = self.task.metrics[metric].floor
+        return np.where(self.status == "diverged", np.nan if floor is None else floor, self.values(metric))
+
+    def by_example(self, metric: str) -> Floats | None:
+        """`scored` of each test example, shape (num_seeds, m), where all seeds share these; None where they do not.
+
+        NaN in the rows of runs without an outcome. None too where an outcome was not kept.
+        """
+        if self.task.sampling.pool != "held_out":
+            return None
+        scored, ids = self.scored(metric), self.runs.trials["id"].to_numpy()
+        completed = [int(seed) for seed in np.flatnonzero(self.status == "completed")]
+        known = {seed: self.runs.examples.get((str(ids[self.rows[seed]]), metric)) for seed in completed}
+        found = {seed: values for seed, values in known.items() if values is not None}
+        sizes = {len(values) for values in found.values()}
+        if len(found) < len(known) or len(sizes) != 1 or min(sizes) < 2:
+            return None
+        size = sizes.pop()
+        return np.stack([found.get(seed, np.full(size, value)) for seed, value in enumerate(scored)])
+
     @cached_property
     def solved(self) -> Flags:
         """Whether the run reached the threshold of `solving_metric`, which the task must have.
@@ -114,13 +144,6 @@ class Side:
     def solved_rate(self) -> float:
         """The share of the runs with an outcome that solved the task; NaN without any."""
         return float(self.solved[self.ended].mean()) if self.ended.any() else NAN
-
-
-def pairs(a: Side, b: Side, metric: str) -> tuple[Floats, Floats]:
-    """The values of both sides on the seeds on which both completed, shape (n,) each."""
-    first, second = a.values(metric), b.values(metric)
-    both = ~np.isnan(first) & ~np.isnan(second)
-    return first[both], second[both]
 
 
 def solving_metric(task: TaskFacts, primary: str) -> str | None:

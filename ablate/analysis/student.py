@@ -1,12 +1,10 @@
-"""Student's t: the interval and the tests of a mean, from its estimate, its spread and n.
+"""Student's t: the interval and the tests of a mean, from its estimate, its standard error and degrees of freedom.
 
 The textbook formulas over the distribution functions of `scipy.special`: `scipy.stats` and statsmodels, with the
 same results, take half a second to load, which every run of a study would pay.
 """
 
 from __future__ import annotations
-
-import math
 
 from scipy import special
 
@@ -16,12 +14,12 @@ def t_quantile(q: float, df: float) -> float:
     return -float(special.stdtrit(df, q))
 
 
-def t_interval(mean: float, sd: float, n: int, alpha: float) -> tuple[float, float]:
-    """The two-sided interval of the mean at level 1 − `alpha`; `sd` with divisor n − 1, n ≥ 2."""
-    half = t_quantile(alpha / 2, n - 1) * sd / math.sqrt(n)
+def t_interval(mean: float, se: float, df: float, alpha: float) -> tuple[float, float]:
+    """The two-sided interval of a mean with standard error `se` at level 1 − `alpha`."""
+    half = t_quantile(alpha / 2, df) * se
     return mean - half, mean + half
 
 
-def t_p_above(mean: float, sd: float, n: int, bound: float) -> float:
-    """One-sided p of the t-test: small when the mean lies above `bound`; n ≥ 2."""
-    return float(special.stdtr(n - 1, (bound - mean) * math.sqrt(n) / sd))
+def t_p_above(mean: float, se: float, df: float, bound: float) -> float:
+    """One-sided p of the t-test: small when the mean lies above `bound`."""
+    return float(special.stdtr(df, (bound - mean) / se))

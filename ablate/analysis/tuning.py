@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.contrast import overlap
 from ablate.analysis.expected_best import Floats, expected_best
 from ablate.analysis.paired import NAN, Differences, sign
 from ablate.analysis.runs import Runs
@@ -173,10 +174,10 @@ def _shift(tuned: Runs, untuned: Runs, variant: str, task: str) -> Differences:
     known_task = next(t for t in facts.tasks if t.name == task)
     metric, oriented = known_task.metrics[facts.metric], []
     for runs in (tuned, untuned):
-        a, b = (runs.of(name, known_task).values(facts.metric) for name in (variant, facts.variants[0].name))
+        a, b = (runs.of(name, known_task).scored(facts.metric) for name in (variant, facts.variants[0].name))
         oriented.append(pd.Series(sign(metric) * (a - b), index=runs.seeds))
     known = pd.concat(oriented, axis=1, join="inner").dropna().to_numpy()
-    return Differences.between(known[:, 0], known[:, 1], metric.resolution)
+    return Differences.between(known[:, 0], known[:, 1], metric.resolution, overlap=overlap(known_task))
 
 
 def _up(target: Objective) -> float:

@@ -1,67 +1,77 @@
-"""The ordered rules by which a comparison gets its verdict.
+"""The ordered rules by which a comparison gets its verdict, at the level α/m of a family of m.
 
-1. `unstable`: a run of either side diverged. Means of the runs that did not would say nothing of how often that is.
-2. `inconclusive`: fewer than two pairs.
-3. `degenerate`: every difference is 0, or both sides are at the same bound of the metric on every seed.
-4. `equivalent`: the study gives a margin, and the 90 % interval of the mean difference lies inside it. This is the
-   paired test of equivalence, two one-sided t-tests at .05 each (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15,
-   657–680). It comes before difference: a difference within the margin is of no consequence, significant or not.
-5. `better`, `worse`: the paired t-test has p < .05, in a family after Holm's adjustment.
-6. `inconclusive`: neither a difference nor equivalence has been shown, which is not evidence of equality.
+0. `incomplete`: a trial failed or is missing.
+1. `degenerate`: every difference is 0, and neither 2 nor 6 holds.
+2. `saturated`: every run is at the ceiling of the metric, or all solved an all-or-nothing task.
+3. A run diverged: `better` or `worse` where the difference, with that run at the metric's floor, is significant; else
+   `unstable`. Means of the runs that converged alone would call the side better that loses its worst runs.
+4. `equivalent`: the difference lies inside the declared margin. It comes before difference: one within the margin is
+   of no consequence, significant or not.
+5. `better`, `worse`: the difference is significant.
+6. `saturated`: no run is better than guessing.
+7. `inconclusive`: nothing has been shown, which is not evidence of equality.
+
+Of no difference and a difference of the margin or more at most one is true, so that the level α/m for each of the two
+tests of m comparisons keeps the chance of any false verdict below α.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from ablate.analysis.paired import Floats, PairedStatistics, sign
+from ablate.analysis.contrast import Contrast
+from ablate.analysis.paired import NAN
 from ablate.analysis.power import ALPHA
-from ablate.core.metric import Metric
 
-Verdict = Literal["unstable", "degenerate", "equivalent", "better", "worse", "inconclusive"]
-Bound = Literal["ceiling", "floor"]
+Verdict = Literal[
+    "incomplete", "degenerate", "saturated", "better", "worse", "unstable", "equivalent", "inconclusive"
+]
+DECIDED = ("better", "worse", "equivalent")
 
 
-def verdict(
-    statistics: PairedStatistics, p: float, *, diverged: bool, bound: Bound | None, margin: float | None
-) -> Verdict:
-    """The verdict of the first rule that holds.
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with the numbers that decided."""
 
-    `p` is the one that decides: Holm's in a family, the raw one in an exploratory comparison. `diverged`:
-    some run of either side did. `bound`: where both sides are, from `shared_bound`.
-    """
-    if diverged:
-        return "unstable"
-    if statistics.n < 2:
-        return "inconclusive"
-    if statistics.differences.all_zero or bound is not None:
-        return "degenerate"
-    if margin is not None and -margin < statistics.ci90[0] and statistics.ci90[1] < margin:
+    verdict: Verdict
+    p: float
+    "Two-sided p of no difference; NaN where there is none."
+    p_equivalent: float
+    "NaN without a margin."
+
+
+def judge(c: Contrast, m: int = 1, margin: float | None = None, suspect: bool = False) -> Judgement:
+    """The verdict of the first rule that holds, in a family of `m`; `suspect` as in `Contrast.p_equivalent`."""
+    p = c.p if c.n else NAN
+    p_equivalent = NAN if margin is None or c.n < 2 else c.p_equivalent(margin, suspect)
+    return Judgement(_verdict(c, ALPHA / m, margin or 0.0, p, p_equivalent), p, p_equivalent)
+
+
+def _verdict(c: Contrast, level: float, margin: float, p: float, p_equivalent: float) -> Verdict:
+    found: Verdict = "better" if c.lead > 0 else "worse"
+    if c.missing:
+        return "incomplete"
+    if c.any_diverged:
+        return found if p <= level else "unstable"
+    if c.at_ceiling(margin):
+        return "saturated"
+    if c.differences.all_zero and c.n:
+        return "saturated" if c.at_floor else "degenerate"
+    if p_equivalent <= level:
         return "equivalent"
-    if p < ALPHA:
-        return "better" if statistics.diff > 0 else "worse"
-    return "inconclusive"
-
-
-def shared_bound(a: Floats, b: Floats, metric: Metric) -> Bound | None:
-    """The bound at which, or beyond which, every value of both sides sits; arrays of any shape."""
-    if not a.size or not b.size:
-        return None
-    values = sign(metric) * np.concatenate([a.ravel(), b.ravel()])
-    if metric.ceiling is not None and (values >= sign(metric) * metric.ceiling).all():
-        return "ceiling"
-    if metric.floor is not None and (values <= sign(metric) * metric.floor).all():
-        return "floor"
-    return None
+    if p <= level:
+        return found
+    return "saturated" if c.at_floor else "inconclusive"
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """The adjusted p of a whole planned family (Holm 1979, Scand. J. Statist. 6, 65–70).
 
-    Rejecting those below .05 keeps the chance of any false rejection in the family at or below .05, whatever the
+    Rejecting those at or below .05 keeps the chance of any false rejection in the family at or below .05, whatever the
     dependence of the tests. A test that is missing (NaN) counts as p = 1.
     """
     given = np.nan_to_num(np.asarray(p_values, float), nan=1.0)

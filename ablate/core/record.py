@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 Status = Literal["completed", "diverged", "pruned", "failed"]
 
 
+_NO_MEMORY = ("memoryerror", "out of memory", "outofmemory", "not enough memory", "allocate memory")
+
+
+def lost_to_its_variant(status: str, reason: str) -> bool:
+    """Whether a failed trial ran out of its time or of memory: an outcome of what was trained, as divergence is."""
+    return status == "failed" and (
+        reason.startswith("time limit of") or any(words in reason.lower() for words in _NO_MEMORY)
+    )
+
+
 @dataclass(frozen=True)
 class Curve:
     """A number that was measured at some steps."""

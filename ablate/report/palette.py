@@ -61,7 +61,9 @@ VERDICTS = {
     "equivalent": Mark("s", "green", "■"),
     "inconclusive": Mark("o", "soft", "○"),
     "unstable": Mark("X", "purple", "✕"),
+    "saturated": Mark("h", "soft", "⬡"),
     "degenerate": Mark("D", "soft", "◇"),
+    "incomplete": Mark("P", "soft", "…"),
     "supported": Mark("^", "blue", "▲"),
     "refuted": Mark("v", "orange", "▼"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.analysis.compare import placebo_words
+from ablate.analysis.notes import placebo_words
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
 from ablate.report.entries import by_design

@@ -33,8 +33,9 @@ def detail_table(rows: Sequence[Row]) -> Table:
         Column("metric", "Metric"),
         Column("verdict", "Verdict"),
         Column("difference", "Difference [95 %]", True),
-        Column("ci90", "90 %", True),
-        Column("bonferroni", "Bonferroni", True),
+        Column("seeds", "Over seeds alone", True),
+        Column("family", "Of the family", True),
+        Column("tost", "Of equivalence", True),
         Column("p", "p", True),
         Column("d_z", "d_z", True),
         Column("prob_better", "P(better)", True),
@@ -50,8 +51,9 @@ def detail_table(rows: Sequence[Row]) -> Table:
         cells.append(
             comparison_cells(row)
             | {
-                "ci90": interval(row.get("ci90_low"), row.get("ci90_high"), places),
-                "bonferroni": interval(row.get("bonferroni_low"), row.get("bonferroni_high"), places),
+                "seeds": interval(row.get("seeds_low"), row.get("seeds_high"), places),
+                "family": interval(row.get("family_low"), row.get("family_high"), places),
+                "tost": interval(row.get("tost_low"), row.get("tost_high"), places),
                 "d_z": significant(row.get("d_z")),
                 "prob_better": fixed(row.get("prob_better"), 2),
                 "seeds_needed": count(row.get("seeds_needed")),

@@ -42,7 +42,7 @@ def _caption(data: pd.DataFrame, facts: Facts) -> str:
     floor = " Dotted: the interval of the placebo, the noise floor." if data["placebo"].any() else ""
     return (
         f"Mean paired difference in {facts.metric} from the baseline over seeds, right of zero is better. Thick: "
-        f"95 % interval; thin: Bonferroni interval of the family, cut at the edge of the axis.{margin}{floor} "
+        f"95 % interval; thin: at the level of the family, cut at the edge of the axis.{margin}{floor} "
         "Where a few differences dwarf the rest, the right axis looks closer, and an arrow points to what it "
         "leaves out."
     )
@@ -57,18 +57,18 @@ def _alt(data: pd.DataFrame, measured: str) -> str:
 def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
     """One row a variant, in the order of `entries`: its place and its comparison on the primary metric.
 
-    Columns: variant, group, label, placebo, verdict, diff, ci_low, ci_high, bonferroni_low, bonferroni_high.
+    Columns: variant, group, label, placebo, verdict, diff, ci_low, ci_high, family_low, family_high.
     Variants without a comparison on `task` are left out.
     """
     places = pd.DataFrame([vars(e) for e in entries(facts)], columns=["variant", "group", "label", "placebo"])
-    numbers = ["diff", "ci_low", "ci_high", "bonferroni_low", "bonferroni_high"]
+    numbers = ["diff", "ci_low", "ci_high", "family_low", "family_high"]
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
     mine = mine.drop_duplicates("variant")[["variant", "verdict", *numbers]]
     return places.merge(mine, on="variant", how="inner").astype(dict.fromkeys(numbers, float))
 
 
 def figure(data: pd.DataFrame, metric: str, margin: float | None) -> Figure:
-    """Paired differences with 95 % and Bonferroni intervals, over the margin and the placebo's interval.
+    """Paired differences with their 95 % intervals and those of the family, over the margin and the placebo's interval.
 
     `data` is what `forest` returns. Where a few differences dwarf the rest, a second axis looks closer.
     """
@@ -88,11 +88,11 @@ def figure(data: pd.DataFrame, metric: str, margin: float | None) -> Figure:
 
 
 def _widened(limits: Limits, data: pd.DataFrame) -> Limits:
-    """Limits with room for the Bonferroni intervals of what they show, at most half as wide again."""
+    """Limits with room for the intervals of the family of what they show, at most half as wide again."""
     low, high = limits
     room = (high - low) / 4
     shown = data[(data["ci_low"] >= low) & (data["ci_high"] <= high)]
-    least, most = shown["bonferroni_low"].min() - room / 10, shown["bonferroni_high"].max() + room / 10
+    least, most = shown["family_low"].min() - room / 10, shown["family_high"].max() + room / 10
     # In this order, a comparison with NaN keeps the limits.
     return min(low, max(least, low - room)), max(high, min(most, high + room))
 
@@ -103,7 +103,7 @@ def _view(ax: Axes, data: pd.DataFrame, margin: float | None) -> None:
     ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
     for edge in data.loc[data["placebo"], ["ci_low", "ci_high"]].to_numpy().ravel():
         ax.axvline(edge, color=colour("soft"), lw=0.9, ls=DOTTED, zorder=1)
-    family, own = ("bonferroni_low", "bonferroni_high", 0.8), ("ci_low", "ci_high", 2.4)
+    family, own = ("family_low", "family_high", 0.8), ("ci_low", "ci_high", 2.4)
     verdicts(ax, data, "diff", "y", "x", family, own)
 
 
@@ -114,7 +114,7 @@ def _handles(data: pd.DataFrame, margin: float | None) -> list[Any]:
     return [
         *verdict_handles(data["verdict"]),
         Line2D([], [], color=soft, lw=2.4, label="95 % interval"),
-        Line2D([], [], color=soft, lw=0.8, label="Bonferroni"),
+        Line2D([], [], color=soft, lw=0.8, label="of the family"),
         *([band] if margin else []),
         *([placebo] if data["placebo"].any() else []),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ablate.analysis.headline import headline
-from ablate.analysis.learning import solved_rates
+from ablate.analysis.learning import baseline_learned
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.report.section import Block, Material, Section, Sentences, sections
@@ -32,10 +32,9 @@ def badge(evidence: Evidence) -> tuple[str, str]:
     baseline = evidence.trials[evidence.trials["variant"] == BASELINE]
     if not baseline["status"].isin(["completed", "diverged"]).any():
         return "No baseline run has an outcome", "orange"
-    rates = solved_rates(evidence)
-    rates = rates[rates["variant"] == BASELINE]
-    if ((rates["runs"] == 0) | (rates["solved"] < rates["runs"])).any():
+    found = baseline_learned(evidence)
+    if not all(ok for ok, _ in found):
         return "The baseline did not learn", "orange"
-    if rates.empty:
-        return "No threshold says whether the baseline learned", "soft"
+    if not found:
+        return "Nothing says whether the baseline learned", "soft"
     return "The baseline learned", "green"

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.fresh import fresh, judged_as
-from ablate.analysis.headline import deciding
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
@@ -168,8 +167,7 @@ def _verdict(evidence: Evidence, variant: str, comparisons: pd.DataFrame) -> str
     if not len(mine) or not mine.iloc[0]["n"]:
         return ""
     row = mine.iloc[0]
-    _, low, high = deciding(row["verdict"])
-    amount = f": {difference(row['diff'], row[low], row[high])}" if row["n"] > 1 else ""
+    amount = f": {difference(row['diff'], row['ci_low'], row['ci_high'])}" if row["n"] > 1 else ""
     on = f"the baseline on {evidence.facts.metric}"
     joint = {"better": "than", "worse": "than", "equivalent": "to"}.get(row["verdict"])
     if joint:

@@ -1,0 +1,120 @@
+"""The paired difference over training steps, on validation data, so that "worse" can be told from "slower".
+
+Verdicts before the end are exploratory: they say how a difference came about, and whether more steps might change it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.contrast import Contrast, overlap
+from ablate.analysis.paired import Differences, Floats, sign
+from ablate.analysis.runs import Runs, Side, solving_metric
+from ablate.analysis.verdicts import Verdict, judge
+from ablate.core.evidence import Evidence
+from ablate.core.facts import TaskFacts
+from ablate.core.metric import Metric
+
+COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
+
+
+def trajectory(evidence: Evidence) -> pd.DataFrame:
+    """One row a variant, task and step at which every run of both sides was evaluated, with `COLUMNS`.
+
+    `diff` is the mean over seeds of variant − baseline on the primary metric and validation data, oriented; `low` and `high` its 95 % interval
+    over seeds, NaN for fewer than two. A diverged run counts with the metric's floor once its curve has ended.
+    """
+    rows = []
+    for pair in _pairs(evidence):
+        for place, step in enumerate(pair.steps):
+            d = pair.at(place)
+            rows.append((pair.variant, pair.task.name, step, d.n, d.mean, *d.interval()))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def halfway(evidence: Evidence, m: int, suspect: Mapping[str, bool]) -> dict[tuple[str, str], Verdict]:
+    """The verdict of each variant and task on validation data at half of the steps, where there is one.
+
+    `m`: the size of the family. `suspect`: by task, as in `Contrast.p_equivalent`.
+    """
+    found = {}
+    for pair in _pairs(evidence):
+        early = [place for place, step in enumerate(pair.steps) if step <= pair.steps[-1] / 2]
+        if early:
+            grouped = suspect.get(pair.task.name, False)
+            judged = judge(pair.contrast(early[-1]), m, evidence.facts.margin, grouped)
+            found[pair.variant, pair.task.name] = judged.verdict
+    return found
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The curves of a variant beside the baseline's, on the seeds on which both have an outcome."""
+
+    variant: str
+    task: TaskFacts
+    metric: Metric
+    steps: list[int]
+    "At which every run has a value; not empty."
+    a: Floats
+    "Of the variant, (n, num_steps), n ≥ 1; so is the next."
+    b: Floats
+    solves: bool
+    "Whether the metric says when the task is solved."
+
+    def at(self, place: int) -> Differences:
+        """The oriented differences at one of the steps."""
+        a, b = (sign(self.metric) * side[:, place] for side in (self.a, self.b))
+        return Differences.between(a, b, self.metric.resolution, overlap=overlap(self.task))
+
+    def contrast(self, place: int) -> Contrast:
+        """The comparison at one of the steps."""
+        d, a, b = self.at(place), self.a[:, place], self.b[:, place]
+        threshold = self.metric.solved
+        solved = None
+        if self.solves and threshold is not None:
+            least = sign(self.metric) * threshold
+            solved = (sign(self.metric) * a >= least, sign(self.metric) * b >= least)
+        return Contrast(
+            self.task, self.metric, a[None], b[None], d, np.ones(d.n, bool), (0, 0), 0, solved, self.solves
+        )
+
+
+def _pairs(evidence: Evidence) -> Iterator[_Pair]:
+    facts, runs = evidence.facts, Runs(evidence)
+    frame = evidence.curves[evidence.curves["metric"] == f"validation_{facts.metric}"]
+    frame = frame[np.isfinite(frame["value"].astype(float))]
+    curves = {
+        str(i): dict(zip(of["step"].astype(int), of["value"].astype(float), strict=True))
+        for i, of in frame.groupby("id")
+    }
+    for variant, task in product(facts.variants[1:], facts.tasks):
+        metric = task.metrics.get(facts.metric)
+        if metric is None:
+            continue
+        sides = [runs.of(name, task) for name in (variant.name, facts.variants[0].name)]
+        seeds = np.flatnonzero(sides[0].ended & sides[1].ended)
+        found = [[_curve(side, int(seed), curves, metric) for seed in seeds] for side in sides]
+        known = [curve for side in found for curve in side if not isinstance(curve, defaultdict)]
+        if known:
+            steps = sorted(set.intersection(*(set(curve) for curve in known)))
+            if steps:
+                a, b = (np.array([[curve[step] for step in steps] for curve in side]) for side in found)
+                solves = solving_metric(task, facts.metric) == facts.metric
+                yield _Pair(variant.name, task, metric, steps, a, b, solves)
+
+
+def _curve(side: Side, seed: int, curves: Mapping[str, dict[int, float]], metric: Metric) -> dict[int, float]:
+    """Step → value; a run that diverged has the floor (NaN without one) at every step that it did not reach."""
+    own = curves.get(str(side.runs.trials["id"].iloc[side.rows[seed]]), {})
+    if side.status[seed] != "diverged":
+        return own
+    floor = math.nan if metric.floor is None else metric.floor
+    return defaultdict(lambda: floor, own)

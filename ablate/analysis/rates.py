@@ -1,0 +1,82 @@
+"""Rates over paired seeds: how often runs diverge, or solve a task; exact tests and intervals.
+
+Two rates over the same seeds are compared by the seeds on which only one side has the outcome: b for A, c for B. The
+statistic is z = |b − c|/√(b + c); its p is the largest, over θ = .001 … .250, of the probability of a z at least as
+large when b and c are multinomial with n seeds and probabilities θ, θ, 1 − 2θ: an unconditional exact test (Suissa and
+Shuster 1991, Biometrics 47, 361–372). McNemar's exact test conditions on b + c and cannot reach .05 below six seeds.
+θ ends at ¼, beyond which failures under a shared seed would repel.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ablate.analysis.power import ALPHA, POWER
+from ablate.base.wording import exact, share
+
+_THETAS = np.arange(1, 251) / 1000
+
+
+def clopper_pearson(count: int, total: int) -> tuple[float, float]:
+    """The exact 95 % interval of a rate (Clopper and Pearson 1934, Biometrika 26, 404–413); NaN of no runs.
+
+    Its bounds are the rates under which as many or more, and as few or fewer, each have a probability of 2.5 %.
+    """
+    if total == 0:
+        return math.nan, math.nan
+    low = special.betaincinv(count, total - count + 1, ALPHA / 2) if count else 0.0
+    high = special.betaincinv(count + 1, total - count, 1 - ALPHA / 2) if count < total else 1.0
+    return float(low), float(high)
+
+
+def rate(count: int, total: int) -> str:
+    """`2 of 5 runs (rate .4, 95 % interval [.05, .85])`."""
+    if total == 0:
+        return "no runs"
+    bounds = "[{}, {}]".format(*(exact(round(bound, 2)) for bound in clopper_pearson(count, total)))
+    return f"{share(count, total)} runs (rate {exact(round(count / total, 2))}, 95 % interval {bounds})"
+
+
+def rate_p(only_a: int, only_b: int, n: int) -> float:
+    """Two-sided p of two rates over n shared seeds, of which `only_a` and `only_b` have the outcome on one side."""
+    if only_a == only_b:
+        return 1.0
+    outcomes, z, tail = _outcomes(n)
+    return float(tail[np.searchsorted(z, _z(only_a, only_b) - 1e-9)]) if len(outcomes) else 1.0
+
+
+def rate_p_equivalent(only_a: int, only_b: int, n: int, most: float) -> float:
+    """Small when neither side has the outcome alone on a share `most` of seeds or more: two exact binomial tests."""
+    return float(max(special.bdtr(only_a, n, most), special.bdtr(only_b, n, most)))
+
+
+def detectable_failure_rate(n: int, alpha: float = ALPHA) -> float:
+    """The smallest failure rate that n seeds tell, with 80 % power, from a side that never fails.
+
+    NaN where even n failures of n are not significant at `alpha`.
+    """
+    needed = next((c for c in range(1, n + 1) if rate_p(0, c, n) <= alpha), None)
+    return math.nan if needed is None else float(special.betaincinv(needed, n - needed + 1, POWER))
+
+
+def _z(b: int, c: int) -> float:
+    return abs(b - c) / math.sqrt(b + c)
+
+
+@lru_cache(maxsize=64)
+def _outcomes(n: int) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.float64]]:
+    """Every (b, c) with b ≠ c by rising z; their z; and the largest probability over θ of that z or more."""
+    found = [(b, c) for b in range(n + 1) for c in range(n + 1 - b) if b != c]
+    found.sort(key=lambda bc: _z(*bc))
+    b, c = np.array(found, float).reshape(-1, 2).T
+    logs = special.gammaln(n + 1) - special.gammaln(b + 1) - special.gammaln(c + 1)
+    logs = logs - special.gammaln(n - b - c + 1)
+    theta = _THETAS[:, None]
+    probability = np.exp(logs + (b + c) * np.log(theta) + (n - b - c) * np.log1p(-2 * theta))
+    at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1].max(axis=0)
+    return found, np.array([_z(*bc) for bc in found]), at_least
