@@ -28,7 +28,7 @@ COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
 def trajectory(evidence: Evidence) -> pd.DataFrame:
     """One row a variant, task and step at which every run of both sides was evaluated, with `COLUMNS`.
 
-    `diff` is the mean over seeds of variant − baseline on the primary metric, on validation data and oriented; `low` and
+    `diff` is the mean over seeds of variant − baseline on the primary metric and validation data, oriented; `low` and
     `high` its 95 % interval over seeds, NaN for fewer than two. A diverged run counts with the metric's floor once its
     curve has ended.
     """
