@@ -75,7 +75,8 @@ def test_the_forest_shows_zero_margin_and_every_difference(drawn: Drawn, evidenc
     np.testing.assert_allclose(np.asarray(points.get_offsets())[:, 0], planned["diff"])
     colours = [matplotlib.colors.to_hex(c) for c in points.get_facecolors()]
     assert colours == [palette.colour(palette.VERDICTS[verdict].colour) for verdict in planned["verdict"]]
-    hollow = next(c for c in full.collections if len(c.get_offsets()) == len(data) - len(planned))
+    drawn_alone = [c for c in full.collections if len(c.get_offsets()) == len(data) - len(planned)]
+    hollow = next(c for c in drawn_alone if len(c.get_facecolors()))
     assert matplotlib.colors.to_hex(hollow.get_facecolors()[0]) == palette.colour("paper")
     outside = ~data["diff"].between(*near.get_xlim())
     arrows = [line for line in near.lines if line.get_marker() in ("<", ">")]
