@@ -27,7 +27,7 @@ from ablate.study.experiment import prepare
 STUDY = """
 name: tiny
 checkpoint: final
-task: {name: recall, num_eval: 64}
+task: {name: recall, validation_size: 64, test_size: 64}
 model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}, position: sincos}
 training: {steps: 20, batch_size: 8, eval_every: 10}
 factors:
@@ -37,8 +37,8 @@ factors:
 seeds: 2
 """
 TASKS = """tasks:
-- {name: recall, num_eval: 64}
-- {name: segments, num_eval: 64}"""
+- {name: recall, validation_size: 64, test_size: 64}
+- {name: segments, validation_size: 64, test_size: 64}"""
 ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
 
 
@@ -238,7 +238,9 @@ def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_change_applies_to_the_tasks_that_have_the_setting(tmp_path: Path) -> None:
-    two = STUDY.replace("task: {name: recall, num_eval: 64}", TASKS).replace("seeds: 2", "seeds: 1")
+    two = STUDY.replace("task: {name: recall, validation_size: 64, test_size: 64}", TASKS).replace(
+        "seeds: 2", "seeds: 1"
+    )
     run_in(tmp_path, two, only=["model.norm=rms"])
     evaluated(tmp_path, sets=["task.num_pairs=1", "task.num_eval=32"], only=["model.norm=rms"])
     rows = StudyFolder.at(tmp_path / "results/tiny").evaluated().rows
@@ -289,7 +291,7 @@ def test_the_command_line(toy_study: Path) -> None:
 SEARCHED = """
 name: tiny
 checkpoint: final
-task: {name: recall, num_eval: 32}
+task: {name: recall, validation_size: 32, test_size: 32}
 model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
 training: {steps: 8, batch_size: 32, eval_every: 8, lr: 1e-3}
 seeds: 1

@@ -177,7 +177,7 @@ def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(
 
 STUDY = """
 name: long
-task: {name: recall, num_eval: 64}
+task: {name: recall, validation_size: 64, test_size: 64}
 model: {d_model: 16, num_layers: 1, mixer: {num_heads: 2}, dropout: {residual: 0.1}}
 training: {steps: 3000, batch_size: 16, eval_every: 100}
 factors: {model.norm: [batch]}
