@@ -39,6 +39,7 @@ seeds: 2
 TASKS = """tasks:
 - {name: recall, validation_size: 64, test_size: 64}
 - {name: segments, validation_size: 64, test_size: 64}"""
+TASK = "task: {name: recall, validation_size: 64, test_size: 64}"
 ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
 
 
@@ -238,22 +239,23 @@ def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_change_applies_to_the_tasks_that_have_the_setting(tmp_path: Path) -> None:
-    two = STUDY.replace("task: {name: recall, validation_size: 64, test_size: 64}", TASKS).replace(
-        "seeds: 2", "seeds: 1"
-    )
+    two = STUDY.replace(TASK, TASKS).replace("seeds: 2", "seeds: 1")
     run_in(tmp_path, two, only=["model.norm=rms"])
-    evaluated(tmp_path, sets=["task.num_pairs=1", "task.num_eval=32"], only=["model.norm=rms"])
+    evaluated(tmp_path, sets=["task.num_pairs=1", "task.test_size=32"], only=["model.norm=rms"])
     rows = StudyFolder.at(tmp_path / "results/tiny").evaluated().rows
     assert {(row["task"], row["slice"]) for row in rows} == {
-        ("recall", "test"), ("recall", "task.num_pairs=1, task.num_eval=32"),
-        ("segments", "test"), ("segments", "task.num_eval=32"),
+        ("recall", "test"), ("recall", "task.num_pairs=1, task.test_size=32"),
+        ("segments", "test"), ("segments", "task.test_size=32"),
     }  # fmt: skip
     evaluated(tmp_path, sets=["task.num_pairs=1"], only=["model.norm=rms"])
     after = StudyFolder.at(tmp_path / "results/tiny").evaluated().rows
     assert {row["task"] for row in after if row["slice"] == "task.num_pairs=1"} == {"recall"}
     with pytest.raises(StudyError, match="no task of the study has 'num_pair'") as caught:
         evaluated(tmp_path, sets=["task.num_pair=1"])
-    assert "recall has num_eval, num_pairs, seq_len, vocab_size; segments has num_eval" in str(caught.value)
+    assert (
+        "recall has num_pairs, seq_len, test_size, validation_size, vocab_size; segments has seq_len"
+        in str(caught.value)
+    )
     assert "Did you mean 'num_pairs'?" in str(caught.value)
 
 

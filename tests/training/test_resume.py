@@ -115,16 +115,19 @@ def test_kept_weights_are_those_of_the_last_step_or_of_the_best(resolved: Callab
     kept = {
         kind: train_trial(replace(trial, checkpoint=kind), lambda s, m: False) for kind in ("final", "best")
     }
-    assert kept["best"].metrics["best_validation_step"] < 40
+    assert kept["best"].metrics["accuracy_best_step"] < 40
     assert kept["final"].kept == ["final"]
     assert kept["best"].kept == ["best"]
     workload = SequenceWorkload()
-    for kind, column in (("final", "{}"), ("best", "{}_at_best_validation")):
+    for kind, names in (
+        ("final", {"accuracy": "accuracy", "loss": "loss"}),
+        ("best", {"accuracy": "accuracy_at_best_validation"}),
+    ):
         weights = kept[kind].weights
         assert weights is not None
         found = workload.evaluate(trial, weights, config["task"]).metrics
-        for name in ("accuracy", "loss"):
-            assert found[name] == kept[kind].metrics[column.format(name)]
+        for name, column in names.items():
+            assert found[name] == kept[kind].metrics[column]
 
 
 def test_weights_come_back_also_where_parts_share_them(resolved: Callable[..., dict]) -> None:
