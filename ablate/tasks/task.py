@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ablate.base.errors import Gather
+from ablate.base.errors import NOT_GIVEN, Gather
 from ablate.core.metric import Metric, Outcome, Sampling
 from ablate.core.signature import Signature
 
@@ -106,11 +106,11 @@ class Task(ABC):
         """Raises `Invalid` for what a task must say and this one does not."""
         name, allowed = type(self).__name__, get_args(Outcome)
         with Gather() as at:
-            given = getattr(self, "outcome", None)
+            given = getattr(self, "outcome", NOT_GIVEN)
             rule = f"class {name} must declare `outcome`: {allowed[0]} where a run may end anywhere between guessing "
             rule += f"and perfect, {allowed[1]} where it finds the solution or stays near guessing"
             hint = f'Write `outcome = "{allowed[0]}"` or `outcome = "{allowed[1]}"` into the class'
-            at.refuse(given not in allowed, "", rule, given or "nothing", ", ".join(allowed), hint)
+            at.refuse(given not in allowed, "", rule, given, ", ".join(allowed), hint)
             rule = f"class {name} must declare `sampling`: where its test examples come from, and how many there are"
             hint = 'Write `self.sampling = Sampling("fresh", NUMBER OF TEST EXAMPLES)` into its constructor'
             at.refuse(not isinstance(getattr(self, "sampling", None), Sampling), "", rule, hint=hint)
