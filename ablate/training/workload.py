@@ -63,6 +63,7 @@ class SequenceWorkload(Workload):
             signature = _STAND_IN
             with at("task"):
                 task: Task = trial.task.build()
+                task.check_declared()
                 signature = task.signature
                 topology, able = trial.model.topology.name, task.topologies
                 rule = f"must be one that task {trial.task.name} supports"

@@ -273,3 +273,19 @@ def test_a_file_that_contains_itself(write: Callable[..., Path]) -> None:
         "must not contain itself" in p
         for p in problems(write(f"name: x\n{TOY_HEAD}model: &a {{width: *a}}\n"))
     )
+
+
+def test_the_best_weights_are_those_of_the_first_metric(write: Callable[..., Path]) -> None:
+    text = """
+        name: kept
+        task: digits
+        model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
+        checkpoint: best
+        metric: METRIC
+        factors: {model.norm: [rms]}
+        """
+    assert problems(write(text.replace("METRIC", "loss"))) == [
+        "line 5: checkpoint: keeps the weights that validation finds best by accuracy, and the study judges loss; "
+        "given 'best'; allowed: none, final. Choose final, or judge accuracy"
+    ]
+    prepare(write(text.replace("METRIC", "accuracy")))

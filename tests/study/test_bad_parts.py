@@ -33,9 +33,9 @@ class Ragged(Recall):
         super().__init__(config)
         self.signature = replace(self.signature, padded=True)
 
-    def examples(self, generator, count, device="cpu"):
-        batch = super().examples(generator, count, device)
-        batch.mask = torch.ones((count, 1, 1, batch.inputs.shape[1]), dtype=torch.bool, device=device)
+    def examples(self, generator, count):
+        batch = super().examples(generator, count)
+        batch.mask = torch.ones((count, 1, 1, batch.inputs.shape[1]), dtype=torch.bool)
         return batch
 '''
 
