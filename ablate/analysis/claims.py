@@ -152,7 +152,7 @@ class _Assessed:
     @property
     def refuted(self) -> float:
         """The p at which it is refuted on some task."""
-        return min(1.0, len(self.tasks) * min((on.refuted for on in self.tasks), default=1.0))
+        return min([1.0, *(len(self.tasks) * on.refuted for on in self.tasks)])
 
     @property
     def way(self) -> ClaimVerdict:
