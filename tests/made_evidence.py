@@ -26,6 +26,7 @@ def study(
     tasks: Mapping[str, Mapping[str, Metric]] | None = None,
     others: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     statuses: Mapping[tuple[str, int], str] | None = None,
+    reasons: Mapping[tuple[str, int], str] | None = None,
     placebos: Sequence[str] = (),
     planned: int | None = None,
     claims: Sequence[Claim] = (),
@@ -33,11 +34,13 @@ def study(
     curves: Mapping[tuple[str, int], Sequence[float]] | None = None,
     outcome: Outcome = "graded",
     sampling: Sampling = FRESH,
+    examples: Mapping[str, ArrayLike] | None = None,
 ) -> Evidence:
     """`values`: variant → (task →) primary metric by seed, NaN where the trial has not run; the first is the baseline.
 
-    `others`: metric → variant → values. `statuses`: (variant, seed) → status, on every task. Seeds count from 0.
-    `curves`: (variant, seed) → validation curve of the primary metric.
+    `others`: metric → variant → values. `statuses` and `reasons`: by variant and seed, on every task. Seeds count from
+    0. `curves`: (variant, seed) → validation curve of the primary metric. `examples`: variant → primary metric by seed
+    and test example, on every task; they are used where `sampling` says that all seeds share them.
     """
     tasks = tasks or {"recall": metrics or {"accuracy": ACCURACY}}
     by_task = {
@@ -56,7 +59,8 @@ def study(
                         for name, v in (others or {}).items()
                     }
                     shown = value if status == "completed" else np.nan
-                    rows.append(row | {"status": status, column or metric: shown} | extra)
+                    said = {"status": status, "reason": (reasons or {}).get((variant, seed), "")}
+                    rows.append(row | said | {column or metric: shown} | extra)
     facts = Facts(
         study="made",
         question="",
@@ -78,11 +82,21 @@ def study(
         for task in tasks
         for i, value in enumerate(curve)
     ]
+    outcomes = [
+        {
+            "id": row["id"],
+            "metric": metric,
+            "values": np.asarray(examples[row["variant"]], float)[row["seed"]],
+        }
+        for row in rows
+        if examples and row["variant"] in examples and row["status"] == "completed"
+    ]
     columns = ["id", "variant", "task", "seed", "status", column or metric]
     return Evidence(
         facts,
         pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns),
         pd.DataFrame(points, columns=["id", "step", "metric", "value"]),
+        pd.DataFrame(outcomes, columns=["id", "metric", "values"]),
     )
 
 

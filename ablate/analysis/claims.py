@@ -74,7 +74,7 @@ class _OnTask:
         c, task = Contrast.of(a, b, claim.metric), a[0].task
         facts = runs.facts
         margin = facts.margin if claim.metric == facts.metric else None
-        grouped = any(suspect([side], claim.metric) for side in (*a, *b))
+        grouped = suspect([runs.of(v.name, task) for v in facts.variants], claim.metric)
         obstacle = _obstacle(c, claim, margin or 0.0, [*a, *b])
         if obstacle:
             return cls(task.name, c, 1.0, 1.0, obstacle)
@@ -85,13 +85,13 @@ class _OnTask:
 def _p_values(c: Contrast, claim: Claim, grouped: bool) -> tuple[float, float]:
     """The p at which a claim is supported and that at which it is refuted; n ≥ 2 pairs."""
     d, x = c.differences, claim.by
-    graded = not c.by_rate
+    graded = c.task.outcome == "graded"
     if claim.kind == "beats":
         if graded:
             return 2 * d.p_above(x), 2 * d.p_below(x)
         if x:
             return 1.0, 1.0
-        return (c.p_rate, 1.0) if c.lead > 0 else (1.0, c.p_rate)
+        return (c.p_rate, 1.0) if c.only[0] > c.only[1] else (1.0, c.p_rate)
     if claim.kind == "matches":
         supported = c.p_equivalent(x, grouped)
         refuted = 2 * min(d.p_above(x), d.p_below(-x)) if graded else 1.0
@@ -103,14 +103,22 @@ def _p_values(c: Contrast, claim: Claim, grouped: bool) -> tuple[float, float]:
 
 def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side]) -> str:
     """Why nothing can be decided, whatever the numbers; empty where it can."""
-    planned = c.n + c.missing
-    if c.missing or c.n < 2:
-        found = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')} with a usable pair"
-        return f"incomplete: {found}" if c.missing or not planned else f"{found}; an interval takes 2"
+    pairs = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')}"
+    if c.missing:
+        return f"incomplete: {pairs} with a usable pair"
     if c.without_score:
         return f"unstable: {_diverged(sides)}; {claim.metric} has no floor to score them with"
-    if c.task.outcome == "all_or_nothing" and c.solved is None and len(sides) > 2:
-        return "a side is several variants, whose solved seeds cannot be paired: claim it of single variants"
+    if c.n < 2:
+        return f"{pairs} with a usable pair; an interval takes 2"
+    if c.any_diverged and c.p > ALPHA:
+        counted = "with the metric's floor for them no difference is shown"
+        return f"unstable: {_diverged(sides)}; {counted} ({wording.p_value(c.p)})"
+    if c.task.outcome == "all_or_nothing" and c.solved is None:
+        if len(sides) > 2:
+            return (
+                "a side is several variants, whose solved seeds cannot be paired: claim it of single variants"
+            )
+        return "the task is all or nothing, but does not say when it is solved"
     if c.at_ceiling(max(margin, 0.0 if claim.kind == "beats" else claim.by)):
         return "saturated: every run solved the task, or is at the metric's ceiling"
     if c.differences.all_zero:
@@ -144,7 +152,7 @@ class _Assessed:
     @property
     def refuted(self) -> float:
         """The p at which it is refuted on some task."""
-        return min(1.0, len(self.tasks) * min((on.refuted for on in self.tasks), default=1.0))
+        return min([1.0, *(len(self.tasks) * on.refuted for on in self.tasks)])
 
     @property
     def way(self) -> ClaimVerdict:
@@ -227,7 +235,7 @@ def _diverged(sides: list[Side]) -> str:
 
 def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, grouped: bool) -> str:
     """The evidence that decides on one task, in words."""
-    if c.by_rate:
+    if c.task.outcome == "all_or_nothing":
         return _rate_reading(c, claim, supported)
     d = c.differences
     x = wording.exact(claim.by)
@@ -264,6 +272,8 @@ def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, groupe
 
 
 def _rate_reading(c: Contrast, claim: Claim, supported: float) -> str:
+    if not c.some_solved:
+        return "no run solved the task, and on an all-or-nothing task the seeds that one side alone solves decide"
     only = f"{c.only[0]} and {c.only[1]} of {c.n} seeds solved by one side alone"
     if claim.kind == "beats":
         if claim.by:

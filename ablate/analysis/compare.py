@@ -125,8 +125,8 @@ class Comparison:
 
     @property
     def half(self) -> str:
-        """`then`, where it is not the verdict."""
-        return self.then if self.then != self.judgement.verdict else ""
+        """`then`, where there is a verdict and it is another."""
+        return self.then if self.judgement.verdict not in ("incomplete", self.then) else ""
 
     @property
     def level(self) -> float:

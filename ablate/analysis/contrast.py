@@ -43,7 +43,8 @@ class Contrast:
     missing: int
     "Planned seeds on which a run has no outcome."
     solved: tuple[Flags, Flags] | None = None
-    "The seeds that A, and B, solved; None where the task does not say, or a side has several variants."
+    """The seeds that A, and B, solved, of those on which both have an outcome, whether or not the metric can score it;
+    None where the task does not say, or a side has several variants."""
     on_this_metric: bool = True
     "Whether solved is a threshold on this metric."
 
@@ -54,7 +55,7 @@ class Contrast:
         metric = task.metrics[name]
         first, second = (np.stack([side.scored(name) for side in sides]) for sides in (a, b))
         unknown = np.isnan([*first, *second])
-        lost = unknown & [side.status != "diverged" for side in (*a, *b)]
+        lost = (unknown & [side.status != "diverged" for side in (*a, *b)]).any(axis=0)
         usable = ~unknown.any(axis=0)
         completed = np.all([side.status == "completed" for side in (*a, *b)], axis=0)
         rows = [[side.by_example(name) for side in sides] for sides in (a, b)]
@@ -73,8 +74,8 @@ class Contrast:
             differences=Differences.between(means[0], means[1], metric.resolution, examples, overlap(task)),
             completed=completed[usable],
             diverged=(sum(side.diverged for side in a), sum(side.diverged for side in b)),
-            missing=int(lost.any(axis=0).sum()),
-            solved=(a[0].solved[usable], b[0].solved[usable]) if alone else None,
+            missing=int(lost.sum()),
+            solved=(a[0].solved[~lost], b[0].solved[~lost]) if alone else None,
             on_this_metric=threshold == name,
         )
 
@@ -119,7 +120,8 @@ class Contrast:
     @cached_property
     def p_rate(self) -> float:
         """Two-sided p of the solved rates; NaN where they are not known."""
-        return NAN if self.solved is None or not self.n else rate_p(*self.only, self.n)
+        n = 0 if self.solved is None else len(self.solved[0])
+        return rate_p(*self.only, n) if n else NAN
 
     @property
     def p(self) -> float:

@@ -6,17 +6,17 @@ Verdicts before the end are exploratory: they say how a difference came about, a
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast, overlap
 from ablate.analysis.paired import Differences, Floats, sign
-from ablate.analysis.runs import Runs, Side, solving_metric
+from ablate.analysis.runs import Runs, solving_metric
 from ablate.analysis.verdicts import Verdict, judge
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
@@ -67,6 +67,8 @@ class _Pair:
     a: Floats
     "Of the variant, (n, num_steps), n ≥ 1; so is the next."
     b: Floats
+    lost: NDArray[np.int64]
+    "Runs of each side that had diverged by then, (2, num_steps)."
     solves: bool
     "Whether the metric says when the task is solved."
 
@@ -78,13 +80,14 @@ class _Pair:
     def contrast(self, place: int) -> Contrast:
         """The comparison at one of the steps."""
         d, a, b = self.at(place), self.a[:, place], self.b[:, place]
+        lost = int(self.lost[0, place]), int(self.lost[1, place])
         threshold = self.metric.solved
         solved = None
         if self.solves and threshold is not None:
             least = sign(self.metric) * threshold
             solved = (sign(self.metric) * a >= least, sign(self.metric) * b >= least)
         return Contrast(
-            self.task, self.metric, a[None], b[None], d, np.ones(d.n, bool), (0, 0), 0, solved, self.solves
+            self.task, self.metric, a[None], b[None], d, np.ones(d.n, bool), lost, 0, solved, self.solves
         )
 
 
@@ -101,21 +104,16 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
         if metric is None:
             continue
         sides = [runs.of(name, task) for name in (variant.name, facts.variants[0].name)]
-        seeds = np.flatnonzero(sides[0].ended & sides[1].ended)
-        found = [[_curve(side, int(seed), curves, metric) for seed in seeds] for side in sides]
-        known = [curve for side in found for curve in side if not isinstance(curve, defaultdict)]
-        if known:
-            steps = sorted(set.intersection(*(set(curve) for curve in known)))
-            if steps:
-                a, b = (np.array([[curve[step] for step in steps] for curve in side]) for side in found)
-                solves = solving_metric(task, facts.metric) == facts.metric
-                yield _Pair(variant.name, task, metric, steps, a, b, solves)
-
-
-def _curve(side: Side, seed: int, curves: Mapping[str, dict[int, float]], metric: Metric) -> dict[int, float]:
-    """Step → value; a run that diverged has the floor (NaN without one) at every step that it did not reach."""
-    own = curves.get(str(side.runs.trials["id"].iloc[side.rows[seed]]), {})
-    if side.status[seed] != "diverged":
-        return own
-    floor = math.nan if metric.floor is None else metric.floor
-    return defaultdict(lambda: floor, own)
+        ended = np.flatnonzero(sides[0].ended & sides[1].ended)
+        floor = math.nan if metric.floor is None else metric.floor
+        found, known = [], []
+        for side in sides:
+            ids = side.runs.trials["id"].iloc[side.rows[ended]]
+            found.append([curves.get(str(i), {}) for i in ids])
+            known += [c for c, s in zip(found[-1], side.status[ended], strict=True) if s != "diverged"]
+        if known and (steps := sorted(set.intersection(*(set(curve) for curve in known)))):
+            # A run that diverged has the floor at every step that it did not reach.
+            a, b = (np.array([[c.get(step, floor) for step in steps] for c in side]) for side in found)
+            lost = np.array([[sum(step not in c for c in side) for step in steps] for side in found])
+            solves = solving_metric(task, facts.metric) == facts.metric
+            yield _Pair(variant.name, task, metric, steps, a, b, lost, solves)

@@ -105,7 +105,7 @@ def _saturated(c: Comparison) -> str:
     one = c.contrast
     if not one.at_ceiling(c.margin or 0.0):
         return "no run is better than guessing: train longer, or choose an easier setting"
-    if one.by_rate and one.only == (0, 0):
+    if one.task.outcome == "all_or_nothing" and one.solved is not None and np.all(one.solved):
         most = wording.exact(round(clopper_pearson(0, one.n)[1], 2))
         return (
             f"every run solved the task: a failure rate of up to {most} is not excluded; more seeds or a harder "

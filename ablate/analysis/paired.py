@@ -163,9 +163,12 @@ class Differences:
         """Share of the seeds on which the first is better, ties half."""
         return float(((self.values > 0) + 0.5 * (self.values == 0)).mean()) if self.n else NAN
 
-    def mde(self, alpha: float = ALPHA) -> float:
-        """The difference that is detected with 80 % power, two-sided at `alpha`."""
-        return max(detectable(e.df, alpha) * e.se for e in self.errors) if self.n > 1 else NAN
+    def mde(self, alpha: float = ALPHA, spread: float = 1.0) -> float:
+        """The difference that is detected with 80 % power, two-sided at `alpha`, were s_d `spread` times what it is."""
+        if self.n < 2:
+            return NAN
+        more = (spread**2 - 1) * self.over_seeds.se**2
+        return max(detectable(e.df, alpha) * math.sqrt(e.se**2 + more) for e in self.errors)
 
     def mde_range(self, alpha: float = ALPHA) -> Interval:
         """The same at the ends of the 95 % interval of s_d (normal differences)."""
@@ -173,7 +176,7 @@ class Differences:
             return NAN, NAN
         df = self.n - 1
         low, high = (math.sqrt(df / special.chdtri(df, q)) for q in (ALPHA / 2, 1 - ALPHA / 2))
-        return self.mde(alpha) * low, self.mde(alpha) * high
+        return self.mde(alpha, low), self.mde(alpha, high)
 
 
 def correlation(a: Floats, b: Floats) -> float:

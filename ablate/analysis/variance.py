@@ -67,7 +67,8 @@ class MeanSquares:
         """Of the mean over all cells."""
         n, m = self.n, self.m
         total = self.seeds + max(0.0, self.examples - self.rest)
-        parts = self.seeds**2 / (n - 1)
+        # As shares of the total, whose square may be too small for a float.
+        parts = (self.seeds / total) ** 2 / (n - 1)
         if self.examples > self.rest:
-            parts += self.examples**2 / (m - 1) + self.rest**2 / ((n - 1) * (m - 1))
-        return StandardError((total / (n * m)) ** 0.5, total**2 / parts)
+            parts += (self.examples / total) ** 2 / (m - 1) + (self.rest / total) ** 2 / ((n - 1) * (m - 1))
+        return StandardError((total / (n * m)) ** 0.5, 1 / parts)

@@ -46,9 +46,8 @@ class Judgement:
 
 def judge(c: Contrast, m: int = 1, margin: float | None = None, suspect: bool = False) -> Judgement:
     """The verdict of the first rule that holds, in a family of `m`; `suspect` as in `Contrast.p_equivalent`."""
-    p = c.p if c.n else NAN
     p_equivalent = NAN if margin is None or c.n < 2 else c.p_equivalent(margin, suspect)
-    return Judgement(_verdict(c, ALPHA / m, margin or 0.0, p, p_equivalent), p, p_equivalent)
+    return Judgement(_verdict(c, ALPHA / m, margin or 0.0, c.p, p_equivalent), c.p, p_equivalent)
 
 
 def _verdict(c: Contrast, level: float, margin: float, p: float, p_equivalent: float) -> Verdict:

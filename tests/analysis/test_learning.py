@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, study
 
-from ablate.analysis.learning import convergence, mcnemar_p, solved_rates
+from ablate.analysis.learning import baseline_learned, convergence, solved_rates
 from ablate.core.metric import Metric
 
 
@@ -31,16 +31,6 @@ def test_no_runs_have_no_rate():
     frame = solved_rates(study({"baseline": [math.nan, math.nan]}))
     assert list(frame["runs"]) == [0]
     assert math.isnan(frame["rate"][0])
-
-
-@pytest.mark.parametrize(
-    ("a_only", "b_only", "expected"), [(5, 0, 0.0625), (6, 0, 0.03125), (3, 1, 0.625), (0, 0, 1.0)]
-)
-def test_mcnemar_is_the_sign_test_of_the_discordant_seeds(a_only, b_only, expected):
-    a = np.array([True] * a_only + [False] * b_only + [True, False])
-    b = np.array([False] * a_only + [True] * b_only + [True, False])
-    assert mcnemar_p(a, b) == pytest.approx(expected)
-    assert math.isnan(mcnemar_p(a[:0], b[:0]))
 
 
 def curves_of(shape, metric="accuracy", facts=ACCURACY, runs=4, points=30, noise=0.002):
@@ -88,3 +78,31 @@ def test_only_completed_runs_count():
     curves = {("baseline", i): np.linspace(0, 1, 20) for i in range(3)}
     evidence = study({"baseline": [0.9] * 3}, curves=curves, statuses={("baseline", 0): "diverged"})
     assert list(convergence(evidence)["n"]) == [2]
+
+
+def test_runs_that_ended_without_the_solution_may_find_it_with_more_steps():
+    flat = {("baseline", i): np.full(20, 0.5) for i in range(3)}
+    for outcome, why in (
+        ("graded", ""),
+        ("all_or_nothing", "2 of 3 runs of baseline ended without the solution"),
+    ):
+        frame = convergence(study({"baseline": [0.5, 0.95, 0.5]}, curves=flat, outcome=outcome))
+        assert not frame["improving"][0]
+        assert frame["why"][0].startswith(why)
+        assert bool(frame["why"][0]) == bool(why)
+
+
+def test_a_baseline_learns_a_graded_task_by_being_better_than_guessing():
+    # Guessing over 1,000 examples reaches .1 + 3 · .0095.
+    assert baseline_learned(study({"baseline": [0.12, 0.128]}))[0][0] is False
+    assert baseline_learned(study({"baseline": [0.12, 0.129]}))[0][0] is True
+    lost = study({"baseline": [0.12, 0.5]}, statuses={("baseline", 1): "diverged"})
+    learned, words = baseline_learned(lost)[0]
+    assert not learned
+    assert "reached accuracy .11" in words
+
+
+def test_and_an_all_or_nothing_task_by_solving_it_on_every_seed():
+    for values, learned in (([0.95, 0.99], True), ([0.95, 0.5], False)):
+        found = baseline_learned(study({"baseline": values}, outcome="all_or_nothing"))
+        assert found == [(learned, f"solved recall on {1 + learned} of 2 seeds (accuracy ≥ .9)")]

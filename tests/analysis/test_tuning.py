@@ -259,4 +259,4 @@ def test_untuned_variants_that_diverged() -> None:
     statuses = {("a", seed): "diverged" for seed in range(6)}
     untuned = study(FINE, statuses=statuses)
     found = changed(study(FINE, margin=0.02), untuned).set_index("variant")
-    assert found.loc["a", "untuned_verdict"] == "unstable"
+    assert found.loc["a", "untuned_verdict"] == "worse"
