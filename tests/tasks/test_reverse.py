@@ -171,7 +171,7 @@ def test_teacher_forced_exactness_is_that_of_greedy_decoding():
     train(
         model,
         task,
-        TrainingSection(steps=60, lr=1e-2, batch_size=32),
+        TrainingSection(steps=30, lr=1e-2, batch_size=32),
         Trial("", {}, 0),
         lambda step, metrics: False,
     )
