@@ -27,9 +27,9 @@ from ablate.study.experiment import prepare
 STUDY = """
 name: tiny
 checkpoint: final
-task: {name: recall, validation_size: 64, test_size: 64}
+task: {name: recall, vocab_size: 16, seq_len: 5, validation_size: 64, test_size: 64}
 model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}, position: sincos}
-training: {steps: 20, batch_size: 8, eval_every: 10}
+training: {steps: 20, batch_size: 16, eval_every: 10}
 factors:
   model.mixer.score: [bilinear]
   model.norm: [rms]
@@ -39,7 +39,7 @@ seeds: 2
 TASKS = """tasks:
 - {name: recall, validation_size: 64, test_size: 64}
 - {name: segments, validation_size: 64, test_size: 64}"""
-TASK = "task: {name: recall, validation_size: 64, test_size: 64}"
+TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, validation_size: 64, test_size: 64}"
 ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
 
 

@@ -43,7 +43,7 @@ STUDIES = {
     # Each level and each variant is one mistake.
     "parts": """
         name: bad
-        task: recall
+        task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}
         model: {d_model: 32, num_layers: 1, mixer: {num_heads: 4}}
         training: {steps: 2}
         factors:

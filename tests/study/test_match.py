@@ -17,10 +17,11 @@ CATALOGUE.load_builtin()
 EXPANSION = "model.feedforward.expansion"
 MODEL = """\
 name: fair
-task: recall
+task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}
 model: {d_model: 32, num_layers: 1, mixer: {num_heads: 4}}
 training: {steps: 40}
 """
+TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}\n"
 RANKS = "factors: {model.mixer.value: [{name: low_rank, rank: 2}, {name: low_rank, rank: 8}]}\n"
 BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
 TOY_HEAD = f"name: toy\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
@@ -104,8 +105,10 @@ def test_other_quantities(write: Write, quantity: str) -> None:
 
 
 def test_every_task_has_its_own_target(write: Write) -> None:
-    tasks = "tasks: [recall, {name: recall, seq_len: 20, vocab_size: 64}]\n"
-    experiment = prepare(write(MODEL.replace("task: recall\n", tasks) + RANKS + BY_EXPANSION))
+    tasks = (
+        "tasks: [{name: recall, seq_len: 5, vocab_size: 16}, {name: recall, seq_len: 20, vocab_size: 64}]\n"
+    )
+    experiment = prepare(write(MODEL.replace(TASK, tasks) + RANKS + BY_EXPANSION))
     for variant in experiment.variants:
         for described, given in zip(
             experiment.describe(variant), experiment.matched[variant.name], strict=True
