@@ -1,4 +1,4 @@
-"""The base of the parts that a model is built from, and the sizes and settings that they are built with."""
+"""The base of the parts that a model is built from, and the sizes and parameters that they are built with."""
 
 from __future__ import annotations
 

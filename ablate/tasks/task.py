@@ -139,6 +139,14 @@ class Task(ABC):
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         """Each metric's value for each example, (B); a split's metric is the mean over its examples."""
 
+    def coverage(self, draws: int) -> float | None:
+        """Share of the test examples that `draws` training examples are expected to contain; None where unknown."""
+        return None
+
+    def without_ability(self) -> Mapping[str, float]:
+        """What a model may lack (`matching the key`) → the best value of the first metric without it."""
+        return {}
+
     @abstractmethod
     def digests(self, seed: int) -> Mapping[str, str]:
         """A digest of each finite split, for the record."""

@@ -11,6 +11,7 @@ from harness import TOY
 from ablate.base.errors import Invalid, StudyError
 from ablate.base.registry import CATALOGUE
 from ablate.study.experiment import prepare
+from ablate.study.facts import facts_of
 from ablate.study.patch import value_at
 
 CATALOGUE.load_builtin()
@@ -54,7 +55,7 @@ def test_variants_have_the_parameters_of_the_baseline(write: Write) -> None:
 
 def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION + "seeds: 1\n"))
-    facts = experiment.facts([], {})
+    facts = facts_of(experiment)
     assert facts.match is not None
     assert (facts.match.quantity, facts.match.by) == ("parameters", EXPANSION)
     assert (facts.match.target, facts.match.within) == ("baseline", 0.01)
@@ -68,7 +69,7 @@ def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
     bare = prepare(write(MODEL + RANKS + "seeds: 1\n", "bare.yaml"))
     ids = {cell.variant: cell.trial.id for cell in bare.cells()}
     assert {name for name in ids if ids[name] == trials[name].id} == {"baseline"}
-    assert bare.facts([], {}).match is None
+    assert facts_of(bare).match is None
 
 
 def test_a_number_matches_the_baseline_too(write: Write) -> None:
@@ -77,7 +78,7 @@ def test_a_number_matches_the_baseline_too(write: Write) -> None:
     for variant in experiment.variants:
         assert abs(experiment.describe(variant)[0].parameters / 20_000 - 1) <= 0.01
     assert experiment.variants[-1].configs == experiment.variants[0].configs
-    assert experiment.facts([], {}).match.target == "20000"  # type: ignore[union-attr]
+    assert facts_of(experiment).match.target == "20000"  # type: ignore[union-attr]
 
 
 def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(write: Write) -> None:
