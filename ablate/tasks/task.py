@@ -115,14 +115,6 @@ class Task(ABC):
             hint = 'Write `self.sampling = Sampling("fresh", NUMBER OF TEST EXAMPLES)` into its constructor'
             at.refuse(not isinstance(getattr(self, "sampling", None), Sampling), "", rule, hint=hint)
 
-    def coverage(self, draws: int) -> float | None:
-        """Share of the test examples that `draws` training examples are expected to contain; None where unknown."""
-        return None
-
-    def without_ability(self) -> Mapping[str, float]:
-        """Ability in a few words → the best value of the first metric without it, where the task knows that."""
-        return {}
-
     @abstractmethod
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
         """Endless batches of `batch_size` examples each, on `device`."""
