@@ -149,7 +149,7 @@ def test_what_is_known_in_advance():
         1 / 200,
         0.1,
         1.0,
-        0.9,
+        0.98,
     )
     assert task.chance_loss == pytest.approx(np.log(10))
     assert (task.signature.num_outputs, task.signature.vocab_size) == (10, None)
