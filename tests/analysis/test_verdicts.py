@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from made_evidence import ACCURACY, LOSS, study
@@ -308,6 +308,7 @@ def test_7_under_rates_the_smallest_failure_rate():
     assert "2 seeds cannot tell any failure rate from 0" in few["note"]
 
 
+@settings(max_examples=40)
 @given(
     arrays(float, (2, 6), elements=st.floats(0, 1, width=16)),
     st.sampled_from([0.005, 0.1]),
@@ -328,6 +329,7 @@ def test_intervals_say_what_is_decided(ab, margin, m):
         assert row["verdict"] == ("equivalent" if inside else found)
 
 
+@settings(max_examples=40)
 @given(
     arrays(float, (2, 5), elements=st.floats(0, 1, width=16)),
     st.sampled_from([None, 0.1]),
