@@ -15,7 +15,7 @@ from ablate.stages.options import Options
 
 STUDY = """
 name: tiny
-task: {name: recall, num_eval: 128}
+task: {name: recall, validation_size: 128, test_size: 128}
 model: {d_model: 16, num_layers: 1, mixer: {num_heads: 2}, dropout: {residual: 0.1, attention_weights: 0.1}}
 training: {steps: 30, batch_size: 16, lr: 3e-3, eval_every: 10}
 factors:

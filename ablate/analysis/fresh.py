@@ -40,7 +40,7 @@ def _validation(evidence: Evidence, trials: pd.DataFrame, metric: Objective) -> 
     own = _column(trials, name)
     values = np.where(np.isnan(own), trials["id"].map(ends).to_numpy(float), own)
     if evidence.facts.at == "best_validation":
-        best = trials[["id"]].assign(step=_column(trials, "best_validation_step"))
+        best = trials[["id"]].assign(step=_column(trials, f"{metric.name}_best_step"))
         found = best.merge(curves.drop_duplicates(["id", "step"]), "left", ["id", "step"])
         at = found["value"].to_numpy(float)
         values = np.where(np.isnan(at), values, at)

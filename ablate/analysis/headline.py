@@ -10,6 +10,7 @@ import pandas as pd
 from ablate.analysis.contrast import suspect
 from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import Runs
+from ablate.analysis.verdicts import DECIDED
 from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.evidence import Evidence
@@ -147,7 +148,7 @@ def _caveats(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
     improving = trend.loc[trend["improving"], "variant"].drop_duplicates()
     if len(improving):
         yield f"Not converged, still improving when training ended: {listed(improving)}."
-    turned = family[family["half"] != ""] if len(family) else family
+    turned = family[family["half"].isin(DECIDED)]
     if len(turned):
         found = listed(f"{row.variant} ({row.half} then)" for row in turned.itertuples())
         yield f"Another verdict at half of the steps, on validation data: {found}."

@@ -74,6 +74,7 @@ def describe(slot: str | None, name: str | None) -> str:
         [
             f"{slot} {name}\n",
             textwrap.indent(inspect.getdoc(part) or "(no docstring)", "  "),
+            *_beginning(part),
             *(f"\n{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part)),
             f"\ndefined in {_place(part)}",
         ]
@@ -90,6 +91,16 @@ def _sections(part: Any) -> list[tuple[str, Rows]]:
         found = [("shapes", _shapes(part)), ("supports", _abilities(part)), _cost(part.slot, part.name)]
         sections += [(heading, rows) for heading, rows in found if rows]
     return sections
+
+
+def _beginning(part: Any) -> list[str]:
+    """How the part's initial scale differs from that of its slot's default, where it says that it does."""
+    from ablate.models.reference import places
+
+    if not getattr(part, "begins_unlike", ""):
+        return []
+    text = f"begins unlike {places()[part.slot].default}: {part.begins_unlike}"
+    return ["\n" + textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
 
 
 def _parameters(config: Any) -> Rows:

@@ -83,7 +83,7 @@ def _problems(path: Path, task: str) -> Iterator[Problem]:
         return
     fields = CATALOGUE.get("task", task).Config.model_fields  # type: ignore[attr-defined]
     if needed := [name for name, field in fields.items() if field.is_required()]:
-        rule = f"has settings without a default ({listed(needed)}), which this command cannot choose"
+        rule = f"has parameters without a default ({listed(needed)}), which this command cannot choose"
         hint = "Choose another task here, and name this one in the study"
         yield Problem(rule, (), task, hint=hint, source="--task")
 
@@ -116,15 +116,15 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
         study=study,
         metric=MetricSection.model_fields,
         metrics=list(built.metrics),
-        task=_settings(config, "task", values),
-        model=_settings(model, "model", values),
-        training=_settings(training, "training", values),
+        task=_parameters(config, "task", values),
+        model=_parameters(model, "model", values),
+        training=_parameters(training, "training", values),
     )
     return "".join(f"{_laid_out(line)}\n" for line in text.splitlines())
 
 
-def _settings(config: Any, path: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """The settings of a section or part, and of the parts inside it, as lines of YAML with their meanings."""
+def _parameters(config: Any, path: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """The parameters of a section or part, and of the parts inside it, as lines of YAML with their meanings."""
     from ablate.base.registry import CATALOGUE, StrictModel
     from ablate.study.json_schema import summary
 
@@ -144,7 +144,7 @@ def _settings(config: Any, path: str, values: Mapping[str, Any]) -> Iterator[str
             else:
                 about = _with_others(about, chosen)
         if inner is not None:
-            yield from (f"{indent}{key}:  # {about}", *_settings(inner, below, values))
+            yield from (f"{indent}{key}:  # {about}", *_parameters(inner, below, values))
         elif value is None:
             yield f"{indent}# {key}:  # {about}"
         elif not (part and key == "name"):

@@ -41,6 +41,11 @@ TRACKING_URI = click.option(
     metavar="URI",
     help="MLflow server or database (default: SQLite in the results folder).",
 )
+CONFIRM = click.option(
+    "--confirm",
+    is_flag=True,
+    help="Repeat what the study found, on seeds that it has not used, beside its report.",
+)
 FAIL_FAST = click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
 PLUGINS = click.option(
     "--plugin",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.wording import brief, counted, duration, joined, percent
-from ablate.commands.options import RESULTS, SEEDS, SETS, STUDY, saying
+from ablate.commands.options import CONFIRM, RESULTS, SEEDS, SETS, STUDY, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ablate.study.experiment import Experiment
     from ablate.study.searches import SearchSpec
 
+WIDTH = 100
+"""Of sentences, in characters, in a wide terminal."""
 TEXT = ("variant", "task", "path", "values", "when")
 """Headings of the columns that hold text; the others hold numbers."""
 
@@ -28,6 +31,7 @@ TEXT = ("variant", "task", "path", "values", "when")
 @STUDY
 @SEEDS
 @SETS
+@CONFIRM
 @RESULTS
 def command(study: Path, **options: Any) -> None:
     """Show a study's variants and cached trials; train nothing.
@@ -46,17 +50,21 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
     """Prints sizes and trials of each variant and task, then the settings that are matched, tuned or searched."""
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
+    from ablate.stages.cautions import cautions
+    from ablate.stages.confirm import confirming
     from ablate.stages.match import match
     from ablate.study.experiment import prepare
 
-    given = prepare(path, options.sets, options.seeds)
-    experiment = match(given, StudyFolder(options.results, given.study.name))
     say = saying(console)
+    experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
+    experiment = confirming(experiment, options.results, options.seeds)
+    experiment = match(experiment, StudyFolder(options.results, experiment.study.name))
     store = Store(options.results / "store", say, read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
     done = {c.id for c in cells if store.is_finished(records.get(c.id), c.trial.checkpoint)}
-    cached = Counter((cell.variant, cell.task) for cell in cells if cell.id in done)
+    trained_as_given = not experiment.tune or experiment.trains_untuned
+    cached = Counter((cell.variant, cell.task) for cell in cells if cell.id in done and trained_as_given)
     _print_variants(experiment, cached, console)
     if experiment.study.match and experiment.awaits_rates:
         say(
@@ -65,14 +73,28 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
             "trials are cached."
         )
     seconds = [found for record in records.values() if (found := record.metrics.get("train_seconds"))]
-    expected = _expected(len({cell.trial.id for cell in cells}) - len(done), seconds)
+    untuned = expected = _expected(len({cell.trial.id for cell in cells}) - len(done), seconds)
     if experiment.tune:
-        most = _print_search(experiment, "tune", experiment.tune, console) + 2 * len(cells)
-        expected = f"Of the untuned variants, {expected} With tuning, a run trains at most {most:,}."
+        most = _print_search(experiment, "tune", experiment.tune, console) + len(cells)
+        expected = f"With tuning, a run trains at most {most:,}."
+        if trained_as_given:
+            expected = (
+                f"Of the untuned variants, {untuned} With tuning, a run trains at most {most + len(cells):,}."
+            )
     say(f"\n{expected}")
     if experiment.search:
         _print_search(experiment, "search", experiment.search, console)
         say("`ablate sweep` runs this search; `ablate run` trains the variants above.")
+    _print_cautions(cautions(experiment), console)
+
+
+def _print_cautions(texts: Sequence[str], console: Console) -> None:
+    """Prints what limits the verdicts, each from a line of its own on."""
+    if texts:
+        saying(console)("\nWhat limits its verdicts")
+    for text in texts:
+        lines = textwrap.wrap(text, min(console.width, WIDTH) - 4, break_on_hyphens=False)
+        saying(console)("\n".join([f"  - {lines[0]}", *(f"    {line}" for line in lines[1:])]))
 
 
 def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], console: Console) -> None:
@@ -89,7 +111,7 @@ def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], co
                 {"of training": found.compute} if longer else {}
             )
             ready = cached[variant.name, task]
-            size |= {"cached": ready, "to train": experiment.study.seeds - ready}
+            size |= {"cached": ready, "to train": experiment.study.seeds.count - ready}
             sizes.append(name | {key: "–" if n is None else f"{n:,}" for key, n in size.items()})
             parts.append(
                 name | {key.replace("_", " "): f"{n:,}" for key, n in found.parameters_by_part.items()}
@@ -119,7 +141,8 @@ def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: 
     if kind == "tune":
         count = len(experiment.variants) * len(experiment.tasks)
         each = f" for each of {counted(len(experiment.variants), 'variant')}"
-        then = "each variant as the study gives it and with its best setting"
+        as_given = "as the study gives it and " if experiment.trains_untuned else ""
+        then = f"each variant {as_given}with its best setting"
     most = count * spec.trials * len(spec.seeds)
     objectives = joined([f"{o.name} ({o.direction})" for o in facts.objectives])
     pruner = "" if facts.pruner == "none" else f", pruned by {facts.pruner}"

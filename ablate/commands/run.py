@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, StudyError
-from ablate.commands.options import FAIL_FAST, JOBS, RESULTS, SEEDS, SETS, STUDY, TRACKING_URI, saying
+from ablate.commands.options import (
+    CONFIRM,
+    FAIL_FAST,
+    JOBS,
+    RESULTS,
+    SEEDS,
+    SETS,
+    STUDY,
+    TRACKING_URI,
+    saying,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +39,7 @@ if TYPE_CHECKING:
     help="Train only this variant and the baseline; may be repeated.",
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Train only this seed.")
+@CONFIRM
 @RESULTS
 @TRACKING_URI
 @click.option("--fresh", is_flag=True, help="Train finished trials again; searches are not repeated.")
@@ -37,7 +48,8 @@ if TYPE_CHECKING:
 def command(study: Path, gate: bool, **options: Any) -> int:
     """Train a study's missing trials, compare its variants, and report.
 
-    STUDY is a study file.
+    STUDY is a study file. With --confirm, the variants and claims that its report has decided are judged again, as a
+    family of their own, on as many seeds after its last; the report of that is in results/STUDY@confirm.
 
     Exit codes: 0: done; 1: some trials failed, or with --gate a claim is refuted; 2: the study or the command line
     is invalid; 130: interrupted.
@@ -80,19 +92,23 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
     with closing(standby(path, options.jobs)) as ready:
         with gc_paused():
+            from ablate.stages.confirm import confirming
             from ablate.stages.match import match
             from ablate.stages.run import run
             from ablate.stages.select import select
             from ablate.study.experiment import prepare
 
-            experiment = prepare(path, options.sets, options.seeds)
+            experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
+            experiment = confirming(experiment, options.results, options.seeds)
         if options.sweep and experiment.search is None:
             rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
             raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
         # Unknown names are refused before anything is written.
         select(experiment.cells(), options.only, options.seed)
-        store = Store(options.results / "store", warn)
         folder = StudyFolder(options.results, experiment.study.name)
+        if not options.fresh:
+            match(experiment, folder)  # So are, by rates that are known, variants that cannot be matched.
+        store = Store(options.results / "store", warn)
         with exclusive(store.root, folder.name, say), interruptible():
             experiment = match(experiment, folder, say, fresh=options.fresh)
             try:

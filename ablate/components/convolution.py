@@ -40,8 +40,9 @@ class Convolution(Mixer):
         self.bias = nn.Parameter(torch.empty(sizes.d_model)) if config.bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """As a linear map of all that one output reads; no bias at first."""
+        """As a linear map of all that one output reads, times `averaged` / √3 (see `Mixer`); no bias at first."""
         as_linear(self.weight, self.bias, self.weight[0].numel(), draw)
+        self.weight.mul_(self.averaged / 3**0.5)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""

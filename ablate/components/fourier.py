@@ -19,6 +19,10 @@ class Fourier(Mixer):
     frequencies depend on the length with padding; any length.
     """
 
+    begins_unlike = (
+        "a sum over all T positions and D features, it has the scale √(T·D/2), or 1/√2 where unitary; "
+        "attention, an average, 1/(3√T)"
+    )
     causal = False
     padding = False
     reasons = {

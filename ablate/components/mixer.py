@@ -46,6 +46,16 @@ class Mixer(Part):
             raise Invalid("", *self._lacking("padding", "cannot leave out padding, which the task has"))
         self.is_causal, self.max_len = sizes.causal, sizes.max_len
 
+    @property
+    def averaged(self) -> float:
+        """Scale of means over the positions that are seen, of independent values of unit variance.
+
+        That is 1/√T, T = max_len, and √(Σ_t 1/t / T) where causal. Attention begins as such a mean, and its two linear
+        maps divide by 3: a mixer that divides by 3 too and multiplies by `averaged` begins at the scale of attention.
+        """
+        length = self.max_len
+        return (sum(1 / (t if self.is_causal else length) for t in range(1, length + 1)) / length) ** 0.5
+
     def _lacking(self, ability: Ability, rule: str) -> tuple[str, str, str]:
         """`rule` with its reason, this mixer's name, and the mixers that have `ability`."""
         reason = f": {self.reasons[ability]}" if ability in self.reasons else ""

@@ -24,6 +24,9 @@ from ablate.components.norms import LayerNorm
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, check_even
 
+AFTER_GELU = 3**0.5
+"Linear maps before and after a GELU begin with about 1/(3√3) of the scale of a unit-variance input; this makes it 1/3."
+
 
 class FixedLength(Mixer):
     """Base of the mixers whose weights belong to places in the sequence."""
@@ -42,6 +45,10 @@ class AllPositions(FixedLength):
         super().__init__(config, sizes)
         self.up = nn.Linear(length, hidden)
         self.down = nn.Linear(hidden, length)
+
+    def initialise(self, draw: Draw) -> None:
+        """W_down is `averaged` · √3 (see `Mixer`) times what a linear map begins with."""
+        self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def through(self, x: Tensor) -> Tensor:
         """(…, n) → (…, n), with the weights of the first n inputs and outputs."""
@@ -107,6 +114,10 @@ class ResMLP(FixedLength):
         super().__init__(config, sizes)
         self.tokens = TokenLinear(sizes)
 
+    def initialise(self, draw: Draw) -> None:
+        """A is `averaged` / √3 (see `Mixer`) times what a linear map begins with."""
+        self.tokens.weight.mul_(self.averaged / 3**0.5)
+
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         return self.tokens(zero_padding(x_btd, self.real_positions(x_btd, mask)))
@@ -137,10 +148,14 @@ class GMLP(FixedLength):
         self.down = nn.Linear(hidden // 2, sizes.d_model)
 
     def initialise(self, draw: Draw) -> None:
-        """The gate is 1 ± 0.001: at first, each position goes through a feed-forward alone (section 2.1)."""
+        """The gate is 1 ± 0.001: at first, each position goes through a feed-forward alone (section 2.1).
+
+        W_down is `averaged` · √3 (see `Mixer`) times what a linear map begins with.
+        """
         bound = 1e-3 / self.max_len
         self.gate.weight.uniform_(-bound, bound, generator=draw("gate.weight"))
         self.gate.bias.fill_(1)
+        self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""

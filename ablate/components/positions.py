@@ -21,8 +21,6 @@ class Position(Part):
     "Whether it tells positions apart."
     inside_attention: ClassVar[bool] = False
     "Whether it acts on queries, keys or logits, so that only a mixer which has them can use it."
-    scales_embedding: ClassVar[bool] = False
-    "Whether embeddings are multiplied by √D before it is added, unless the study says otherwise."
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
         """The embedded input (B, T, D) of the positions `start` … `start` + T − 1, with these positions added."""
@@ -57,7 +55,6 @@ class SinCos(Position):
     Vaswani et al. 2017, section 3.5. Defined for any length, also beyond the longest that was trained on.
     """
 
-    scales_embedding = True
     encoding: Tensor
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
@@ -108,8 +105,8 @@ class Learned(Position):
         self.weight = nn.Parameter(torch.empty(sizes.max_len, sizes.d_model))
 
     def initialise(self, draw: Draw) -> None:
-        """N(0, 1/D), as token embeddings."""
-        self.weight.normal_(std=self.weight.shape[1] ** -0.5, generator=draw("weight"))
+        """N(0, 1), as token embeddings."""
+        self.weight.normal_(generator=draw("weight"))
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
         """(B, T, D) → (B, T, D); raises `ValueError` beyond max_len."""

@@ -21,6 +21,10 @@ from ablate.components.sizes import Sizes, check_even
 
 State = tuple[Tensor, ...]
 """State of a cell, each tensor (B, h): its output first, then its hidden part."""
+UNSCALED = (
+    "its output is its state, of a scale of {} at every length T, where attention, an average, has 1/(3√T)"
+)
+"""Why recurrent mixers begin unlike attention."""
 
 
 class Recurrent(Mixer):
@@ -147,6 +151,7 @@ class RNN(Recurrent):
     Encoder (both directions) and decoder (one); padding anywhere; any length.
     """
 
+    begins_unlike = UNSCALED.format("0.48 to 0.6")
     gates = 1
     kernel = staticmethod(torch.rnn_tanh)
 
@@ -164,6 +169,7 @@ class LSTM(Recurrent):
     Gers et al. 2000. Encoder (both directions) and decoder (one); padding anywhere; any length.
     """
 
+    begins_unlike = UNSCALED.format("0.15 to 0.2")
     gates = 4
     forget_gate = 1
     num_states = 2
@@ -185,6 +191,7 @@ class GRU(Recurrent):
     the old state. Encoder (both directions) and decoder (one); padding anywhere; any length.
     """
 
+    begins_unlike = UNSCALED.format("0.27 to 0.36")
     gates = 3
     kernel = staticmethod(torch.gru)
 

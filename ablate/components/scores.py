@@ -55,6 +55,8 @@ class Dot(Score):
     variance is d_k.
     """
 
+    begins_unlike = "its logits vary √d_k times as much, which is what scaling removes"
+
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
         """q, k and 1."""
         return q, k, 1.0
@@ -154,12 +156,13 @@ class Cosine(Score):
     class Config(PartConfig):
         """Parameters of the cosine score."""
 
-        temperature: Annotated[float, Field(ge=SMALLEST_TEMPERATURE)] = 0.1
-        "Initial τ of every head."
+        temperature: Annotated[float, Field(ge=SMALLEST_TEMPERATURE)] | None = None
+        """Initial τ of every head, at least 0.01; when not given √(3 / d_k), so that logits begin as those of
+        `scaled_dot` for q and k of variance 1/√3, between 1 and the 1/3 that projections begin with."""
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
-        self.temperature = config.temperature
+        self.temperature = config.temperature or (3 / sizes.d_k) ** 0.5
         self.log_temperature = nn.Parameter(torch.empty(sizes.num_heads, 1, 1))
 
     def initialise(self, draw: Draw) -> None:
@@ -197,9 +200,14 @@ class Additive(Score):
         self.weight = nn.Parameter(torch.empty(sizes.num_heads, hidden, 1))
 
     def initialise(self, draw: Draw) -> None:
-        """As linear maps."""
+        """As linear maps, 2√3 times larger: entries of variance 4 / fan-in.
+
+        As plain linear maps they leave tanh nearly linear. Query and key then add up without interacting, and what a
+        query adds to all of its keys cancels in the softmax.
+        """
         for name, parameter in self.named_parameters(recurse=False):
             fan_in_uniform(parameter, parameter.shape[1], draw(name))
+            parameter.mul_(2 * 3**0.5)
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
         """The score of every query with every key, (B, H, T_q, T_k)."""

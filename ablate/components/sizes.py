@@ -1,9 +1,10 @@
-"""The base of the parts that a model is built from, and the sizes and settings that they are built with."""
+"""The base of the parts that a model is built from, and the sizes and parameters that they are built with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import nn
 
@@ -59,6 +60,9 @@ class Sizes:
 
 class Part(nn.Module):
     """A module that is built from its config and the sizes of the model around it."""
+
+    begins_unlike: ClassVar[str] = ""
+    """Why its initial output is not, within a factor of two, of the scale of its slot's default part, as a clause."""
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()

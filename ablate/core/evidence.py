@@ -1,4 +1,4 @@
-"""All that tables, verdicts and figures need: three frames, and the facts about the study."""
+"""All that tables, verdicts and figures need: frames, and the facts about the study."""
 
 from __future__ import annotations
 
@@ -28,5 +28,6 @@ class Evidence:
     curves: pd.DataFrame
     "id, step, metric, value."
     examples: pd.DataFrame = field(default_factory=no_examples)
-    """id, metric, values: the metric of each test example, in the order of the test split, which is the same for all
-    trials of a task; of completed trials on held-out tasks, at the step that is judged."""
+    """id, metric, values: the metric of each test example, in the order of the test split; of completed trials on tasks
+    whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at the last.
+    """

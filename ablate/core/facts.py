@@ -10,6 +10,8 @@ from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
 BASELINE = "baseline"
+CONFIRM = "@confirm"
+"""The end of the name of a study that repeats what another found."""
 
 
 @dataclass(frozen=True)

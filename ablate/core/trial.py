@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 Checkpoint = Literal["none", "final", "best"]
-"""Which weights of a trial are kept: those of the last step, or of the best evaluation on validation data."""
+"""Which weights of a trial are kept: those of the last step, or of the evaluation on validation data that was best by
+the first metric."""
 
 
 @dataclass(frozen=True)

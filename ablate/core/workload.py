@@ -53,6 +53,8 @@ class Workload(ABC):
     steps_path: ClassVar[str | None] = None
     """Path of the number of training steps in its config, where all steps take equally long; it is then timed by
     `timed`. None: it cannot be timed."""
+    rate_path: ClassVar[str | None] = None
+    "Path of the learning rate in its config, which decides many comparisons; None: it has none."
 
     @abstractmethod
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
@@ -77,6 +79,10 @@ class Workload(ABC):
     def parameters(self, config: Mapping[str, Any]) -> int:
         """`describe(config).parameters`; matching asks for it often, so override it where counting is cheaper."""
         return self.describe(config).parameters
+
+    def cautions(self, config: Mapping[str, Any]) -> list[str]:
+        """What limits a verdict on `config`, known without training it: each a sentence without its full stop."""
+        return []
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Equal for two configs exactly when they compute the same function from the same initial values."""

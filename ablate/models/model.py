@@ -13,30 +13,14 @@ from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
 from ablate.components.dropout import Dropout
-from ablate.components.initial import Draw
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature
+from ablate.models.embedding import TokenEmbedding, embedding_of
 from ablate.models.memory import Memory, mean_of_real
 from ablate.models.parameters import PARTS
 from ablate.models.section import ModelSection
-
-
-class TokenEmbedding(nn.Module):
-    """One learned vector per token: (B, T) → (B, T, D)."""
-
-    def __init__(self, vocab_size: int, d_model: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
-
-    def initialise(self, draw: Draw) -> None:
-        """N(0, 1/D): vectors of unit length."""
-        self.weight.normal_(std=self.weight.shape[1] ** -0.5, generator=draw("weight"))
-
-    def forward(self, tokens_bt: Tensor) -> Tensor:
-        """(B, T) → (B, T, D)."""
-        return nn.functional.embedding(tokens_bt, self.weight)
 
 
 class Model(nn.Module):
@@ -55,9 +39,10 @@ class Model(nn.Module):
         self.source_embedding: nn.Module | None = None
         self.source_position: Position | None = None
         self.segment_embedding: nn.Module | None = None
-        self.embedding = _embedding(signature, d_model)
+        tied, scaled = section.embedding.tied, section.embedding.scaled
+        self.embedding = embedding_of(signature, d_model, scaled)
         if reads_source and source is not None:
-            self.source_embedding = _embedding(source, d_model)
+            self.source_embedding = embedding_of(source, d_model, scaled)
             sizes = replace(sizes, source=_sizes(section, source))
         with Gather() as at:
             with at("position"):
@@ -82,9 +67,8 @@ class Model(nn.Module):
             self._embed_as(at, section, signature)
             if not at.problems:
                 _check_dropout(at, section, self)
-        asked = section.embedding.scaled
-        scaled = section.position.part.scales_embedding if asked is None else asked
-        self.scale = d_model**0.5 if scaled else 1.0
+        # Weights of unit variance, as an embedding's are unless they are scaled, would make logits of scale √D.
+        self.output_scale = d_model**-0.5 if tied and not scaled else 1.0
         self._sites = {
             path: module
             for path, module in self.named_modules()
@@ -132,15 +116,15 @@ class Model(nn.Module):
         memory = None if self.source_embedding is None else self.encode(source, source_mask)
         x_btd = self.stack(x_btd, self.position, mask, memory)
         if self.signature.readout == "all":
-            return self.output(x_btd)
+            return self._logits(x_btd)
         real_bt = real_positions(mask, x_btd.shape[1])
         if self.signature.readout == "mean":
-            return self.output(mean_of_real(x_btd, real_bt))
-        return self.output(last_of_real(x_btd, real_bt))
+            return self._logits(mean_of_real(x_btd, real_bt))
+        return self._logits(last_of_real(x_btd, real_bt))
 
     def embed(self, inputs: Tensor, start: int = 0, segments: Tensor | None = None) -> Tensor:
         """(B, T) or (B, T, num_features) → (B, T, D), for positions from `start` on."""
-        x_btd = self.embedding(inputs) * self.scale
+        x_btd = self.embedding(inputs)
         if self.segment_embedding is not None:
             if segments is None:
                 raise ValueError("a model with an embedding of segments needs the segment of each position")
@@ -151,7 +135,7 @@ class Model(nn.Module):
         """The encoded source, for the decoder."""
         if self.source_embedding is None or self.source_position is None or source is None:
             raise ValueError("a model that reads a source needs one, and only such a model can take it")
-        x_bsd = self.source_position.embed(self.source_embedding(source) * self.scale)
+        x_bsd = self.source_position.embed(self.source_embedding(source))
         memory: Memory = self.stack.encode(self.source_dropout(x_bsd), self.source_position, mask)
         return memory
 
@@ -162,7 +146,11 @@ class Model(nn.Module):
         if self.source_embedding is not None and memory is None:
             raise ValueError("a model that reads a source needs it encoded: `memory = model.encode(source)`")
         x_b1d, state = self.stack.step(self.embed(inputs, start), self.position, state, memory)
-        return self.output(x_b1d[:, 0]), state
+        return self._logits(x_b1d[:, 0]), state
+
+    def _logits(self, x: Tensor) -> Tensor:
+        """(…, D) → (…, num_outputs)."""
+        return self.output(x * self.output_scale)
 
     def start_step(self, step: int) -> None:
         """Seeds every dropout site for `step`; call it before the forward pass of each training step."""
@@ -228,11 +216,3 @@ def _check_dropout(at: Gather, section: ModelSection, model: nn.Module) -> None:
     for placement, rate in section.dropout.model_dump().items():
         unused = rate and placement not in sites
         at.refuse(unused, f"dropout.{placement}", "has no place in this model", rate, "0")
-
-
-def _embedding(signature: Signature, d_model: int) -> nn.Module:
-    if signature.vocab_size is not None:
-        return TokenEmbedding(signature.vocab_size, d_model)
-    if signature.num_features is not None:
-        return nn.Linear(signature.num_features, d_model)
-    raise ValueError("a signature needs vocab_size (tokens) or num_features (vectors)")

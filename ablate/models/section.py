@@ -32,9 +32,11 @@ class Embedding(StrictModel):
     """How inputs become vectors."""
 
     tied: OnOff = False
-    "Whether the output layer shares the weights of the token embedding (Press and Wolf 2017)."
-    scaled: OnOff | None = None
-    "Whether the embedded input is multiplied by √d_model; when not given, only with position sincos."
+    """Whether the output layer shares the weights of the token embedding (Press and Wolf 2017). Unless they are
+    `scaled`, its input is then divided by √d_model, as in the code of Raffel et al. 2020."""
+    scaled: OnOff = False
+    """Whether the weights begin √d_model times smaller and are multiplied by √d_model (Vaswani et al. 2017, section
+    3.4): embedded inputs begin as without it, and learn faster."""
     segment: OnOff = False
     "Whether a learned vector for the segment of each position is added (Devlin et al. 2019)."
 

@@ -2,6 +2,7 @@
 
 study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
+examples.parquet                         the same by test example, where seeds share them
 comparisons.csv, claims.csv              its verdicts
 report.html, report.md, figures/         its page
 sweep.parquet, importances.csv           the settings that a sweep has tried
@@ -14,7 +15,6 @@ rates.json, optuna.db                    measured seconds of a training step; Op
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, replacing, write_text
 from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence
+from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.core.trial import Trial
 from ablate.records.evaluated import Evaluated
+from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
 from ablate.records.tables import load_frame, read_csv, rows_and_facts, save_frame, write_csv
 
@@ -37,24 +38,23 @@ Kind = Literal["sweep", "tuning"]
 """The search that came before the verdicts; `Facts.searched` has the same names."""
 
 _STUDY = "study.yaml"
-_TRIALS, _CURVES = "trials.parquet", "curves.parquet"
+_TRIALS, _CURVES, _EXAMPLES = "trials.parquet", "curves.parquet", "examples.parquet"
 _COMPARISONS, _CLAIMS = "comparisons.csv", "claims.csv"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
 _IMPORTANCES = "importances.csv"
 _UNTUNED = "untuned"
-_EVIDENCE = {False: (_TRIALS, _CURVES), True: (f"{_UNTUNED}/{_TRIALS}", f"{_UNTUNED}/{_CURVES}")}
-"""Of the variants as they are judged, and of those that were not tuned yet."""
+_EVIDENCE = {
+    untuned: tuple(f"{folder}{name}" for name in (_TRIALS, _CURVES, _EXAMPLES))
+    for untuned, folder in ((False, ""), (True, f"{_UNTUNED}/"))
+}
+"""Of the variants as they are judged, and of those that were not tuned yet; the last of the three may be missing."""
 _RATES = "rates.json"
-_ABOUT_RATES = (
-    "Seconds of a training step, measured before training on one thread: the median over blocks in which the "
-    "variants of a task take turns in random order. Remove this file and run with --fresh to measure again."
-)
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES, _FIGURES)
 """The files of every report."""
-_BESIDE = (_EVALUATION, _MAPS, _TABLES["sweep"], _IMPORTANCES, _TABLES["tuning"], *_EVIDENCE[True])
+_BESIDE = (_EXAMPLES, _EVALUATION, _MAPS, *_TABLES.values(), _IMPORTANCES, *_EVIDENCE[True])
 """The files that searches and evaluations add to a report."""
 
 _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
@@ -99,7 +99,7 @@ class StudyFolder:
     @property
     def has_untuned(self) -> bool:
         """Whether there is evidence of the variants before they were tuned."""
-        return all((self.path / name).is_file() for name in _EVIDENCE[True])
+        return all((self.path / name).is_file() for name in _EVIDENCE[True][:2])
 
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
@@ -155,7 +155,7 @@ class StudyFolder:
                     place = {"id": cell.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
                     ended = table.trials.loc[index, ["status", "reason"]].to_dict()
                     yield path.name, cell, place | dict(cell.levels) | ended
-        for untuned, (file, _) in _EVIDENCE.items():
+        for untuned, (file, *_) in _EVIDENCE.items():
             if not (self.path / file).is_file():
                 continue
             rows, facts = rows_and_facts(self.path / file)
@@ -170,8 +170,10 @@ class StudyFolder:
 
     def evidence(self, *, untuned: bool = False) -> Evidence:
         """The evidence of the last report, or that of the variants before they were tuned. Raises `AblateError`."""
-        trials, curves = map(self._existing, _EVIDENCE[untuned])
-        return Evidence(*load_frame(trials, Facts.from_dict), load_frame(curves, dict)[1])
+        trials, curves = map(self._existing, _EVIDENCE[untuned][:2])
+        path = self.path / _EVIDENCE[untuned][2]
+        examples = load_frame(path, dict)[1] if path.is_file() else no_examples()
+        return Evidence(*load_frame(trials, Facts.from_dict), load_frame(curves, dict)[1], examples)
 
     def _existing(self, name: str) -> Path:
         path = self.path / name
@@ -186,10 +188,14 @@ class StudyFolder:
         return Facts.from_dict(rows_and_facts(self.path / _TRIALS, [])[1])
 
     def save_evidence(self, evidence: Evidence, *, untuned: bool = False) -> None:
-        """Writes both frames, each whole or not at all."""
-        trials, curves = (self.path / name for name in _EVIDENCE[untuned])
+        """Writes the frames, each whole or not at all; without examples, removes those of an earlier run."""
+        trials, curves, examples = (self.path / name for name in _EVIDENCE[untuned])
         save_frame(trials, evidence.trials, evidence.facts)
         save_frame(curves, evidence.curves)
+        if len(evidence.examples):
+            save_frame(examples, evidence.examples)
+        else:
+            examples.unlink(missing_ok=True)
 
     def search_table(self, kind: str) -> SearchTable | None:
         """The settings that a sweep or tuning has tried; None where there is no table. Raises `AblateError`."""
@@ -226,21 +232,11 @@ class StudyFolder:
 
     def rates(self) -> dict[str, dict[str, Any]]:
         """Key of a config → its measured seconds of a training step, and how. Raises `AblateError`."""
-        path = self.path / _RATES
-        if not path.is_file():
-            return {}
-        try:
-            rates: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rates"]
-            if not all(entry["seconds_per_step"] > 0 for entry in rates.values()):
-                raise ValueError("a rate is not positive")
-            return rates
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            hint = "restore it, or remove it to measure again"
-            raise AblateError(f"{path}: is not a table of rates; {hint}") from error
+        return load_rates(self.path / _RATES)
 
     def save_rates(self, rates: Mapping[str, Any]) -> None:
         """Writes measured rates."""
-        write_text(self.path / _RATES, json.dumps({"about": _ABOUT_RATES, "rates": rates}, indent=1) + "\n")
+        save_rates(self.path / _RATES, rates)
 
     def evaluated(self) -> Evaluated:
         """The evaluations of kept weights. Raises `AblateError`."""

@@ -53,6 +53,7 @@ class Mark:
     marker: str
     colour: str
     sign: str
+    hollow: bool = False
 
 
 VERDICTS = {
@@ -68,6 +69,9 @@ VERDICTS = {
     "refuted": Mark("v", "orange", "▼"),
 }
 "Of each verdict on a comparison or a claim."
+EXPLORATORY = "exploratory"
+EXPLORATORY_MARK = Mark("o", "soft", "◌", hollow=True)
+"Of every comparison outside the families that the study planned, whatever it shows."
 BASELINE_MARK = Mark("P", "ink", "✚")
 
 

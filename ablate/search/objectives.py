@@ -24,12 +24,12 @@ def measured(record: Record, metric: str, at: str) -> tuple[float, str]:
     """Returns a metric of one finished trial, NaN if it has no value, and its source.
 
     The source is `validation`, or `own` if the workload does not measure the metric on validation data. `at` is `last`,
-    or `best_validation`: the step that validation favoured.
+    or `best_validation`: the step at which it was best on validation.
     """
     name = f"validation_{metric}"
     curve = record.curves.get(name)
     if at == "best_validation" and curve is not None:
-        step = record.metrics.get("best_validation_step")
+        step = record.metrics.get(f"{metric}_best_step")
         found = curve.values[curve.steps == step] if step is not None else []
         if len(found):
             return float(found[0]), "validation"

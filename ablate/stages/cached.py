@@ -9,6 +9,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_files
+from ablate.core.facts import CONFIRM
 from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_of
 from ablate.records.store import Store
@@ -29,7 +30,7 @@ def up_to_date(path: Path, options: Options) -> StudyFolder | None:
     name = read_document(path).data.get("name")
     if not isinstance(name, str) or not name or Path(name).name != name:
         return None
-    folder = StudyFolder(options.results, name)
+    folder = StudyFolder(options.results, name.removesuffix(CONFIRM) + CONFIRM if options.confirm else name)
     try:
         report = folder.roster.report()
         trials, plugins = report["trials"], report["plugins"]
@@ -53,8 +54,11 @@ def _digest(path: Path, options: Options, folder: StudyFolder, trials: list[str]
     records = Store(folder.results / "store").stamp(trials)
     if not records:
         raise ValueError("a record is missing")
-    asked: list[Any] = [list(options.sets), options.seeds, options.sweep]
-    return digest_of([asked, _package(), records, folder.stamps()], [str(path), *plugins])
+    asked: list[Any] = [list(options.sets), options.seeds, options.sweep, options.confirm]
+    # What is confirmed depends on the report of the study.
+    reports = dict.fromkeys([folder.name, folder.name.removesuffix(CONFIRM)])
+    stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
+    return digest_of([asked, _package(), records, stamps], [str(path), *plugins])
 
 
 def _package() -> str:

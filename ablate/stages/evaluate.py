@@ -27,6 +27,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.stages.cached import remember, up_to_date
 from ablate.stages.choose import as_reported, study_path
+from ablate.stages.confirm import confirming
 from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.publish import publish
@@ -88,7 +89,7 @@ def evaluate(
     """
     try:
         path = study_path(path, results)
-        given = prepare(path)
+        given = confirming(prepare(path), results)
         folder = StudyFolder(results, given.study.name)
         experiment = as_reported(match(given, folder), folder)
         options = Options(results=results, sweep=experiment.searched == "sweep")

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence
+from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import Facts
 from ablate.core.record import Record
 
@@ -16,6 +17,8 @@ from ablate.core.record import Record
 def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
     """The evidence of a study from its records by trial id; cells that have not run are absent."""
     rows, curves = [], []
+    examples: dict[tuple[str, str], NDArray[np.float32]] = {}
+    metrics = {task.name: task.metrics for task in facts.tasks}
     for cell in cells:
         record = records.get(cell.id)
         if record is None:
@@ -30,6 +33,11 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
             pd.DataFrame({"id": record.id, "step": curve.steps, "metric": name, "value": curve.values})
             for name, curve in record.curves.items()
         ]
+        for name in metrics[cell.task] if record.status == "completed" else ():
+            judged = facts.column if name == facts.metric else name
+            if (values := record.arrays.get(f"test/{judged}")) is not None:
+                # Cells may share a trial.
+                examples[record.id, name] = values
     trials = pd.DataFrame(
         rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
     )
@@ -40,4 +48,9 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         {"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []}
     )
     curve_frame = pd.concat(curves, ignore_index=True) if curves else empty
-    return Evidence(facts, trials, curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True))
+    return Evidence(
+        facts,
+        trials,
+        curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True),
+        pd.DataFrame([(*key, values) for key, values in examples.items()], columns=no_examples().columns),
+    )

@@ -11,11 +11,13 @@ from ablate.core.claim import Claim
 from ablate.core.record import Record
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
+from ablate.stages.cautions import cautions
 from ablate.stages.choose import choose
 from ablate.stages.gather import gather
 from ablate.stages.options import Options
 from ablate.stages.select import select
 from ablate.study.experiment import Experiment
+from ablate.study.facts import facts_of
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,10 @@ class Work:
     ) -> None:
         """Writes the evidence, with the claims that these variants can settle."""
         if self.untuned:
-            folder.save_evidence(gather(self.given.facts([], {}), self.untuned, records), untuned=True)
+            folder.save_evidence(gather(facts_of(self.given), self.untuned, records), untuned=True)
         settled = {claim.hash for claim in self.experiment.claims}
-        facts = self.experiment.facts([claim for claim in claims if claim.hash in settled], environment)
+        mine = [claim for claim in claims if claim.hash in settled]
+        facts = facts_of(self.experiment, mine, environment, cautions(self.experiment))
         folder.save_evidence(gather(facts, self.cells, records))
 
 
@@ -67,8 +70,8 @@ def work_of(
     """The study's own trials, or those of the variants that the table of a search gives; marks what it chooses."""
     if kind is None or table is None:
         return Work(experiment, experiment, experiment.cells())
-    searched = set(table.trials["variant"])
-    untuned = [c for c in experiment.cells() if c.variant in searched] if kind == "tuning" else []
+    searched = set(table.trials["variant"]) if kind == "tuning" and experiment.trains_untuned else ()
+    untuned = [cell for cell in experiment.cells() if cell.variant in searched]
     chosen = choose(experiment, kind, table, say)
     tried = [cell for _, cell in table.cells(swept=kind == "sweep")]
     return Work(chosen, experiment, chosen.cells(), untuned, tried)

@@ -31,6 +31,9 @@ class Options:
     sweep: bool = False
     "Search first, and judge what was found."
 
+    confirm: bool = False
+    "Repeat what the study found, on seeds that it has not seen."
+
     @property
     def partial(self) -> bool:
         """Whether only some of the trials are asked for."""

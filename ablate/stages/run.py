@@ -18,6 +18,7 @@ from ablate.records.folder import Kind, StudyFolder
 from ablate.records.store import Store
 from ablate.search.importances import importances
 from ablate.stages.cached import remember
+from ablate.stages.cautions import cautions
 from ablate.stages.claims import date_claims
 from ablate.stages.engine import number_of_jobs, open_engine, preload, reference
 from ablate.stages.judge import work_of
@@ -43,14 +44,16 @@ def run(
 ) -> Outcome:
     """Searches, trains and reports what is missing of a matched study; the caller holds its lock."""
     given, study = experiment, experiment.study
-    kind: Kind | None = "sweep" if options.sweep else "tuning" if study.tune is not None else None
+    kind: Kind | None = "sweep" if options.sweep else "tuning" if experiment.tune is not None else None
     if kind == "sweep":
         experiment = for_sweep(experiment, say)
-    elif study.search is not None:
+    elif experiment.search is not None:
         say("note: only `ablate sweep` uses `search:`; this run and its report ignore it.")
     if kind is None:
         experiment = experiment.settling([variant.name for variant in experiment.variants])
     search = SearchStage(experiment, kind, folder, store, options, say) if kind is not None else None
+    for caution in cautions(experiment):
+        say(f"note: {caution}.")
     where = reference(experiment)
     environment = where.environment()
     jobs, devices = number_of_jobs(experiment, options.jobs)
@@ -93,6 +96,8 @@ def run(
                 if study.search is None:
                     folder.forget_search("sweep")
             else:
+                if kind == "tuning" and not work.untuned:
+                    folder.forget_search(kind)  # with the untuned variants of an earlier report
                 folder.save_search_table(kind, table)
                 if kind == "sweep":
                     folder.save_importances(importances(table))

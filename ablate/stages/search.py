@@ -126,8 +126,10 @@ class SearchStage:
     def later(self) -> int:
         """Trainings that the comparison of the chosen settings takes, at most."""
         study, searched = self.experiment.study, {search.variant for search in self.searches}
-        judged = 1 + self.spec.winners + study.placebo if self.kind == "sweep" else 2 * len(searched)
-        return study.seeds * len(self.experiment.tasks) * judged
+        judged = 1 + self.spec.winners + study.placebo
+        if self.kind == "tuning":
+            judged = (1 + self.experiment.trains_untuned) * len(searched)
+        return study.seeds.count * len(self.experiment.tasks) * judged
 
     @property
     def over(self) -> bool:

@@ -20,7 +20,7 @@ def select(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = N
     ]
     seeds = {cell.seed for cell in cells}
     if seed is not None and seed not in seeds:
-        allowed = f"0 to {max(seeds)}"
+        allowed = f"{min(seeds)} to {max(seeds)}"
         problems.append(Problem("is not a seed of the study", given=seed, allowed=allowed, source="--seed"))
     if problems:
         raise StudyError(problems)

@@ -132,6 +132,10 @@ def check_metric(
     name = study.metric.name
     if shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
         document.refuse(("metric", "name"), "no such metric", name, listed(shared), nearest(name, shared))
+    for first in {next(iter(metrics)) for metrics in described if metrics} - {name}:
+        if study.checkpoint == "best" and name in shared:
+            rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
+            document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
     return shared
 
 

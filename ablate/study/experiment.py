@@ -12,7 +12,7 @@ from typing import Any
 from ablate.base.errors import Invalid
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
-from ablate.core.facts import Facts, Matched, TaskFacts, VariantFacts
+from ablate.core.facts import Matched
 from ablate.core.metric import Description
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
@@ -63,6 +63,8 @@ class Experiment:
     tune: SearchSpec | None = None
     searched: str = ""
     "The search that its variants come from: `sweep`, `tuning`, or none."
+    remarks: Sequence[str] = ()
+    "What its report says of it beside its verdicts: that it confirms another, and how far."
     left_out: list[str] = dataclasses.field(default_factory=list)
     "Variants that are not judged, since their search is not over."
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
@@ -75,6 +77,11 @@ class Experiment:
     def awaits_rates(self) -> bool:
         """Whether seconds are matched, and the rates for it are not known yet."""
         return self.study.match is not None and self.matcher is None
+
+    @property
+    def trains_untuned(self) -> bool:
+        """Whether variants that are tuned are also trained as the study gives them."""
+        return self.tune is not None and self.study.tune is not None and self.study.tune.untuned
 
     def describe(self, variant: Variant) -> list[Description]:
         """Parameters, FLOPs and metrics, one description a task."""
@@ -91,9 +98,9 @@ class Experiment:
                 seed,
                 self.trial(config, seed, PLACEBO if variant.placebo else ""),
                 f"{variant.name}{self.on(task)} seed {seed}",
-                self._levels(variant),
+                self.levels(variant),
             )
-            for seed in range(self.study.seeds)
+            for seed in self.study.seeds.values
             for variant in self.variants
             for task, config in zip(self.tasks, variant.configs, strict=True)
         ]
@@ -175,69 +182,25 @@ class Experiment:
         claims = [claim for claim in self.claims if {*claim.a, *claim.b} <= set(names)]
         return dataclasses.replace(self, claims=claims)
 
-    def facts(self, claims: Sequence[Claim], environment: Mapping[str, Any]) -> Facts:
-        """The facts of the study that tables and figures need."""
-        baseline = self.describe(self.variants[0])
-        study, metric = self.study, self.study.metric
-        name = metric.name or next(iter(baseline[0].metrics))
-        return Facts(
-            study=study.name,
-            question=study.question,
-            notes=study.notes,
-            metric=name,
-            column=name if metric.at == "last" else f"{name}_at_{metric.at}",
-            at=metric.at,
-            margin=metric.margin,
-            design=study.design,
-            seeds=list(range(study.seeds)),
-            tasks=[
-                TaskFacts(task, dict(d.metrics), d.outcome, d.sampling)
-                for task, d in zip(self.tasks, baseline, strict=True)
-            ],
-            variants=[self._variant_facts(variant) for variant in self.variants],
-            factors={
-                path: list(dict.fromkeys(filter(None, by_variant.values())))
-                for path, by_variant in self._labels.items()
-            },
-            claims=list(claims),
-            environment=dict(environment),
-            searched=self.searched,
-            left_out=self.left_out,
-            match=study.match.facts() if study.match and self.matched else None,
-        )
-
     @cached_property
-    def _labels(self) -> dict[str, dict[str, str]]:
+    def labels(self) -> dict[str, dict[str, str]]:
         """Path → variant → label of its level."""
         return {path: self.design.labels(path) for path in self.design.paths}
 
-    def _levels(self, variant: Variant) -> dict[str, str]:
-        return {path: by_variant[variant.name] for path, by_variant in self._labels.items()}
-
-    def _variant_facts(self, variant: Variant) -> VariantFacts:
-        described = dict(zip(self.tasks, self.describe(variant), strict=True))
-        levels = self._levels(variant)
-        return VariantFacts(
-            name=variant.name,
-            levels=levels,
-            changes={path: levels[path] for path in variant.patches if path in levels},
-            placebo=variant.placebo,
-            parameters={task: d.parameters for task, d in described.items()},
-            parameters_by_part={task: dict(d.parameters_by_part) for task, d in described.items()},
-            flops={task: d.flops for task, d in described.items()},
-            training_flops={task: d.training_flops for task, d in described.items()},
-            examples={task: d.examples for task, d in described.items()},
-            matched=dict(zip(self.tasks, self.matched.get(variant.name, ()), strict=False)),
-            tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},
-        )
+    def levels(self, variant: Variant) -> dict[str, str]:
+        """Path → label of the level that a variant has."""
+        return {path: by_variant[variant.name] for path, by_variant in self.labels.items()}
 
 
-def prepare(path: Path, sets: Sequence[str] = (), seeds: int | None = None) -> Experiment:
+def prepare(
+    path: Path, sets: Sequence[str] = (), seeds: int | None = None, *, confirm: bool = False
+) -> Experiment:
     """Reads, expands, checks and matches a study; raises `StudyError` with all of its problems.
 
+    The arguments are those of `load`; see `ablate.stages.confirm` for what is left of a study to confirm.
     Where seconds are matched, the variants are not yet: see `Experiment.with_rates`.
     """
-    document, study, workload = load(path, sets, seeds)
+    document, study, workload = load(path, sets, seeds, confirm=confirm)
     sections = list(workload.schema())
     if study is None:
         refuse_if_faulty(document)

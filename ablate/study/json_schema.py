@@ -19,6 +19,7 @@ from ablate.base.registry import CATALOGUE, SLOT_MARK
 from ablate.core.workload import Workload
 from ablate.study.claims import GRAMMAR
 from ablate.study.schema import StudyBase, study_model
+from ablate.study.sections.seeds import TUNING_SEEDS_FROM
 
 Node = dict[str, Any]
 """A schema, or a place inside one."""
@@ -36,9 +37,17 @@ def study_schema(workload: Workload) -> Node:
             study["required"].append("workload")
     if "task" in properties:
         study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
-    metric = properties["metric"]
-    whole = {"$ref": metric.pop("$ref")}
-    metric["anyOf"] = [{"type": "string", "description": "Its name."}, whole]
+    shorts: dict[str, Node] = {
+        "metric": {"type": "string", "description": "Its name."},
+        "seeds": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": TUNING_SEEDS_FROM,
+            "description": "Their number.",
+        },
+    }
+    for section, short in shorts.items():
+        properties[section]["anyOf"] = [short, {"$ref": properties[section].pop("$ref")}]
     properties["claims"]["items"]["description"] = f"{GRAMMAR}."
     patch = definitions.patch({section: properties[section] for section in workload.schema()})
     factors = properties["factors"]

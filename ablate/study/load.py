@@ -18,6 +18,7 @@ from ruamel.yaml.error import YAMLError
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
 from ablate.base.plugins import FAILS, plugin_fault
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
+from ablate.core.facts import CONFIRM
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
 from ablate.study.schema import StudyBase, study_model
@@ -39,17 +40,22 @@ _RULES = {
 
 
 def load(
-    path: Path, sets: Sequence[str] = (), seeds: int | None = None
+    path: Path, sets: Sequence[str] = (), seeds: int | None = None, *, confirm: bool = False
 ) -> tuple[Document, StudyBase | None, Workload]:
     """The document with its problems, the study as far as it could be read, and its workload.
 
-    `sets` are the `PATH=VALUE` of `--set`. The study is None when too little of it is left to go on.
+    `sets` are the `PATH=VALUE` of `--set`; `confirm` names it as the confirmation of itself. The study is None when
+    too little of it is left to go on.
     """
     document = read_document(path)
     for text in sets:
         _set(document, text)
     if seeds is not None:
-        document.set("seeds", seeds, f"--seeds {seeds}")
+        several = isinstance(document.data.get("seeds"), dict)
+        document.set("seeds.count" if several else "seeds", seeds, f"--seeds {seeds}")
+    if confirm:
+        name = str(document.data.get("name", ""))
+        document.set("name", f"{name.removesuffix(CONFIRM)}{CONFIRM}", "--confirm")
     if document.data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
@@ -208,7 +214,7 @@ def _fields_at(model: type[BaseModel], data: Any, path: PathKey) -> list[str]:
             kinds = [kind for f in fields for kind in _kinds([f.annotation, *f.metadata], value)]
         else:
             kinds = [kind for kind in kinds if kind is not model]
-    return [name for kind in kinds for name in kind.model_fields]
+    return [field.alias or name for kind in kinds for name, field in kind.model_fields.items()]
 
 
 def _kinds(annotations: Sequence[Any], value: Any) -> list[type[BaseModel]]:

@@ -102,7 +102,9 @@ def set_in_document(data: dict[str, Any], keys: Sequence[str], value: Any) -> No
     node: Any = data
     for key in outer:
         below = node.get(key)
-        short = {"name": below} if isinstance(below, str) else {}
+        short: dict[str, Any] = {"name": below} if isinstance(below, str) else {}
+        if key == "seeds" and isinstance(below, int):
+            short = {"count": below}
         node[key] = node = below if isinstance(below, dict) else short
     old = node.get(last)
     node[last] = merged({"name": old} if isinstance(old, str) and isinstance(value, Mapping) else old, value)

@@ -16,17 +16,17 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, StrictModel
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, CONFIRM
 from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
+from ablate.study.sections.seeds import Seeds, SeedsSection
 
 RESERVED = ("store",)
+MAX_NAME = 100
+"""Characters of the name of a study."""
 PLACEBO = "placebo"
-MAX_SEEDS = 10_000
-TUNING_SEEDS_FROM = MAX_SEEDS
-"""Seeds from here on tune; those below judge."""
 
 
 def winner_names(count: int) -> list[str]:
@@ -35,8 +35,10 @@ def winner_names(count: int) -> list[str]:
 
 
 def _study_name(name: str) -> str:
-    if name in RESERVED:
+    if name.removesuffix(CONFIRM) in RESERVED:
         raise PydanticCustomError("name", "is kept for the harness", {"allowed": "any other name"})
+    if len(name.removesuffix(CONFIRM)) > MAX_NAME:
+        raise PydanticCustomError("name", "is too long", {"allowed": f"at most {MAX_NAME} characters"})
     return name
 
 
@@ -64,17 +66,18 @@ class MetricSection(StrictModel):
     "Tested at the last step, or at the step that validation favours."
 
 
-StudyName = Annotated[
-    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100), AfterValidator(_study_name)
-]
+_NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*"
+StudyName = Annotated[str, Field(pattern=f"{_NAME}$"), AfterValidator(_study_name)]
+ReportName = Annotated[str, Field(pattern=f"{_NAME}({CONFIRM})?$"), AfterValidator(_study_name)]
 VariantName = Annotated[str, AfterValidator(_variant_name)]
 
 
 class StudyBase(StrictModel):
     """A study, without the sections of its workload."""
 
-    name: StudyName
-    "Also the name of its folder under results/ and of its MLflow experiment."
+    name: ReportName
+    """Also the name of its folder under results/ and of its MLflow experiment. NAME@confirm repeats what NAME found, as
+    `ablate run --confirm` does."""
     question: str = ""
     "The question of the study; opens the report."
     workload: str = "sequence"
@@ -93,8 +96,8 @@ class StudyBase(StrictModel):
     "Variants named by hand: name → {path: value}."
     placebo: OnOff = False
     "Adds the baseline again with other initialisation and dropout streams, to show what no difference looks like."
-    seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 5
-    "Number of paired seeds: 0, 1, …"
+    seeds: Seeds = SeedsSection()
+    "Number of paired seeds, from 0 on; or {from: 100, count: 10}."
     search: SearchSection | None = None
     "The search of `ablate sweep`, which starts from the baseline."
     tune: TuneSection | None = None
@@ -111,6 +114,11 @@ class StudyBase(StrictModel):
     "Statements to be judged."
     notes: str = ""
     "Free text for the report."
+
+    @property
+    def confirms(self) -> str | None:
+        """The study whose findings it repeats."""
+        return self.name.removesuffix(CONFIRM) if self.name.endswith(CONFIRM) else None
 
     def searches(self) -> dict[str, SearchSection | TuneSection]:
         """The `search` and the `tune` that the study has."""

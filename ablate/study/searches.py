@@ -14,8 +14,9 @@ from ablate.core.workload import Workload
 from ablate.study.checks import attempt
 from ablate.study.designs import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
-from ablate.study.schema import TUNING_SEEDS_FROM, StudyBase
+from ablate.study.schema import StudyBase
 from ablate.study.sections.search import SearchSection, TuneSection
+from ablate.study.sections.seeds import TUNING_SEEDS_FROM
 from ablate.study.space import Space
 from ablate.study.space_reader import SpaceReader, check_grid
 

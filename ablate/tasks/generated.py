@@ -1,31 +1,66 @@
-"""Tasks that generate their examples: training data are endless, and each split has its own random stream."""
+"""Tasks that generate their examples: endless training data, and evaluation data that are never trained on.
+
+Which part of the data an example is for, a hash of its inputs says: five eighths of all that a task can draw are for
+training, an eighth for validation, a quarter for test. A stream of random examples keeps those that are for it. So no
+test example was seen in training, however few distinct ones there are and however unequally they are drawn.
+
+The hash is multiply-shift (Dietzfelbinger et al. 1997, "A Reliable Randomized Algorithm for the Closest-Pair Problem"),
+under multipliers of the seed's own: every seed draws the parts anew.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from pydantic import PositiveInt
 
+from ablate.base.errors import AblateError, Invalid
+from ablate.base.registry import PartConfig
 from ablate.base.streams import numpy_stream
+from ablate.core.metric import Sampling
 from ablate.tasks.task import Batch, Split, Task, digest, example_stream
 
 CHUNK = 4096
-"""Training examples that are drawn at a time."""
+"""Examples that are drawn at a time."""
+PARTS = {"test": range(2), "validation": range(2, 3), "train": range(3, 8)}
+"""The eighths of the hash's range that are for each part of the data."""
+LEAST = 400
+"""Distinct examples of the smallest task: an accuracy over fewer than a hundred for test would be too coarse."""
 
 
 class Generated(Task):
-    """A task that can draw any number of examples; a subclass defines `examples`."""
+    """A task that can draw any number of examples; a subclass defines `examples`, and calls `set_support`."""
+
+    class Config(PartConfig):
+        """The sizes of the evaluation sets, to which a task adds its own parameters."""
+
+        validation_size: PositiveInt = 1024
+        "Number of examples of every evaluation during training."
+        test_size: PositiveInt = 16384
+        "Number of test examples."
 
     config: Any
-    "The task's config, with `num_eval`: examples in the validation split, and in the test split."
+    "The task's own config, one of `Generated.Config`."
+
+    def set_support(self, support: int) -> None:
+        """Sets `support`, the number of distinct examples, and `sampling`; raises `Invalid` where it is too small."""
+        if support < LEAST:
+            rule = "can draw too few distinct examples to keep some for evaluation that are never trained on"
+            hint = "Choose a larger vocabulary or longer sequences"
+            raise Invalid("", rule, support, f"at least {LEAST}", hint)
+        self.support = float(support) if support < 1e300 else math.inf
+        self.sampling = Sampling("fresh", self.config.test_size)
 
     @abstractmethod
-    def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:
-        """The next `count` examples of a stream.
+    def examples(self, generator: np.random.Generator, count: int) -> Batch:
+        """The next `count` examples of a stream, on the CPU.
 
         Each example takes the same number of draws, one after the other, so that examples do not depend on
         how many are asked for at a time.
@@ -33,12 +68,11 @@ class Generated(Task):
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
         """Fresh examples; the n-th example does not depend on the batch size."""
-        generator = numpy_stream(seed, "data", "train")
-        return example_stream((self.examples(generator, CHUNK, device) for _ in count()), batch_size)
+        return self._stream(seed, "train", batch_size, device)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """`num_eval` examples from a stream of their own."""
-        return self.examples(numpy_stream(seed, "data", name), self.config.num_eval, device)
+        """`validation_size` or `test_size` examples from a stream of their own."""
+        return next(self._stream(seed, name, getattr(self.config, f"{name}_size"), device))
 
     def digests(self, seed: int) -> Mapping[str, str]:
         """Of the validation and the test split; training data are endless."""
@@ -46,6 +80,41 @@ class Generated(Task):
             "validation": digest(self.split(seed, "validation", "cpu")),
             "test": digest(self.split(seed, "test", "cpu")),
         }
+
+    def coverage(self, draws: int) -> float:
+        """None: training keeps off the test examples."""
+        return 0.0
+
+    def _stream(self, seed: int, name: str, batch_size: int, device: str) -> Iterator[Batch]:
+        generator = numpy_stream(seed, "data", name)
+        chunks = (self._part(seed, name, self.examples(generator, CHUNK)) for _ in count())
+        return example_stream((chunk.each(lambda x: x.to(device)) for chunk in chunks), batch_size)
+
+    def _part(self, seed: int, name: str, drawn: Batch) -> Batch:
+        """The examples that are for one part of the data."""
+        part, eighths = PARTS[name], _hashes(seed, drawn) >> np.uint64(61)
+        kept = np.flatnonzero((part.start <= eighths) & (eighths < part.stop))
+        if not len(kept):
+            raise AblateError(
+                f"task {self.config.name}: none of {len(drawn)} examples is for {name}; it must draw at least {LEAST} "
+                "distinct ones, and none of them nearly always"
+            )
+        return drawn[torch.from_numpy(kept)]
+
+
+def _hashes(seed: int, batch: Batch) -> NDArray[np.uint64]:
+    """(B): a hash of what a model is given of each example; targets are left out, for they may be noisy."""
+    generator = numpy_stream(seed, "data", "parts")
+    hashes = np.zeros(len(batch), dtype=np.uint64)
+    for tensor in batch.model_inputs().values():
+        if tensor is not None:
+            rows = np.ascontiguousarray(tensor.flatten(1).numpy())
+            words = rows.view(f"u{rows.itemsize}").astype(np.uint64)
+            hashes += words @ generator.integers(2**64, size=words.shape[1], dtype=np.uint64)
+    # The sum is linear in the tokens, which have order in them; the next two steps are not.
+    hashes ^= hashes >> np.uint64(32)
+    hashes *= generator.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    return hashes
 
 
 def below(uniform: NDArray[np.float64], limit: int | NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,14 +14,14 @@ The vocabulary of V tokens is 0 … V − 1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
-from ablate.base.registry import PartConfig, register
-from ablate.core.metric import Sampling
+from ablate.base.registry import register
 from ablate.core.signature import Signature
 from ablate.tasks.classification import Classification
 from ablate.tasks.generated import Generated, below
@@ -34,30 +34,44 @@ class Segments(Generated, Classification):
 
     Both answers are equally likely whatever the tokens are: without the segments, no model is right more often
     than half of the time. From the segments alone about two thirds can be guessed, since a long first one makes 1
-    likely; more below T = 6, and all at T = 3. The training examples are fresh, never repeated.
+    likely; more below T = 6, and all at T = 3. Training may repeat an example, but never draws one that is for
+    evaluation.
     """
 
-    class Config(PartConfig):
+    class Config(Generated.Config):
         """Parameters of the task of two segments."""
 
         vocab_size: Annotated[int, Field(ge=2)] = 16
         "V, at least 2."
         seq_len: Annotated[int, Field(ge=3)] = 8
         "T, the length of both segments together, at least 3."
-        num_eval: PositiveInt = 1024
-        "Examples in the validation split, and in the test split."
 
     outcome = "all_or_nothing"
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.sampling = Sampling("fresh", config.num_eval)
         self.signature = Signature(
             config.seq_len, num_outputs=2, vocab_size=config.vocab_size, readout="last", num_segments=2
         )
-        self.set_metrics(num_classes=2, num_test=config.num_eval, solved=0.95)
+        self.set_metrics(num_classes=2, num_test=config.test_size, solved=0.95)
+        ways = sum(len(distances) for _, distances in self._places())
+        self.set_support(2 * ways * config.vocab_size * (config.vocab_size - 1) ** (config.seq_len - 2))
 
-    def examples(self, generator: np.random.Generator, count: int, device: str = "cpu") -> Batch:
+    def without_ability(self) -> Mapping[str, float]:
+        """Of the likelier answer for each boundary between the segments."""
+        answers = np.zeros((self.config.seq_len, 2))
+        for place, distances in self._places():
+            for distance in distances:
+                for target, boundary in enumerate((place - distance, place + 1 + distance)):
+                    answers[boundary, target] += 1 / (2 * (self.config.seq_len - 2) * len(distances))
+        return {"telling tokens apart": float(answers.max(1).sum())}
+
+    def _places(self) -> list[tuple[int, range]]:
+        """The places at which the last token may stand before, each with how far away the boundary may be."""
+        last = self.config.seq_len - 1
+        return [(place, range(min(place, last - place))) for place in range(1, last)]
+
+    def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`."""
         seq_len, vocab_size = self.config.seq_len, self.config.vocab_size
         draws = generator.random((count, seq_len + 3))
@@ -75,7 +89,5 @@ class Segments(Generated, Classification):
         tokens[np.arange(count), place] = asked
         tokens[:, -1] = asked
         segments = (np.arange(seq_len) >= boundary[:, None]).astype(np.int64)
-        inputs, targets, segments_bt = (
-            torch.from_numpy(array).to(device) for array in (tokens, target, segments)
-        )
+        inputs, targets, segments_bt = (torch.from_numpy(array) for array in (tokens, target, segments))
         return Batch(inputs, targets, segments=segments_bt)

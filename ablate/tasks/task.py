@@ -11,22 +11,25 @@ names, never from global state:
 
         def __init__(self, config: Config) -> None: ...
 
-A config that breaks a rule between fields raises `Invalid` from the constructor, with paths from the task.
+Beside its metrics it says how they may be judged: `outcome` and `sampling`, in the class or its constructor. A config
+that breaks a rule between fields raises `Invalid` from the constructor, with paths from the task.
 B is the number of examples of a batch, T the length, F the width of a feature vector.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ablate.base.errors import NOT_GIVEN, Gather
 from ablate.core.metric import Metric, Outcome, Sampling
 from ablate.core.signature import Signature
 
@@ -68,8 +71,12 @@ class Batch:
         """The value of every field, in order."""
         return [getattr(self, field.name) for field in fields(self)]
 
+    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        """A batch of the same fields, each of them changed."""
+        return Batch(*(None if x is None else change(x) for x in self.tensors()))  # type: ignore[arg-type]
+
     def __getitem__(self, rows: slice | Tensor) -> Batch:
-        return Batch(*(None if x is None else x[rows] for x in self.tensors()))  # type: ignore[arg-type]
+        return self.each(lambda tensor: tensor[rows])
 
     def chunks(self, size: int) -> Iterator[Batch]:
         """The same examples in order, at most `size` at a time."""
@@ -84,13 +91,29 @@ class Task(ABC):
     topologies: tuple[Topology, ...]
     "The topologies that can answer the task."
     metrics: Mapping[str, Metric]
-    "Metrics that `measure` returns; the first chooses the best evaluation on validation data."
+    "Metrics that `measure` returns; the first is the one that studies judge by default."
     chance_loss: float
     "The loss of guessing without looking at the input."
     outcome: Outcome
-    "Whether a run may end anywhere between guessing and perfect (graded), or finds the solution or does not."
+    """graded: a run may end anywhere between guessing and perfect. all_or_nothing: it finds the solution, or stays
+    near guessing. It decides how runs are compared, and has no default."""
     sampling: Sampling
     "Where the test examples come from."
+    support: float = math.inf
+    "Number of distinct examples that the task can draw, for training and evaluation together."
+
+    def check_declared(self) -> None:
+        """Raises `Invalid` for what a task must say and this one does not."""
+        name, allowed = type(self).__name__, get_args(Outcome)
+        with Gather() as at:
+            given = getattr(self, "outcome", NOT_GIVEN)
+            rule = f"class {name} must declare `outcome`: {allowed[0]} where a run may end anywhere between guessing "
+            rule += f"and perfect, {allowed[1]} where it finds the solution or stays near guessing"
+            hint = f'Write `outcome = "{allowed[0]}"` or `outcome = "{allowed[1]}"` into the class'
+            at.refuse(given not in allowed, "", rule, given, ", ".join(allowed), hint)
+            rule = f"class {name} must declare `sampling`: where its test examples come from, and how many there are"
+            hint = 'Write `self.sampling = Sampling("fresh", NUMBER OF TEST EXAMPLES)` into its constructor'
+            at.refuse(not isinstance(getattr(self, "sampling", None), Sampling), "", rule, hint=hint)
 
     @abstractmethod
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
@@ -107,6 +130,14 @@ class Task(ABC):
     @abstractmethod
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         """Each metric's value for each example, (B); a split's metric is the mean over its examples."""
+
+    def coverage(self, draws: int) -> float | None:
+        """Share of the test examples that `draws` training examples are expected to contain; None where unknown."""
+        return None
+
+    def without_ability(self) -> Mapping[str, float]:
+        """What a model may lack (`matching the key`) → the best value of the first metric without it."""
+        return {}
 
     @abstractmethod
     def digests(self, seed: int) -> Mapping[str, str]:

@@ -185,7 +185,8 @@ class StudyRuns:
         if experiment is None:
             # Without the kind, the pages are those for language-model applications.
             kind = {"mlflow.experimentKind": "custom_model_development"}
-            location = None if artifacts is None else f"{artifacts}/{quote(clean_key(self.study))}"
+            folder = quote("@".join(map(clean_key, self.study.split("@"))))
+            location = None if artifacts is None else f"{artifacts}/{folder}"
             return str(self.client.create_experiment(self.study, location, kind))
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)

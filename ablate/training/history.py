@@ -1,4 +1,4 @@
-"""Measurements of a training run: numbers of every step, curves, the best evaluation, divergence."""
+"""Measurements of a training run: numbers of every step, curves, the best evaluations, divergence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ablate.core.metric import Direction
+from ablate.core.metric import Metric
 from ablate.core.record import Curve
 
 RISE = 1.1
@@ -89,24 +89,31 @@ class History:
 
 
 class Best:
-    """The evaluation at which one validation metric was best, the first on ties, with its weights.
+    """For each metric the evaluation at which it was best on validation data, the first on ties, with its weights.
 
-    Its attributes are all that a run needs to continue (`Run.save`).
+    An evaluation that was best for several metrics has one copy of them. The attributes are all that a run needs to
+    continue (`Run.save`).
     """
 
-    def __init__(self, metric: str, direction: Direction) -> None:
-        self.metric = metric
-        self.step: int | None = None
-        self.weights: dict[str, Tensor] = {}
-        self._sign = 1 if direction == "max" else -1
-        self._value = -math.inf
+    def __init__(self, metrics: Mapping[str, Metric]) -> None:
+        self.steps: dict[str, int] = {}
+        "Metric → its best step."
+        self.weights: dict[int, dict[str, Tensor]] = {}
+        "Step → weights, of the steps that are best for some metric."
+        self._signs = {name: 1 if metric.direction == "max" else -1 for name, metric in metrics.items()}
+        self._values = dict.fromkeys(metrics, -math.inf)
 
     def offer(self, step: int, validation: Mapping[str, float], model: nn.Module) -> None:
-        """Copies the weights when `validation` is better than all before."""
-        value = self._sign * validation[self.metric]
-        if value > self._value:
-            self.step, self._value = step, value
-            self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+        """Copies the weights when some metric of `validation` is better than all before."""
+        values = {name: sign * validation[name] for name, sign in self._signs.items()}
+        better = {name: value for name, value in values.items() if value > self._values[name]}
+        if better:
+            self._values |= better
+            self.steps |= dict.fromkeys(better, step)
+            self.weights[step] = {
+                name: tensor.detach().clone() for name, tensor in model.state_dict().items()
+            }
+            self.weights = {step: self.weights[step] for step in sorted(set(self.steps.values()))}
 
 
 def _array(values: list[float]) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from ablate.models.parameters import decay_groups
 from ablate.tasks.task import Task
 from ablate.training.clipping import clip_gradients
 from ablate.training.decay import WeightDecay
-from ablate.training.evaluate import evaluate
+from ablate.training.evaluate import Outcomes, evaluate, means, outcomes
 from ablate.training.history import Best, History
 from ablate.training.optimizers import Optimizer
 from ablate.training.resume import Run
@@ -34,15 +34,17 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
 
     M, for each of the task's metrics    on test after the last step
-    M_at_best_validation                 on test, once, with the weights of `best_validation_step`
-    best_validation_step                 the evaluation at which the task's first metric was best on
-                                         validation, the first on ties; the model is left with its weights
+    M_at_best_validation                 on test, once, with the weights of `M_best_step`
+    M_best_step                          the evaluation at which M itself was best on validation, the first on ties
     validation_M                         at the last evaluation
     train_loss                           mean over the last 5 % of steps
     grad_norm_median, grad_norm_max      of the global norm before clipping, the gradient of l2 decay included
     train_seconds                        wall clock of the whole call, earlier attempts included
 
-    A metric without a finite value is None; those on test are None unless the run completed. The loss is the
+    A metric without a finite value is None; those on test are None unless the run completed. Where seeds share test
+    examples, a completed record has the arrays `test/M` and `test/M_at_best_validation` (N), which say what these
+    metrics are on each of the N examples of the test split. `checkpoint: best` keeps the weights that are best for the
+    task's first metric. The loss is the
     task's own, without l2 decay. A run diverged when a loss, or a validation or test metric, was not finite,
     which ends it at once, or when its training loss has risen (`History.risen`).
     """
@@ -52,7 +54,7 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     optimizer: Optimizer = training.optimizer.build(parameters)
     decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
     primary = next(iter(task.metrics))
-    best = Best(primary, task.metrics[primary].direction)
+    best = Best(task.metrics)
     history = History()
     forms = ("{}", "{}_at_best_validation", "validation_{}")
     names = [form.format(name) for form in forms for name in task.metrics]
@@ -63,9 +65,9 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
 
     def outcome(status: Status, reason: str = "", weights: bytes | None = None) -> Record:
         metrics.update(history.summary())
-        metrics["best_validation_step"] = best.step
+        metrics.update({f"{name}_best_step": best.steps.get(name) for name in task.metrics})
         metrics["train_seconds"] = run.seconds
-        kept = ["final", "best"] if best.step == training.steps else [trial.checkpoint]
+        kept = ["final", "best"] if best.steps.get(primary) == training.steps else [trial.checkpoint]
         finite = {name: value is not None and math.isfinite(value) for name, value in metrics.items()}
         return Record.of(
             trial,
@@ -120,19 +122,25 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     if reason := history.risen(task.chance_loss):
         return outcome("diverged", reason)
     test_split = task.split(trial.seed, "test", device)
-    test = evaluate(model, task, test_split)
-    if reason := _not_finite(test, "test", training.steps):
-        return outcome("diverged", reason)
-    weights = packed(model) if trial.checkpoint == "final" else None
-    at_best = test
-    if best.step != training.steps:
-        model.load_state_dict(best.weights)
-        at_best = evaluate(model, task, test_split)
-    if trial.checkpoint == "best":
-        weights = packed(model)
-    metrics |= test
-    metrics |= {f"{name}_at_best_validation": value for name, value in at_best.items()}
-    return outcome("completed", weights=weights)
+    keep = {"final": training.steps, "best": best.steps.get(primary)}.get(trial.checkpoint)
+    on_test: dict[int, Outcomes] = {}
+    weights = None
+    # The last step first: its weights are those that the model has.
+    for step in sorted({training.steps, *best.weights}, reverse=True):
+        if step != training.steps:
+            model.load_state_dict(best.weights[step])
+        on_test[step] = outcomes(model, task, test_split)
+        if step == training.steps and (reason := _not_finite(means(on_test[step]), "test", step)):
+            return outcome("diverged", reason)
+        if step == keep:
+            weights = packed(model)
+    at_best = {f"{name}_at_best_validation": on_test[step][name] for name, step in best.steps.items()}
+    by_example = {**on_test[training.steps], **at_best}
+    metrics |= means(by_example)
+    record = outcome("completed", weights=weights)
+    if task.sampling.pool != "fresh":
+        record.arrays |= {f"test/{name}": values for name, values in by_example.items()}
+    return record
 
 
 def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:

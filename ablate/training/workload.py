@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE, register
 from ablate.base.streams import stream_seed
+from ablate.base.wording import exact
 from ablate.core.metric import Description
 from ablate.core.record import Record
 from ablate.core.signature import Signature
@@ -24,6 +25,7 @@ from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 from ablate.training.fingerprint import fingerprint
 from ablate.training.kept import check_evaluation, evaluate_kept
+from ablate.training.reach import unreached
 from ablate.training.section import TrainingSection
 from ablate.training.trial import TaskConfig, isolated, parse, resolve_device, train_trial
 
@@ -35,10 +37,12 @@ class SequenceWorkload(Workload):
     keeps_weights = True
     resumes = True
     steps_path = "training.steps"
+    rate_path = "training.lr"
     check_evaluation = staticmethod(check_evaluation)
 
     def __init__(self) -> None:
-        self._flops: dict[tuple[str, str], Flops | None] = {}
+        self._flops: dict[str, Flops | None] = {}
+        self._unreached: dict[str, list[str]] = {}
 
     def load_parts(self) -> None:
         """Registers every part of the package, and those of installed plugins."""
@@ -63,6 +67,7 @@ class SequenceWorkload(Workload):
             signature = _STAND_IN
             with at("task"):
                 task: Task = trial.task.build()
+                task.check_declared()
                 signature = task.signature
                 topology, able = trial.model.topology.name, task.topologies
                 rule = f"must be one that task {trial.task.name} supports"
@@ -78,7 +83,7 @@ class SequenceWorkload(Workload):
         task: Task = trial.task.build()
         model = build_model(trial.model, task.signature, device="meta")
         # Counting takes ten times as long as building; a search asks for one model again and again.
-        key = (json.dumps(config["task"], sort_keys=True), json.dumps(config["model"], sort_keys=True))
+        key = _task_and_model(config)
         if key not in self._flops:
             self._flops[key] = None
             # A plugin may read values, which the meta device does not have; it can train all the same.
@@ -103,9 +108,30 @@ class SequenceWorkload(Workload):
         return sum(model.parameters_by_part().values())
 
     def timed(self, config: Mapping[str, Any], steps: int) -> Mapping[str, Any]:
-        """Evaluated once, at the end; the learning rate costs nothing, and so the schedule stays."""
+        """Evaluated once, at the end, on one example where the task lets its sizes be chosen.
+
+        The learning rate costs nothing, and so the schedule stays.
+        """
         short = {"steps": steps, "eval_every": steps, "warmup_steps": 0}
-        return {**config, "training": {**config["training"], **short}}
+        few = {size: 1 for size in ("validation_size", "test_size") if size in config["task"]}
+        return {
+            **config,
+            "task": {**config["task"], **few},
+            "training": {**config["training"], **short},
+        }
+
+    def cautions(self, config: Mapping[str, Any]) -> list[str]:
+        """Inputs that the output cannot see, test examples seen in training, and the best without an ability."""
+        trial = parse(config)
+        task: Task = trial.task.build()
+        key = _task_and_model(config)
+        if key not in self._unreached:
+            self._unreached[key] = []
+            # A plugin may not run in float64 or on made-up values; it can train all the same.
+            with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
+                self._unreached[key] = unreached(trial.model, task)
+        draws = trial.training.steps * trial.training.batch_size
+        return [*self._unreached[key], *_of_task(task, draws)]
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Of task and model, without `training:`."""
@@ -139,5 +165,25 @@ class SequenceWorkload(Workload):
         return evaluate_kept(trial, weights, task, self.threads)
 
 
+def _task_and_model(config: Mapping[str, Any]) -> str:
+    return json.dumps([config["task"], config["model"]], sort_keys=True)
+
+
+def _of_task(task: Task, draws: int) -> Iterator[str]:
+    """What limits every model on a task, after so many training examples."""
+    metric, facts = next(iter(task.metrics.items()))
+    share = task.coverage(draws)
+    if share is not None and share > OVERLAP:
+        yield f"{share:.0%} of the test examples occur among the {draws:,} that training draws".replace(
+            "%", " %"
+        )
+    for ability, best in task.without_ability().items():
+        if facts.floor is not None and best > facts.floor:
+            chance = f"chance is {exact(facts.floor)}"
+            yield f"without {ability}, the best {metric.replace('_', ' ')} is {exact(best)}; {chance}"
+
+
+OVERLAP = 0.01
+"""Share of the test examples that training may have seen without a word."""
 _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
 """Used when the task cannot be built, so that the problems of the model are found too."""

@@ -15,7 +15,7 @@ def test_fresh_seeds_are_measured_as_the_search_measured() -> None:
     facts = dataclasses.replace(after.facts, at="best_validation", column="accuracy_at_best_validation")
     mine = after.trials["variant"] == "winner"
     trials = after.trials.assign(
-        best_validation_step=10.0, accuracy_at_best_validation=after.trials["accuracy"]
+        accuracy_best_step=10.0, accuracy_at_best_validation=after.trials["accuracy"]
     )
     trials.loc[trials.index[mine][2], ["status", "validation_accuracy"]] = ["diverged", np.nan]
     ids = trials.loc[mine, "id"].tolist()

@@ -27,9 +27,9 @@ from ablate.study.experiment import prepare
 STUDY = """
 name: tiny
 checkpoint: final
-task: {name: recall, num_eval: 64}
+task: {name: recall, vocab_size: 16, seq_len: 5, validation_size: 64, test_size: 64}
 model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}, position: sincos}
-training: {steps: 20, batch_size: 8, eval_every: 10}
+training: {steps: 20, batch_size: 16, eval_every: 10}
 factors:
   model.mixer.score: [bilinear]
   model.norm: [rms]
@@ -37,8 +37,9 @@ factors:
 seeds: 2
 """
 TASKS = """tasks:
-- {name: recall, num_eval: 64}
-- {name: segments, num_eval: 64}"""
+- {name: recall, validation_size: 64, test_size: 64}
+- {name: segments, validation_size: 64, test_size: 64}"""
+TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, validation_size: 64, test_size: 64}"
 ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
 
 
@@ -238,20 +239,23 @@ def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_change_applies_to_the_tasks_that_have_the_setting(tmp_path: Path) -> None:
-    two = STUDY.replace("task: {name: recall, num_eval: 64}", TASKS).replace("seeds: 2", "seeds: 1")
+    two = STUDY.replace(TASK, TASKS).replace("seeds: 2", "seeds: 1")
     run_in(tmp_path, two, only=["model.norm=rms"])
-    evaluated(tmp_path, sets=["task.num_pairs=1", "task.num_eval=32"], only=["model.norm=rms"])
+    evaluated(tmp_path, sets=["task.num_pairs=1", "task.test_size=32"], only=["model.norm=rms"])
     rows = StudyFolder.at(tmp_path / "results/tiny").evaluated().rows
     assert {(row["task"], row["slice"]) for row in rows} == {
-        ("recall", "test"), ("recall", "task.num_pairs=1, task.num_eval=32"),
-        ("segments", "test"), ("segments", "task.num_eval=32"),
+        ("recall", "test"), ("recall", "task.num_pairs=1, task.test_size=32"),
+        ("segments", "test"), ("segments", "task.test_size=32"),
     }  # fmt: skip
     evaluated(tmp_path, sets=["task.num_pairs=1"], only=["model.norm=rms"])
     after = StudyFolder.at(tmp_path / "results/tiny").evaluated().rows
     assert {row["task"] for row in after if row["slice"] == "task.num_pairs=1"} == {"recall"}
     with pytest.raises(StudyError, match="no task of the study has 'num_pair'") as caught:
         evaluated(tmp_path, sets=["task.num_pair=1"])
-    assert "recall has num_eval, num_pairs, seq_len, vocab_size; segments has num_eval" in str(caught.value)
+    assert (
+        "recall has num_pairs, seq_len, test_size, validation_size, vocab_size; segments has seq_len"
+        in str(caught.value)
+    )
     assert "Did you mean 'num_pairs'?" in str(caught.value)
 
 
@@ -289,7 +293,7 @@ def test_the_command_line(toy_study: Path) -> None:
 SEARCHED = """
 name: tiny
 checkpoint: final
-task: {name: recall, num_eval: 32}
+task: {name: recall, validation_size: 32, test_size: 32}
 model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
 training: {steps: 8, batch_size: 32, eval_every: 8, lr: 1e-3}
 seeds: 1

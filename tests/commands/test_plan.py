@@ -135,3 +135,18 @@ def test_the_space_and_the_budget_of_a_search(write: Callable[..., Path], tmp_pa
     # The search, and the 6 trials of the study twice: untuned and tuned.
     assert "Of the untuned variants, 6 trials to train; the time that they take" in plan
     assert "a run trains at most 30.\n" in plan
+    plan = plan_of(write(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off")), tmp_path)
+    assert "at most 18 trials; then each variant with its best setting, on the seeds" in plan
+    assert "\nWith tuning, a run trains at most 24.\n" in plan
+
+
+def test_what_limits_the_verdicts_fits_a_narrow_terminal(write: Callable[..., Path], tmp_path: Path) -> None:
+    text = STUDY.replace("model.position: [none]", "model.mixer: [{name: conv, kernel_size: 1}]")
+    study = write(text.replace("task: recall", "task: recall\nmetric: {name: accuracy, margin: 0.02}"))
+    _, heading, limits = plan_of(study, tmp_path, width=80).partition("\nWhat limits its verdicts\n")
+    assert heading
+    assert max(map(len, limits.splitlines())) <= 80
+    words = " ".join(limits.split())
+    assert "- model.mixer=conv: the output cannot see positions 0–" in words
+    assert "beyond the reach of its 1 layer - `equivalent` within .02 takes" in words
+    assert "What limits" not in plan_of(write(STUDY), tmp_path)

@@ -19,7 +19,7 @@ from ablate.commands.run import execute
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.stages.options import Options, Outcome
-from ablate.study.schema import TUNING_SEEDS_FROM
+from ablate.study.sections.seeds import TUNING_SEEDS_FROM
 
 Run = Callable[..., tuple[Outcome, str]]
 
@@ -113,6 +113,19 @@ def test_the_untuned_study_stands_beside_the_tuned_one(made: Path) -> None:
     assert beside.trials.score.mean() < tuned.score.mean()
     assert (made / "peaks/untuned/comparisons.csv").is_file()
     assert (tuned.score > -1.5).all(), "the learning rate that is given is far from the best"
+
+
+def test_the_untuned_study_is_a_choice(tuned: Path, run: Run, tmp_path: Path) -> None:
+    study = TUNED + "  untuned: off\n"
+    outcome, _ = run(study)
+    assert outcome.trained == 0
+    assert not list((tuned / "untuned").glob("*"))
+    assert "What tuning changed" not in (tuned / "report.md").read_text()
+    assert "What each variant was given" in (tuned / "report.md").read_text()
+    outcome, printed = run(study, results=tmp_path / "fresh")
+    assert outcome.trained == SEARCHES * 5 * 2 + SEARCHES * 3
+    assert not list((tmp_path / "fresh/peaks/untuned").glob("*"))
+    assert "wide untuned" not in printed
 
 
 def test_the_same_run_again_trains_nothing(tuned: Path, run: Run) -> None:

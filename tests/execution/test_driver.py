@@ -144,7 +144,7 @@ def test_what_a_plan_asks_for_again_is_trained_again(tmp_path: Path) -> None:
 
 
 CONFIG = {
-    "task": {"name": "recall", "num_eval": 32},
+    "task": {"name": "recall", "validation_size": 32, "test_size": 32},
     "model": {"d_model": 16, "num_layers": 1, "mixer": {"num_heads": 2}, "dropout": {"residual": 0.1}},
     "training": {"steps": 24, "batch_size": 8, "eval_every": 4},
 }

@@ -46,9 +46,7 @@ SWITCHES: list[dict[str, Any]] = [
     {"weighting": "uniform", "value": "shared_kv"},
     {"bias": "on"},
 ]
-POSITIONS = [
-    name for name in CATALOGUE.names("position") if not CATALOGUE.get("position", name).scales_embedding
-]
+POSITIONS = CATALOGUE.names("position")
 
 
 class Tilt(Position):

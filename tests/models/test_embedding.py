@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -47,8 +48,8 @@ def test_tied_output_is_the_embedding_and_counts_once(tokens, position):
 
 
 def test_the_gradient_of_a_tied_embedding_is_that_of_both_uses(tokens):
-    model = build_model(section(embedding={"tied": "on"}), TIED).double()
-    free = build_model(section(), TIED).double()
+    model = build_model(section(embedding={"tied": "on", "scaled": "on"}), TIED).double()
+    free = build_model(section(embedding={"scaled": "on"}), TIED).double()
     free.load_state_dict(model.state_dict())
     for each in (model, free):
         each(tokens).logsumexp(-1).sum().backward()
@@ -79,16 +80,38 @@ def test_tying_what_differs_is_refused(signature, has):
     )
 
 
-@pytest.mark.parametrize("scaled", ["on", "off", None])
+@pytest.mark.parametrize("embedding", [{"scaled": "on"}, {"scaled": "off"}, {}])
 @pytest.mark.parametrize("position", ["sincos", "learned", "none", "rope"])
-def test_embeddings_are_scaled_when_asked_or_as_the_position_asks(tokens, position, scaled):
-    """FOUNDATIONS §1: tokens are scaled by √D before a fixed encoding is added."""
-    model = build_model(section(position=position, embedding={"scaled": scaled}), TOKENS)
-    factor = 4 if scaled == "on" or (scaled is None and position == "sincos") else 1
+def test_embeddings_are_scaled_when_asked_whatever_the_position(tokens, position, embedding):
+    """FOUNDATIONS §1: √D times the token, before positions are added; √D times smaller at first."""
+    model = build_model(section(position=position, embedding=embedding), TOKENS)
+    plain = build_model(section(position=position), TOKENS)
+    factor = 4 if embedding.get("scaled") == "on" else 1
     tokens_btd = factor * model.embedding.weight[tokens]
     torch.testing.assert_close(model.embed(tokens), model.position.embed(tokens_btd))
     part = model.position.embed(tokens_btd[:, :3], 2)
     torch.testing.assert_close(model.embed(tokens[:, :3], 2), part)
+    torch.testing.assert_close(model.embed(tokens), plain.embed(tokens))
+
+
+@pytest.mark.parametrize("scaled", ["on", "off"])
+def test_embedded_inputs_begin_with_unit_variance(scaled):
+    generator = torch.Generator().manual_seed(0)
+    signatures = replace(TOKENS, vocab_size=400), replace(TOKENS, vocab_size=None, num_features=20)
+    inputs = torch.arange(400)[:, None], torch.randn(400, 1, 20, generator=generator)
+    for signature, given in zip(signatures, inputs, strict=True):
+        embedding = {"scaled": scaled}
+        model = build_model(section(d_model=64, position="none", embedding=embedding), signature)
+        assert float(model.embed(given).detach().square().mean()) == pytest.approx(1, rel=0.1)
+
+
+@pytest.mark.parametrize("embedding", [{}, {"scaled": "on"}, {"tied": "on"}, {"tied": "on", "scaled": "on"}])
+def test_logits_begin_alike_however_they_are_made(embedding):
+    """As a linear map makes them of a normed vector, 1/√3, or of the scale 1."""
+    tokens = torch.arange(400)[:, None]
+    signature = replace(TIED, vocab_size=400, num_outputs=400)
+    model = build_model(section(d_model=64, embedding=embedding), signature)
+    assert 0.5 < float(model(tokens).detach().std()) < 1.1
 
 
 def test_segments_add_a_vector_of_their_own_which_is_not_scaled(tokens):
@@ -99,7 +122,7 @@ def test_segments_add_a_vector_of_their_own_which_is_not_scaled(tokens):
     expected = 4 * model.embedding.weight[tokens] + model.segment_embedding.weight[segments]
     torch.testing.assert_close(model.embed(tokens, segments=segments), expected)
     assert model.parameters_by_part()["embedding"] == 11 * 16 + 3 * 16
-    assert torch.equal(model.embedding.weight, plain.embedding.weight)
+    torch.testing.assert_close(4 * model.embedding.weight, plain.embedding.weight)
     assert torch.equal(plain(tokens, segments=segments), plain(tokens))
     model(tokens, segments=segments).sum().backward()
     assert (model.segment_embedding.weight.grad.abs().sum(1) > 0).all()

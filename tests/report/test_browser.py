@@ -67,7 +67,7 @@ def test_nothing_is_complained_of_and_nothing_is_requested(
 def test_every_figure_is_in_view_once(browser: Browser, report: Path, width: int) -> None:
     browser.open(report, width=width)
     shown = browser.evaluate(BOXES)
-    assert len(shown) == 5
+    assert len(shown) == 6
     for box in shown:
         assert box["height"] > 100
         assert box["left"] >= 0
@@ -143,7 +143,7 @@ def test_nothing_is_clipped_on_paper(browser: Browser, report: Path) -> None:
     )
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 254)"
-    assert len([box for box in browser.evaluate(BOXES) if box["width"]]) == 5
+    assert len([box for box in browser.evaluate(BOXES) if box["width"]]) == 6
     tables = "[...document.querySelectorAll('table')].map(t => t.getBoundingClientRect())"
     boxes = browser.evaluate(f"{tables}.map(b => [b.width, b.right])")
     assert boxes

@@ -52,9 +52,10 @@ def test_the_forest_holds_the_numbers_of_the_comparisons(evidence: Evidence) -> 
     data = forest.forest(evidence.facts, comparisons, "recall")
     assert list(data["variant"]) == [e.variant for e in entries.entries(evidence.facts)]
     mine = comparisons[comparisons["metric"] == "accuracy"].set_index("variant")
-    for column in ("diff", "ci_low", "ci_high", "bonferroni_low", "bonferroni_high"):
+    for column in ("diff", "ci_low", "ci_high", "family_low", "family_high"):
         np.testing.assert_array_equal(data[column], mine.loc[data["variant"], column])
     assert list(data["placebo"]) == [False] * (len(data) - 1) + [True]
+    assert data["verdict"].iloc[-1] == "exploratory"
     assert forest.forest(evidence.facts, comparisons, "no task").empty
 
 
@@ -124,16 +125,16 @@ def test_which_curves_there_are(evidence: Evidence) -> None:
 def test_whether_the_baseline_learned(evidence: Evidence) -> None:
     facts, trials, curves = evidence.facts, evidence.trials, evidence.curves
     assert headline.badge(evidence) == ("The baseline learned", "green")
-    worse = Evidence(facts, trials.assign(accuracy=trials["accuracy"] - 0.04), curves)
+    worse = Evidence(facts, trials.assign(accuracy=0.05), curves)
     assert headline.badge(worse) == ("The baseline did not learn", "orange")
     assert headline.badge(Evidence(facts, trials.iloc[:0], curves))[0] == "No baseline run has an outcome"
     lost = Evidence(facts, trials.assign(status="failed"), curves)
     assert headline.badge(lost)[0] == "No baseline run has an outcome"
     open_ended = [
         dataclasses.replace(
-            task, metrics={name: dataclasses.replace(m, solved=None) for name, m in task.metrics.items()}
+            task, metrics={name: dataclasses.replace(m, floor=None) for name, m in task.metrics.items()}
         )
         for task in facts.tasks
     ]
     unknown = Evidence(dataclasses.replace(facts, tasks=open_ended), trials, curves)
-    assert headline.badge(unknown) == ("No threshold says whether the baseline learned", "soft")
+    assert headline.badge(unknown) == ("Nothing says whether the baseline learned", "soft")

@@ -21,7 +21,7 @@ from ablate.report.section import Material
 from ablate.report.sections import forest, seeds
 
 TASK = "recall"
-NAMES = ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
+NAMES = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
 Drawn = dict[str, Figure]
 
 
@@ -70,10 +70,14 @@ def test_the_forest_shows_zero_margin_and_every_difference(drawn: Drawn, evidenc
     low, high = full.get_xlim()
     assert low < min(data["ci_low"].min(), -0.02)
     assert high > max(data["ci_high"].max(), 0.02)
-    points = next(c for c in full.collections if len(c.get_offsets()) == len(data))
-    np.testing.assert_allclose(np.asarray(points.get_offsets())[:, 0], data["diff"])
+    planned = data[~data["placebo"]]
+    points = next(c for c in full.collections if len(c.get_offsets()) == len(planned))
+    np.testing.assert_allclose(np.asarray(points.get_offsets())[:, 0], planned["diff"])
     colours = [matplotlib.colors.to_hex(c) for c in points.get_facecolors()]
-    assert colours == [palette.colour(palette.VERDICTS[verdict].colour) for verdict in data["verdict"]]
+    assert colours == [palette.colour(palette.VERDICTS[verdict].colour) for verdict in planned["verdict"]]
+    drawn_alone = [c for c in full.collections if len(c.get_offsets()) == len(data) - len(planned)]
+    hollow = next(c for c in drawn_alone if len(c.get_facecolors()))
+    assert matplotlib.colors.to_hex(hollow.get_facecolors()[0]) == palette.colour("paper")
     outside = ~data["diff"].between(*near.get_xlim())
     arrows = [line for line in near.lines if line.get_marker() in ("<", ">")]
     assert len(arrows) == outside.sum() > 0, "one difference dwarfs the rest, so that there is a closer look"

@@ -34,7 +34,7 @@ def test_validation_comes_before_what_is_judged() -> None:
         0.7,
         "own",
     )
-    best = record(curve=[0.6, 0.4], validation_score=0.4, best_validation_step=10)
+    best = record(curve=[0.6, 0.4], validation_score=0.4, score_best_step=10)
     assert measured(best, "score", "best_validation") == (0.6, "validation")
     assert measured(best, "score", "last") == (0.4, "validation")
     value, source = measured(record("diverged", validation_score=None), "score", "last")

@@ -151,4 +151,5 @@ def test_a_timed_training_is_evaluated_once() -> None:
     timed = workload.timed(config, 7)
     workload.check(timed)
     assert workload.describe(timed).reports == (7,)
+    assert timed["task"]["test_size"] == timed["task"]["validation_size"] == 1
     assert config["training"]["steps"] == 100

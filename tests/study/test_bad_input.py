@@ -123,7 +123,15 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("seeds: 0", "line 5: seeds: must be greater than or equal to 1; given 0"),
-        ("seeds: true", "line 5: seeds: must be a whole number; given True"),
+        ("seeds: true", "line 5: seeds: must be a whole number, or {from, count}; given True"),
+        (
+            "seeds: {from: 9998, count: 3}",
+            "line 5: seeds: reach the seeds from 10000 on, which tune and never judge",
+        ),
+        ("seeds: 10001", "line 5: seeds: reach the seeds from 10000 on"),
+        ("seeds: {from: -1}", "line 5: seeds.from: must be greater than or equal to 0; given -1"),
+        ("seeds: {form: 1}", "line 5: seeds.form: unknown key; allowed: from, count. Did you mean 'from'?"),
+        ("seeds: {start: 1}", "line 5: seeds.start: unknown key; allowed: from, count"),
         ("placebo: maybe", "line 5: placebo: must be on or off"),
         ("design: full", "line 5: design: is not a choice; given 'full'; allowed: one_factor, factorial"),
         ("metric: {name: accuracy, margin: -1}", "line 5: metric.margin: must be greater than 0; given -1"),
@@ -222,7 +230,7 @@ def test_a_factor_can_be_set_by_its_path(toy_study: Path) -> None:
     assert names == ["baseline", "model.effect=0.4", "model.noise=0.3"]
     found = problems(toy_study, sets=["factors.model.effect=3", "seeds.x=1"])
     assert "--set factors.model.effect=3: factors.model.effect: must be a list; given 3" in found
-    assert "--set seeds.x=1: seeds: must be a whole number; given {x: 1}" in found
+    assert "--set seeds.x=1: seeds.x: unknown key; allowed: from, count" in found
 
 
 @pytest.mark.parametrize("text", ["a: " + "[" * 3000, "name: x\nb: \x07\n"])
@@ -273,3 +281,19 @@ def test_a_file_that_contains_itself(write: Callable[..., Path]) -> None:
         "must not contain itself" in p
         for p in problems(write(f"name: x\n{TOY_HEAD}model: &a {{width: *a}}\n"))
     )
+
+
+def test_the_best_weights_are_those_of_the_first_metric(write: Callable[..., Path]) -> None:
+    text = """
+        name: kept
+        task: digits
+        model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
+        checkpoint: best
+        metric: METRIC
+        factors: {model.norm: [rms]}
+        """
+    assert problems(write(text.replace("METRIC", "loss"))) == [
+        "line 5: checkpoint: keeps the weights that validation finds best by accuracy, and the study judges loss; "
+        "given 'best'; allowed: none, final. Choose final, or judge accuracy"
+    ]
+    prepare(write(text.replace("METRIC", "accuracy")))

@@ -33,9 +33,9 @@ class Ragged(Recall):
         super().__init__(config)
         self.signature = replace(self.signature, padded=True)
 
-    def examples(self, generator, count, device="cpu"):
-        batch = super().examples(generator, count, device)
-        batch.mask = torch.ones((count, 1, 1, batch.inputs.shape[1]), dtype=torch.bool, device=device)
+    def examples(self, generator, count):
+        batch = super().examples(generator, count)
+        batch.mask = torch.ones((count, 1, 1, batch.inputs.shape[1]), dtype=torch.bool)
         return batch
 '''
 
@@ -43,7 +43,7 @@ STUDIES = {
     # Each level and each variant is one mistake.
     "parts": """
         name: bad
-        task: recall
+        task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}
         model: {d_model: 32, num_layers: 1, mixer: {num_heads: 4}}
         training: {steps: 2}
         factors:

@@ -89,7 +89,7 @@ def test_a_patch_fills_in_the_defaults_of_the_new_part(write: Callable[..., Path
 def test_several_tasks_are_told_apart(write: Callable[..., Path]) -> None:
     text = SEQUENCE.replace("task: recall", "tasks: [recall, {name: recall, vocab_size: 20}, digits]")
     experiment = prepare(write(text + "factors: {model.norm: [batch]}\nseeds: 2\n"))
-    assert experiment.tasks == ["recall(vocab_size=16)", "recall(vocab_size=20)", "digits"]
+    assert experiment.tasks == ["recall(vocab_size=32)", "recall(vocab_size=20)", "digits"]
     assert len(experiment.cells()) == 2 * 2 * 3
     assert len({cell.trial.id for cell in experiment.cells()}) == 12
 

@@ -11,16 +11,18 @@ from harness import TOY
 from ablate.base.errors import Invalid, StudyError
 from ablate.base.registry import CATALOGUE
 from ablate.study.experiment import prepare
+from ablate.study.facts import facts_of
 from ablate.study.patch import value_at
 
 CATALOGUE.load_builtin()
 EXPANSION = "model.feedforward.expansion"
 MODEL = """\
 name: fair
-task: recall
+task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}
 model: {d_model: 32, num_layers: 1, mixer: {num_heads: 4}}
 training: {steps: 40}
 """
+TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}\n"
 RANKS = "factors: {model.mixer.value: [{name: low_rank, rank: 2}, {name: low_rank, rank: 8}]}\n"
 BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
 TOY_HEAD = f"name: toy\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
@@ -53,7 +55,7 @@ def test_variants_have_the_parameters_of_the_baseline(write: Write) -> None:
 
 def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION + "seeds: 1\n"))
-    facts = experiment.facts([], {})
+    facts = facts_of(experiment)
     assert facts.match is not None
     assert (facts.match.quantity, facts.match.by) == ("parameters", EXPANSION)
     assert (facts.match.target, facts.match.within) == ("baseline", 0.01)
@@ -67,7 +69,7 @@ def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
     bare = prepare(write(MODEL + RANKS + "seeds: 1\n", "bare.yaml"))
     ids = {cell.variant: cell.trial.id for cell in bare.cells()}
     assert {name for name in ids if ids[name] == trials[name].id} == {"baseline"}
-    assert bare.facts([], {}).match is None
+    assert facts_of(bare).match is None
 
 
 def test_a_number_matches_the_baseline_too(write: Write) -> None:
@@ -76,7 +78,7 @@ def test_a_number_matches_the_baseline_too(write: Write) -> None:
     for variant in experiment.variants:
         assert abs(experiment.describe(variant)[0].parameters / 20_000 - 1) <= 0.01
     assert experiment.variants[-1].configs == experiment.variants[0].configs
-    assert experiment.facts([], {}).match.target == "20000"  # type: ignore[union-attr]
+    assert facts_of(experiment).match.target == "20000"  # type: ignore[union-attr]
 
 
 def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(write: Write) -> None:
@@ -104,8 +106,10 @@ def test_other_quantities(write: Write, quantity: str) -> None:
 
 
 def test_every_task_has_its_own_target(write: Write) -> None:
-    tasks = "tasks: [recall, {name: recall, seq_len: 20, vocab_size: 64}]\n"
-    experiment = prepare(write(MODEL.replace("task: recall\n", tasks) + RANKS + BY_EXPANSION))
+    tasks = (
+        "tasks: [{name: recall, seq_len: 5, vocab_size: 16}, {name: recall, seq_len: 20, vocab_size: 64}]\n"
+    )
+    experiment = prepare(write(MODEL.replace(TASK, tasks) + RANKS + BY_EXPANSION))
     for variant in experiment.variants:
         for described, given in zip(
             experiment.describe(variant), experiment.matched[variant.name], strict=True

@@ -124,7 +124,7 @@ def test_a_float_is_used_to_the_digits_that_its_range_needs(
 def test_a_part_answers_to_its_name_and_conditions_may_chain(write: Callable[..., Path]) -> None:
     text = """\
     name: conditions
-    task: {name: recall, vocab_size: 8, seq_len: 5, num_pairs: 2}
+    task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}
     model: {d_model: 8, num_layers: 1}
     training: {steps: 2, batch_size: 4}
     search:

@@ -10,6 +10,7 @@ import torch
 from sklearn import datasets
 
 from ablate.base.errors import Invalid
+from ablate.core.metric import Sampling
 from ablate.tasks.digits import Digits, load_digits
 
 
@@ -62,9 +63,10 @@ def test_a_position_holds_its_part_of_the_image(config, cell):
 @pytest.mark.parametrize(
     "sizes", [{}, {"train_size": 100, "validation_size": 200, "test_size": 400}, {"train_size": 30}]
 )
+@pytest.mark.parametrize("split", ["held_out", "per_seed", "fixed"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_splits_are_disjoint_and_stratified(sizes, seed):
-    task = digits(**sizes)
+def test_splits_are_disjoint_and_stratified(sizes, split, seed):
+    task = digits(**sizes, split=split)
     indices = task.indices(seed)
     assert {name: len(index) for name, index in indices.items()} == {
         "train": task.config.train_size,
@@ -80,18 +82,38 @@ def test_splits_are_disjoint_and_stratified(sizes, seed):
         assert np.abs(counts - share * len(index)).max() <= 2
 
 
-def test_the_split_follows_the_seed_unless_it_is_fixed():
-    assert digits().digests(0) == digits().digests(0)
-    assert set(digits().digests(0).values()).isdisjoint(digits().digests(1).values())
-    assert digits(split="fixed").digests(0) == digits(split="fixed").digests(1)
-    assert digits().sampling.pool == "resplit"
-    assert digits(split="fixed").sampling.pool == "held_out"
-    orders = [next(digits(split="fixed").train_batches(seed, 64, "cpu")).targets for seed in (0, 1)]
+def test_every_seed_has_the_same_test_images_and_trains_on_none_of_them():
+    """Tuning seeds included, which count from 10000."""
+    task = digits(train_size=700, validation_size=300, test_size=797)
+    test = task.indices(0)["test"]
+    others = [task.indices(seed) for seed in (*range(30), *range(10_000, 10_010))]
+    for indices in others:
+        assert np.array_equal(indices["test"], test)
+        assert not set(test) & {*indices["train"], *indices["validation"]}
+    for name in ("train", "validation"):
+        assert len({tuple(indices[name]) for indices in others}) == len(others)
+    assert task.sampling == Sampling("held_out", 797, 700)
+    assert task.coverage(10**6) == 0.0
+
+
+@pytest.mark.parametrize("split", ["per_seed", "fixed"])
+def test_the_splits_of_every_seed_are_its_own_or_the_same(split):
+    task = digits(split=split)
+    assert task.digests(0) == task.digests(0)
+    if split == "per_seed":
+        assert set(task.digests(0).values()).isdisjoint(task.digests(1).values())
+        assert task.sampling == Sampling("resplit", 300, 1197)
+    else:
+        assert task.digests(0) == task.digests(1)
+        assert task.digests(0)["test"] == digits().digests(5)["test"]
+        assert task.sampling == Sampling("held_out", 300, 1197)
+    orders = [next(task.train_batches(seed, 64, "cpu")).targets for seed in (0, 1)]
     assert not torch.equal(*orders)
 
 
-def test_less_training_data_is_the_first_of_more_and_leaves_other_splits_alone():
-    small, large = digits(train_size=50).indices(3), digits().indices(3)
+@pytest.mark.parametrize("split", ["held_out", "per_seed", "fixed"])
+def test_less_training_data_is_the_first_of_more_and_leaves_other_splits_alone(split):
+    small, large = digits(train_size=50, split=split).indices(3), digits(split=split).indices(3)
     assert np.array_equal(small["train"], large["train"][:50])
     assert np.array_equal(small["test"], large["test"])
     assert np.array_equal(small["validation"], large["validation"])

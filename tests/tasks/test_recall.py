@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ablate.base.errors import Invalid
+from ablate.core.metric import Sampling
 from ablate.tasks.recall import FILLER, Recall
 from ablate.tasks.task import digest, example_stream
 
 SIZES = [(16, 5, 2), (16, 12, 3), (9, 9, 4), (64, 20, 1)]
 
 
-def recall(vocab_size=16, seq_len=5, num_pairs=2, num_eval=256) -> Recall:
+def recall(vocab_size=16, seq_len=5, num_pairs=2, test_size=256) -> Recall:
     return Recall(
-        Recall.Config(vocab_size=vocab_size, seq_len=seq_len, num_pairs=num_pairs, num_eval=num_eval)
+        Recall.Config(vocab_size=vocab_size, seq_len=seq_len, num_pairs=num_pairs, test_size=test_size)
     )
 
 
@@ -56,8 +57,7 @@ def test_the_target_is_the_value_beside_the_queried_key(vocab_size, seq_len, num
 
 def test_every_choice_is_uniform():
     """χ² of keys, values, places and queried pair at a fixed seed, each at the level 1e-4."""
-    task = recall(vocab_size=9, seq_len=8, num_pairs=2, num_eval=4000)
-    batch = task.split(0, "validation", "cpu")
+    batch = recall(vocab_size=9, seq_len=8, num_pairs=2).examples(np.random.default_rng(0), 4000)
     keys, values, places, queried = [], [], [], []
     for tokens in batch.inputs.tolist():
         pairs, where = read(tokens, 9)
@@ -105,8 +105,8 @@ def test_the_same_seed_gives_the_same_data_and_another_seed_others():
         next(recall().train_batches(0, 64, "cpu"))
     )
     assert recall().digests(4) == recall().digests(4)
-    seen = {digest(next(recall(num_eval=64).train_batches(seed, 64, "cpu"))) for seed in (0, 1)}
-    seen |= {code for seed in (0, 1) for code in recall(num_eval=64).digests(seed).values()}
+    seen = {digest(next(recall(test_size=64).train_batches(seed, 64, "cpu"))) for seed in (0, 1)}
+    seen |= {code for seed in (0, 1) for code in recall(test_size=64).digests(seed).values()}
     assert len(seen) == 6
 
 
@@ -120,19 +120,19 @@ def test_no_global_random_state_is_used():
 
 
 def test_what_is_known_in_advance():
-    task = recall(vocab_size=16, num_eval=500)
+    task = recall(vocab_size=16, test_size=500)
     accuracy, loss = task.metrics["accuracy"], task.metrics["loss"]
     assert next(iter(task.metrics)) == "accuracy"
     assert (accuracy.direction, accuracy.resolution, accuracy.floor) == ("max", 1 / 500, 1 / 8)
     assert (accuracy.ceiling, accuracy.solved) == (1.0, 0.95)
     assert (loss.direction, loss.floor, loss.ceiling) == ("min", math.log(8), 0.0)
     assert task.chance_loss == math.log(8)
-    assert task.sampling.pool == "fresh"
+    assert task.sampling == Sampling("fresh", 500)
     assert (task.signature.vocab_size, task.signature.num_outputs, task.signature.readout) == (16, 16, "last")
 
 
 def test_guessing_among_the_values_reaches_chance():
-    task = recall(num_eval=4096)
+    task = recall(test_size=4096)
     batch = task.split(0, "test", "cpu")
     logits = torch.full((len(batch), 16), -torch.inf)
     logits[:, 8:] = 0.0
@@ -152,3 +152,28 @@ def test_sizes_that_do_not_fit_are_reported_together():
         "vocab_size: must have a distinct key for each of num_pairs = 4 pairs; given 8; allowed: at least 9"
     )
     recall(vocab_size=9, seq_len=9, num_pairs=4)
+
+
+@pytest.mark.parametrize(("vocab_size", "seq_len", "num_pairs"), [(16, 5, 2), (7, 7, 2), (9, 9, 2)])
+def test_support_counts_the_sequences(vocab_size, seq_len, num_pairs):
+    """Enough draws show every sequence."""
+    task = recall(vocab_size, seq_len, num_pairs)
+    drawn = task.examples(np.random.default_rng(0), int(20 * task.support)).inputs
+    assert len(torch.unique(drawn, dim=0)) == task.support
+
+
+@pytest.mark.parametrize(
+    ("vocab_size", "seq_len", "num_pairs"), [(16, 5, 2), (9, 9, 3), (8, 9, 3), (9, 9, 4)]
+)
+def test_the_best_guess_without_the_key_is_that_of_all_answers(vocab_size, seq_len, num_pairs):
+    task = recall(vocab_size, seq_len, num_pairs)
+    shown = itertools.product(range(task.num_values), repeat=num_pairs)
+    best = np.mean([max(map(values.count, values)) / num_pairs for values in shown])
+    assert task.without_ability() == {"matching the key": pytest.approx(best)}
+
+
+def test_the_best_guess_without_the_key_at_two_pairs_and_eight_values():
+    assert recall().without_ability()["matching the key"] == pytest.approx(0.5625)
+    many = recall(vocab_size=8192, seq_len=200, num_pairs=64).without_ability()["matching the key"]
+    assert 1 / 64 < many < 2 / 64
+    assert recall(num_pairs=1, seq_len=20).without_ability()["matching the key"] == pytest.approx(1.0)

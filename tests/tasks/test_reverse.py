@@ -25,11 +25,13 @@ from ablate.training.section import TrainingSection
 CATALOGUE.load_builtin()
 
 
-def reverse(vocab_size=8, min_len=2, max_len=5, num_eval=256) -> Reverse:
-    return Reverse(Reverse.Config(vocab_size=vocab_size, min_len=min_len, max_len=max_len, num_eval=num_eval))
+def reverse(vocab_size=8, min_len=2, max_len=5, test_size=256) -> Reverse:
+    return Reverse(
+        Reverse.Config(vocab_size=vocab_size, min_len=min_len, max_len=max_len, test_size=test_size)
+    )
 
 
-@pytest.mark.parametrize(("min_len", "max_len"), [(2, 5), (1, 1), (4, 4), (1, 9)])
+@pytest.mark.parametrize(("min_len", "max_len"), [(2, 5), (1, 4), (4, 4), (1, 9)])
 def test_the_target_is_the_source_backwards_and_the_end(min_len, max_len):
     task = reverse(min_len=min_len, max_len=max_len)
     lengths = set()
@@ -60,7 +62,7 @@ def test_masks_are_of_what_is_real():
 
 def test_lengths_and_symbols_are_uniform():
     """χ² at a fixed seed, each at the level 1e-4."""
-    source = reverse(num_eval=4000).split(0, "validation", "cpu").source
+    source = reverse().examples(np.random.default_rng(0), 4000).source
     lengths = (source != PADDING).sum(1)
     assert stats.chisquare(lengths.bincount(minlength=6)[2:]).pvalue > 1e-4
     pairs = source[:, 0] * 8 + source[:, 1]
@@ -130,10 +132,10 @@ def guesses(task: Reverse, batch: Batch) -> torch.Tensor:
     return log_p[:, : task.signature.num_outputs].clamp(min=0).log().expand(len(batch), -1, -1)
 
 
-@pytest.mark.parametrize(("min_len", "max_len"), [(2, 5), (1, 3), (3, 3)])
+@pytest.mark.parametrize(("min_len", "max_len"), [(2, 5), (1, 4), (4, 4)])
 def test_guessing_reaches_chance(min_len, max_len):
-    task = reverse(min_len=min_len, max_len=max_len, num_eval=6000)
-    batch = task.split(0, "test", "cpu")
+    task = reverse(min_len=min_len, max_len=max_len)
+    batch = task.examples(np.random.default_rng(0), 6000)
     loss = task.measure(guesses(task, batch), batch)["loss"]
     assert loss.mean().item() == pytest.approx(task.chance_loss, abs=0.02)
     assert task.metrics["loss"].floor == task.chance_loss
@@ -150,7 +152,7 @@ def test_guessing_reaches_chance(min_len, max_len):
 
 
 def test_what_is_known_in_advance():
-    task = reverse(vocab_size=8, min_len=5, max_len=5, num_eval=500)
+    task = reverse(vocab_size=8, min_len=5, max_len=5, test_size=500)
     assert list(task.metrics) == ["accuracy", "token_accuracy", "loss"]
     accuracy = task.metrics["accuracy"]
     assert (accuracy.resolution, accuracy.floor, accuracy.solved) == (1 / 500, 5**-5, 0.95)
@@ -161,7 +163,7 @@ def test_what_is_known_in_advance():
 
 
 def test_teacher_forced_exactness_is_that_of_greedy_decoding():
-    task = reverse(vocab_size=5, min_len=1, max_len=3, num_eval=200)
+    task = reverse(vocab_size=7, min_len=1, max_len=5, test_size=200)
     section = ModelSection.model_validate(
         {"topology": "encoder_decoder", "d_model": 16, "num_layers": 1, "feedforward": {"expansion": 2}}
     )
@@ -169,7 +171,7 @@ def test_teacher_forced_exactness_is_that_of_greedy_decoding():
     train(
         model,
         task,
-        TrainingSection(steps=60, lr=1e-2, batch_size=32),
+        TrainingSection(steps=30, lr=1e-2, batch_size=32),
         Trial("", {}, 0),
         lambda step, metrics: False,
     )
@@ -177,7 +179,7 @@ def test_teacher_forced_exactness_is_that_of_greedy_decoding():
     model.eval()
     forced = task.measure(model(**batch.model_inputs()), batch)["accuracy"]
     prompt = torch.full((200, 1), START)
-    decoded = greedy(model, prompt, 4, source=batch.source, source_mask=batch.source_mask, end=END)
+    decoded = greedy(model, prompt, 6, source=batch.source, source_mask=batch.source_mask, end=END)
     right = [
         tokens[: tokens.index(END) + 1] == [token for token in target if token != PADDING]
         if END in tokens
@@ -192,3 +194,10 @@ def test_sizes_that_do_not_fit_are_refused():
     with pytest.raises(Invalid) as caught:
         reverse(min_len=6)
     assert str(caught.value) == "min_len: must not exceed max_len = 5; given 6; allowed: 1 to 5"
+
+
+@pytest.mark.parametrize(("vocab_size", "min_len", "max_len"), [(8, 2, 4), (5, 1, 9)])
+def test_support_counts_the_sources(vocab_size, min_len, max_len):
+    task = reverse(vocab_size, min_len, max_len)
+    drawn = task.examples(np.random.default_rng(0), 40_000).source
+    assert len(torch.unique(drawn, dim=0)) == task.support

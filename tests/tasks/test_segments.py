@@ -17,11 +17,16 @@ from ablate.tasks.segments import Segments
 from ablate.tasks.task import Batch, digest
 
 CATALOGUE.load_builtin()
-SIZES = [(16, 8), (2, 3), (5, 4), (30, 15)]
+SIZES = [(16, 8), (6, 5), (20, 4), (30, 15)]
 
 
-def segments(vocab_size=16, seq_len=8, num_eval=256) -> Segments:
-    return Segments(Segments.Config(vocab_size=vocab_size, seq_len=seq_len, num_eval=num_eval))
+def segments(vocab_size=16, seq_len=8, test_size=256) -> Segments:
+    return Segments(Segments.Config(vocab_size=vocab_size, seq_len=seq_len, test_size=test_size))
+
+
+def drawn(count: int, **sizes: int) -> Batch:
+    """Examples of all parts of the data."""
+    return segments(**sizes).examples(np.random.default_rng(0), count)
 
 
 def read(batch: Batch) -> list[tuple[int, int, int, int]]:
@@ -55,7 +60,7 @@ def p_of_independence(table: np.ndarray) -> float:
 
 def test_the_tokens_say_nothing_about_the_answer():
     """The answer is fair whatever the last token, its earlier place and the other tokens are."""
-    batch = segments(vocab_size=6, seq_len=7, num_eval=6000).split(0, "test", "cpu")
+    batch = drawn(6000, vocab_size=6, seq_len=7)
     by_place, by_token, by_others = np.zeros((5, 2)), np.zeros((6, 2)), np.zeros((7 * 6, 2))
     for row, (token, place, _, target) in zip(batch.inputs.tolist(), read(batch), strict=True):
         by_place[place - 1, target] += 1
@@ -73,7 +78,7 @@ def test_the_tokens_say_nothing_about_the_answer():
 def test_the_boundary_is_as_far_away_whatever_the_answer():
     """And at each distance that there is room for on both sides."""
     far: dict[int, np.ndarray] = {place: np.zeros((min(place, 7 - place), 2)) for place in range(1, 7)}
-    for _, place, boundary, target in read(segments(num_eval=8000).split(0, "test", "cpu")):
+    for _, place, boundary, target in read(drawn(8000)):
         far[place][boundary - place - 1 if target else place - boundary, target] += 1
     for table in far.values():
         assert stats.chisquare(table.flatten()).pvalue > 1e-4
@@ -81,10 +86,19 @@ def test_the_boundary_is_as_far_away_whatever_the_answer():
 
 def test_the_segments_alone_tell_about_two_thirds():
     table = np.zeros((7, 2))
-    for _, _, boundary, target in read(segments(num_eval=20_000).split(0, "test", "cpu")):
+    for _, _, boundary, target in read(drawn(20_000)):
         table[boundary - 1, target] += 1
     assert (table.sum(1) > 0).all()
-    assert table.max(1).sum() / table.sum() == pytest.approx(0.681, abs=0.015)
+    best = segments().without_ability()["telling tokens apart"]
+    assert best == pytest.approx(0.681, abs=0.001)
+    assert table.max(1).sum() / table.sum() == pytest.approx(best, abs=0.015)
+
+
+@pytest.mark.parametrize(("vocab_size", "seq_len"), [(6, 5), (12, 4), (16, 4)])
+def test_support_counts_the_examples(vocab_size, seq_len):
+    task = segments(vocab_size, seq_len)
+    batch = drawn(int(40 * task.support), vocab_size=vocab_size, seq_len=seq_len)
+    assert len(torch.unique(torch.cat([batch.inputs, batch.segments], 1), dim=0)) == task.support
 
 
 def test_training_examples_do_not_depend_on_the_batch_size_and_go_on_past_a_chunk():
@@ -97,13 +111,13 @@ def test_training_examples_do_not_depend_on_the_batch_size_and_go_on_past_a_chun
 
 
 def test_what_is_known_in_advance():
-    task = segments(num_eval=500)
+    task = segments(test_size=500)
     accuracy = task.metrics["accuracy"]
     assert (accuracy.resolution, accuracy.floor, accuracy.solved) == (1 / 500, 0.5, 0.95)
     assert (task.signature.num_segments, task.signature.num_outputs) == (2, 2)
 
 
-@pytest.mark.parametrize(("field", "value"), [("vocab_size", 1), ("seq_len", 2), ("num_eval", 0)])
+@pytest.mark.parametrize(("field", "value"), [("vocab_size", 1), ("seq_len", 2), ("test_size", 0)])
 def test_sizes_that_hold_no_example_are_refused(field, value):
     with pytest.raises(ValidationError, match=field):
         Segments.Config(**{field: value})

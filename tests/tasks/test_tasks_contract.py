@@ -142,3 +142,22 @@ def test_a_split_in_chunks_is_the_split(task):
         else:
             assert torch.equal(torch.cat(parts), given)
     assert torch.equal(torch.cat([chunk.targets for chunk in chunks]), test.targets)
+
+
+def test_it_says_how_its_runs_may_be_judged(task):
+    task.check_declared()
+    assert task.sampling.test == len(task.split(0, "test", "cpu"))
+    assert task.support >= task.sampling.test or task.sampling.pool == "fresh"
+    accuracy = task.metrics["accuracy"]
+    for best in task.without_ability().values():
+        assert accuracy.floor <= best <= accuracy.ceiling
+
+
+def test_coverage_is_the_share_of_test_examples_that_were_trained_on(task):
+    def rows(batch):
+        given = [x.flatten(1).double() for x in (batch.inputs, batch.source, batch.segments) if x is not None]
+        return set(map(tuple, torch.cat(given, 1).tolist()))
+
+    drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 20)))
+    test = rows(task.split(3, "test", "cpu"))
+    assert len(test & drawn) / len(test) == task.coverage(10_000)

@@ -28,7 +28,7 @@ pytestmark = [
 STUDY = """
 name: small
 question: Does order matter?
-task: {name: recall, vocab_size: 8, seq_len: 4, num_pairs: 1}
+task: {name: recall, vocab_size: 16, seq_len: 10, num_pairs: 1}
 model: {d_model: 8, num_layers: 1, mixer: {name: attention, num_heads: 2}}
 training: {steps: 6, batch_size: 8, eval_every: 2}
 factors: {model.position: [none]}

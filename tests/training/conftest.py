@@ -9,15 +9,14 @@ from ablate.base.registry import CATALOGUE
 from ablate.training.trial import parse
 
 CATALOGUE.load_builtin()
+TASK = {"name": "recall", "vocab_size": 16, "seq_len": 5, "num_pairs": 2, "test_size": 1024}
 
 
 @pytest.fixture
 def resolved() -> Callable[..., dict[str, Any]]:
     """A small trial's config with every default filled in; arguments replace settings of its sections."""
 
-    def config(
-        task: Any = "recall", model: dict | None = None, training: dict | None = None
-    ) -> dict[str, Any]:
+    def config(task: Any = TASK, model: dict | None = None, training: dict | None = None) -> dict[str, Any]:
         small = {"d_model": 8, "num_layers": 1, "mixer": {"num_heads": 2}, **(model or {})}
         short = {
             "steps": 12,

@@ -12,7 +12,10 @@ from ablate.training.trial import parse
 @pytest.fixture
 def model_and_task(resolved):
     config = parse(
-        resolved({"name": "recall", "num_eval": 100}, {"norm": "batch", "dropout": {"embedding": 0.5}})
+        resolved(
+            {"name": "recall", "validation_size": 100, "test_size": 100},
+            {"norm": "batch", "dropout": {"embedding": 0.5}},
+        )
     )
     task = config.task.build()
     return build_model(config.model, task.signature), task

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from ablate.core.metric import Metric
 from ablate.training.history import Best, History
 
 
@@ -68,18 +69,20 @@ def test_risen_means_a_tenth_above_the_larger_of_initial_and_chance(initial, fin
     assert bool(made.risen(chance)) == diverged
 
 
-def test_the_best_evaluation_is_the_first_on_ties_and_keeps_its_weights():
+def test_the_best_evaluation_of_each_metric_is_the_first_on_ties_and_keeps_its_weights():
     model = nn.Linear(1, 1, bias=False)
-    for direction, values in (("max", [0.2, 0.9, 0.9, 0.1]), ("min", [3.0, 1.0, 1.0, 2.0])):
-        best = Best("metric", direction)
-        for step, value in enumerate(values):
-            nn.init.constant_(model.weight, step)
-            best.offer(step, {"metric": value, "other": -value}, model)
-        assert best.step == 1
-        assert torch.equal(best.weights["weight"], torch.ones(1, 1))
+    best = Best({"up": Metric("max"), "down": Metric("min"), "also": Metric("min")})
+    up, down = [0.2, 0.9, 0.9, 0.1, 0.3], [3.0, 2.0, 1.0, 1.0, 2.0]
+    for step, (rising, falling) in enumerate(zip(up, down, strict=True)):
+        nn.init.constant_(model.weight, step)
+        best.offer(step, {"up": rising, "down": falling, "also": falling - rising}, model)
+        assert set(best.weights) == set(best.steps.values())
+    assert best.steps == {"up": 1, "down": 2, "also": 2}
+    for step in (1, 2):
+        assert torch.equal(best.weights[step]["weight"], torch.full((1, 1), float(step)))
 
 
 def test_a_value_that_is_not_a_number_is_never_best():
-    best = Best("metric", "max")
-    best.offer(1, {"metric": math.nan}, nn.Linear(1, 1))
-    assert best.step is None
+    best = Best({"metric": Metric("max"), "other": Metric("min")})
+    best.offer(1, {"metric": math.nan, "other": 1.0}, nn.Linear(1, 1))
+    assert best.steps == {"other": 1}

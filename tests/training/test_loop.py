@@ -23,7 +23,8 @@ METRICS = {
     "loss_at_best_validation",
     "validation_accuracy",
     "validation_loss",
-    "best_validation_step",
+    "accuracy_best_step",
+    "loss_best_step",
     "train_loss",
     "grad_norm_median",
     "grad_norm_max",
@@ -116,18 +117,35 @@ def test_every_step_has_dropout_of_its_own(resolved):
 
 
 def test_test_metrics_are_of_the_last_step_and_of_the_best_validation(resolved):
-    """The best evaluation is found again by training just as long."""
-    settings = {"steps": 60, "eval_every": 10, "lr": 0.1, "optimizer": {"name": "sgd", "momentum": 0.9}}
-    outcome = run(resolved(training=settings), seed=5)
-    accuracies = outcome.curves["validation_accuracy"].values
-    first = int(np.argmax(accuracies))
-    assert 0 < first < 5
-    step = int(outcome.curves["validation_accuracy"].steps[first])
-    assert outcome.metrics["best_validation_step"] == step
-    shorter = run(resolved(training=settings | {"steps": step}), seed=5)
-    for name in ("accuracy", "loss"):
+    """Each by the metric itself; the best evaluation is found again by training just as long."""
+    settings = {"steps": 40, "eval_every": 5, "lr": 0.4, "optimizer": {"name": "sgd", "momentum": 0.9}}
+    outcome = run(resolved(training=settings), seed=9)
+    steps = {}
+    for name, best in (("accuracy", np.argmax), ("loss", np.argmin)):
+        curve = outcome.curves[f"validation_{name}"]
+        steps[name] = int(curve.steps[best(curve.values)])
+        assert outcome.metrics[f"{name}_best_step"] == steps[name] < 40
+        shorter = run(resolved(training=settings | {"steps": steps[name]}), seed=9)
         assert outcome.metrics[f"{name}_at_best_validation"] == shorter.metrics[name]
-    assert outcome.metrics["loss"] != outcome.metrics["loss_at_best_validation"]
+        assert outcome.metrics[f"{name}_at_best_validation"] != outcome.metrics[name]
+    assert steps["accuracy"] != steps["loss"]
+
+
+@pytest.mark.parametrize("split", ["held_out", "per_seed"])
+def test_a_record_keeps_what_each_shared_test_example_gave(resolved, split):
+    task = {"name": "digits", "split": split, "test_size": 700, "train_size": 100}
+    outcome = run(resolved(task, training={"steps": 30, "eval_every": 3, "lr": 0.03}))
+    names = [f"{name}{at}" for name in ("accuracy", "loss") for at in ("", "_at_best_validation")]
+    assert {name for name in outcome.arrays if name.startswith("test/")} == {f"test/{n}" for n in names}
+    for name in names:
+        values = outcome.arrays[f"test/{name}"]
+        assert values.shape == (700,)
+        assert values.dtype == np.float32
+        assert np.mean(values, dtype=np.float64) == outcome.metrics[name]
+
+
+def test_examples_that_no_other_seed_is_tested_on_are_not_kept(resolved):
+    assert set(run(resolved()).arrays) == {"train_loss", "grad_norm"}
 
 
 def test_the_metrics_of_the_last_step_are_those_of_the_trained_model(resolved):
@@ -137,7 +155,7 @@ def test_the_metrics_of_the_last_step_are_those_of_the_trained_model(resolved):
     test = evaluate(model, task, task.split(0, "test", "cpu"))
     assert {name: outcome.metrics[name] for name in test} == test
     assert {name: outcome.metrics[f"{name}_at_best_validation"] for name in test} == test
-    assert outcome.metrics["best_validation_step"] == 12
+    assert outcome.metrics["accuracy_best_step"] == outcome.metrics["loss_best_step"] == 12
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
@@ -150,7 +168,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
     assert not np.isfinite(losses[-1])
     assert outcome.reason == f"diverged: training loss was not finite at step {len(losses)}"
     assert set(outcome.metrics) == METRICS
-    for name in ("accuracy", "loss", "accuracy_at_best_validation", "train_loss", "best_validation_step"):
+    for name in ("accuracy", "loss", "accuracy_at_best_validation", "train_loss", "loss_best_step"):
         assert outcome.metrics[name] is None
     assert all(value is None or math.isfinite(value) for value in outcome.metrics.values())
 
@@ -179,7 +197,7 @@ def test_a_loss_that_has_risen_is_diverged(resolved):
 
 
 def test_not_learning_is_not_divergence(resolved):
-    outcome = run(resolved(training={"lr": 1e-12}))
+    outcome = run(resolved(training={"lr": 1e-12, "batch_size": 64}))
     assert outcome.status == "completed"
     assert outcome.metrics["accuracy"] < 0.3
 

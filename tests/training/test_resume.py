@@ -115,16 +115,19 @@ def test_kept_weights_are_those_of_the_last_step_or_of_the_best(resolved: Callab
     kept = {
         kind: train_trial(replace(trial, checkpoint=kind), lambda s, m: False) for kind in ("final", "best")
     }
-    assert kept["best"].metrics["best_validation_step"] < 40
+    assert kept["best"].metrics["accuracy_best_step"] < 40
     assert kept["final"].kept == ["final"]
     assert kept["best"].kept == ["best"]
     workload = SequenceWorkload()
-    for kind, column in (("final", "{}"), ("best", "{}_at_best_validation")):
+    for kind, names in (
+        ("final", {"accuracy": "accuracy", "loss": "loss"}),
+        ("best", {"accuracy": "accuracy_at_best_validation"}),
+    ):
         weights = kept[kind].weights
         assert weights is not None
         found = workload.evaluate(trial, weights, config["task"]).metrics
-        for name in ("accuracy", "loss"):
-            assert found[name] == kept[kind].metrics[column.format(name)]
+        for name, column in names.items():
+            assert found[name] == kept[kind].metrics[column]
 
 
 def test_weights_come_back_also_where_parts_share_them(resolved: Callable[..., dict]) -> None:
@@ -177,7 +180,7 @@ def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(
 
 STUDY = """
 name: long
-task: {name: recall, num_eval: 64}
+task: {name: recall, validation_size: 64, test_size: 64}
 model: {d_model: 16, num_layers: 1, mixer: {num_heads: 2}, dropout: {residual: 0.1}}
 training: {steps: 3000, batch_size: 16, eval_every: 100}
 factors: {model.norm: [batch]}

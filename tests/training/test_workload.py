@@ -132,7 +132,7 @@ def test_every_registered_task_optimizer_and_schedule_trains(resolved):
     for slot, name in settings:
         if slot == "task":
             topology = CATALOGUE.get("task", name).Config(name=name).build().topologies[0]
-            config = resolved(name, training={"steps": 2}, model={"topology": topology})
+            config = resolved(name, training={"steps": 2, "batch_size": 64}, model={"topology": topology})
         else:
             config = resolved(training={"steps": 2, slot: name})
         SequenceWorkload().check(config)

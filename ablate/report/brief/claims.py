@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Material, Section
 from ablate.report.tables import Column, Row, Table, count, difference, is_true, p_value, rows_of, text
 
@@ -37,8 +38,9 @@ def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) 
     ]
     cells = [
         {
-            "claim": text(row["claim"]) + (" (exploratory)" if is_true(row.get("exploratory")) else ""),
-            "verdict": text(row["verdict"]),
+            "claim": text(row["claim"]),
+            "verdict": text(row["verdict"])
+            + (f" ({EXPLORATORY})" if is_true(row.get("exploratory")) else ""),
             "difference": difference(row.get("diff"), row.get("ci_low"), row.get("ci_high")),
             "p_holm": p_value(row.get("p_holm")),
             "n": count(row.get("n")),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ablate.core.facts import BASELINE
+from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Section, Terms
 from ablate.report.tables import (
     Column,
@@ -24,18 +25,21 @@ from ablate.report.tables import (
 )
 
 GUIDE = {
-    "better": "Better than the baseline on the same seeds, by more than chance explains (Holm p below .05).",
-    "worse": "Worse than the baseline on the same seeds, by more than chance explains (Holm p below .05).",
-    "equivalent": "The 90 % interval of the difference lies within the declared margin: too small to matter.",
+    "better": "Better than the baseline on the same seeds, by more than chance explains, at the level of the family.",
+    "worse": "Worse than the baseline on the same seeds, by more than chance explains, at the level of the family.",
+    "equivalent": "The difference lies within the declared margin, at the level of the family: too small to matter.",
     "inconclusive": "Neither shown. Not evidence of no difference: see what could have been detected.",
-    "unstable": "Some runs diverged. How often they do is the result; means are of the runs that did not.",
-    "degenerate": "Every difference is zero, or both sit at the limit of the metric: nothing can be learned.",
+    "saturated": "Both sides are as good as the metric can show, or no better than guessing: no room for a difference.",
+    "unstable": "Some runs diverged, too few to call a side worse. How often they do is the result.",
+    "degenerate": "Every difference is zero: the change did not change a single result.",
+    "incomplete": "A planned run failed or is missing: no verdict before it has an outcome.",
 }
 """The meaning of each verdict, in a line."""
-BRIEF = ("variant", "verdict", "difference", "p_holm", "n")
+BRIEF = ("variant", "verdict", "difference", "p_adjusted", "n")
 """The columns that fit 80 characters."""
 COLUMNS = {
     "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
+    "p (family)": "p times the number of planned comparisons; .05 decides",
     "Solved": "share of the variant’s runs that learned the task",
     "Detectable": "smallest difference that these seeds would find with 80 % power",
 }
@@ -54,7 +58,7 @@ class Verdicts(Section):
             return
         present = {row["verdict"] for row in rows}
         guide = {verdict: meaning for verdict, meaning in GUIDE.items() if verdict in present} or GUIDE
-        yield verdict_table(rows, f"Each variant against the {BASELINE} on {metric}")
+        yield verdict_table(rows, f"Each variant against the {BASELINE} on {metric}{_at(rows)}")
         terms = Terms([*guide.items(), *COLUMNS.items()])
         yield Folded("How to read a verdict", [terms], open=True)
 
@@ -65,7 +69,12 @@ class Verdicts(Section):
             mine = [row for row in rows if row["task"] == task]
             of = f"{text(task)}, " if len(tasks) > 1 else ""
             title = f"{of}{text(mine[0]['metric'])}: variant − {text(mine[0]['baseline'])}"
-            yield verdict_table(mine, title, brief=True)
+            yield verdict_table(mine, title + _at(mine), brief=True)
+
+
+def _at(rows: Sequence[Row]) -> str:
+    """`, at lr 0.003, not tuned`: what the verdicts are conditional on, where it was not tuned."""
+    return f", {found}" if (found := text(rows[0].get("at"))) else ""
 
 
 def verdict_rows(comparisons: Any) -> list[dict[str, Any]]:
@@ -104,7 +113,7 @@ def comparison_cells(row: Row) -> dict[str, str]:
         "variant": text(row["variant"]),
         "task": text(row["task"]),
         "metric": text(row["metric"]),
-        "verdict": text(row["verdict"]),
+        "verdict": text(row["verdict"]) + (f" ({EXPLORATORY})" if is_true(row.get("exploratory")) else ""),
         "difference": difference(row.get("diff"), row.get("ci_low"), row.get("ci_high")),
         "mean_variant": fixed(row.get("mean_variant"), places),
         "mean_baseline": fixed(row.get("mean_baseline"), places),

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report.draw.style import SMALL
-from ablate.report.palette import BASELINE_MARK, DOTTED, VERDICTS, colour
+from ablate.report.palette import BASELINE_MARK, DOTTED, EXPLORATORY, EXPLORATORY_MARK, VERDICTS, colour
 
 Limits = tuple[float, float]
-MARKS = VERDICTS | {BASELINE: BASELINE_MARK}
+MARKS = VERDICTS | {BASELINE: BASELINE_MARK, EXPLORATORY: EXPLORATORY_MARK}
 
 
 def verdicts(
@@ -35,8 +35,12 @@ def verdicts(
     line = ax.hlines if along == "x" else ax.vlines
     for start, end, width in intervals:
         line(inside[other], inside[start], inside[end], color=list(shades[inside.index]), lw=width)
+    hollow = inside["verdict"].map(lambda verdict: MARKS[verdict].hollow).astype(bool)
+    for mark, rows in inside[hollow].groupby("verdict"):
+        edge = colour(MARKS[mark].colour)
+        ax.scatter(rows[x], rows[y], s=26, marker=MARKS[mark].marker, fc=colour("paper"), ec=edge, zorder=4)
     seaborn.scatterplot(
-        inside,
+        inside[~hollow],
         x=x,
         y=y,
         hue="verdict",
@@ -59,7 +63,16 @@ def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
     """The entries of a legend for the verdicts that are shown."""
     shown = set(verdicts)
     return [
-        Line2D([], [], ls="", marker=mark.marker, color=colour(mark.colour), mec="white", mew=0.5, label=name)
+        Line2D(
+            [],
+            [],
+            ls="",
+            marker=mark.marker,
+            color=colour("paper" if mark.hollow else mark.colour),
+            mec=colour(mark.colour) if mark.hollow else "white",
+            mew=0.8 if mark.hollow else 0.5,
+            label=name,
+        )
         for name, mark in MARKS.items()
         if name in shown
     ]

@@ -90,7 +90,9 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
             continue
         n, low, high = len(values), math.nan, math.nan
         if n > 1:
-            low, high = t_interval(float(values.mean()), float(values.std(ddof=1)), n, ALPHA)
+            low, high = t_interval(
+                float(values.mean()), float(values.std(ddof=1)) / math.sqrt(n), n - 1, ALPHA
+            )
         rows.append(
             {
                 "variant": variant.name,

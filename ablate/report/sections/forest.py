@@ -16,7 +16,7 @@ from ablate.core.facts import Facts
 from ablate.report.draw.marks import Limits, verdict_handles, verdicts, views
 from ablate.report.draw.rows import axes, placed, write_right
 from ablate.report.entries import entries
-from ablate.report.palette import DOTTED, colour
+from ablate.report.palette import DOTTED, EXPLORATORY, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import difference
 
@@ -57,14 +57,15 @@ def _alt(data: pd.DataFrame, measured: str) -> str:
 def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
     """One row a variant, in the order of `entries`: its place and its comparison on the primary metric.
 
-    Columns: variant, group, label, placebo, verdict, diff, ci_low, ci_high, family_low, family_high.
-    Variants without a comparison on `task` are left out.
+    Columns: variant, group, label, placebo, verdict (of a placebo `exploratory`), diff, ci_low, ci_high, family_low,
+    family_high. Variants without a comparison on `task` are left out.
     """
     places = pd.DataFrame([vars(e) for e in entries(facts)], columns=["variant", "group", "label", "placebo"])
     numbers = ["diff", "ci_low", "ci_high", "family_low", "family_high"]
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
     mine = mine.drop_duplicates("variant")[["variant", "verdict", *numbers]]
-    return places.merge(mine, on="variant", how="inner").astype(dict.fromkeys(numbers, float))
+    found = places.merge(mine, on="variant", how="inner").astype(dict.fromkeys(numbers, float))
+    return found.assign(verdict=found["verdict"].mask(found["placebo"].astype(bool), EXPLORATORY))
 
 
 def figure(data: pd.DataFrame, metric: str, margin: float | None) -> Figure:

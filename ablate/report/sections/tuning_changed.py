@@ -10,7 +10,6 @@ from ablate.analysis.tuning import changes
 from ablate.base import wording
 from ablate.core.facts import BASELINE
 from ablate.report import searches
-from ablate.report.palette import VERDICTS
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import Column, Row, Table, difference, is_true, number, rows_of, text
 
@@ -85,7 +84,7 @@ def change_table(changed: pd.DataFrame, caption: str = "") -> Table:
         {
             "variant": text(row["variant"]),
             "task": text(row["task"]),
-            "untuned": f"{VERDICTS[row['untuned_verdict']].sign} {row['untuned_verdict']}",
+            "untuned": text(row["untuned_verdict"]),
             "untuned_difference": difference(row["untuned_diff"], row["untuned_low"], row["untuned_high"]),
             "verdict": text(row["verdict"]),
             "difference": difference(row["diff"], row["ci_low"], row["ci_high"]),

@@ -150,6 +150,9 @@ class SearchSection(_Budget):
 class TuneSection(_Budget):
     """The search for every variant before it is judged: the same budget, on seeds that judge nothing."""
 
+    untuned: OnOff = True
+    "Trains the variants as the study gives them too, so that the report shows what tuning changed."
+
     sampler: Annotated[Any, Slot("sampler")] = "random"
     "How the next setting is chosen; random tries the same settings for every variant."
     seeds: SEEDS = 2

@@ -1,0 +1,60 @@
+"""The paired difference from the baseline over training steps: whether "worse" is "slower"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ablate.analysis.halfway import trajectory
+from ablate.report.draw import style
+from ablate.report.draw.panels import axes, legend, lines, looks
+from ablate.report.entries import Entry, panels
+from ablate.report.palette import colour
+from ablate.report.section import Block, Material, Picture, Section, by_task
+
+
+class OverSteps(Section):
+    """A figure a task."""
+
+    place = 650
+    title = "Difference over training steps"
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts, found = material.facts, trajectory(material.evidence)
+        shown = panels(facts)
+        for task, end, of in by_task(facts):
+            data = found[found["task"] == task.name]
+            if shown and data["step"].nunique() > 1:
+                margin = " Grey: the margin." if facts.margin else ""
+                caption = (
+                    f"Mean paired difference in {facts.metric} from the baseline on validation data, above zero is "
+                    f"better, with the 95 % interval over seeds at each step; exploratory.{margin} A line that comes "
+                    "back to zero is of a variant that is slower, not worse."
+                )
+                alt = (
+                    f"Differences from the baseline by training step{of}, in panels of {len(shown)} factors."
+                )
+                options = shown, facts.metric, facts.margin
+                yield Picture(f"over-steps{end}", f"{self.title}{of}", caption, alt, data, figure, options)
+
+
+def figure(
+    data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], metric: str, margin: float | None
+) -> Figure:
+    """In each panel the levels of one factor; `data` is what `analysis.halfway.trajectory` returns, of one task."""
+    result, found = axes(shown)
+    for title, ax in found.items():
+        of = looks(shown[title])
+        if margin:
+            ax.axhspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
+        ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
+        lines(ax, data, of, "step", "diff")
+        ax.set(xlim=(0, None))
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])])
+    result.supxlabel("step", size=style.SMALL)
+    result.supylabel(f"difference in {metric}, above is better", size=style.SMALL)
+    return result

@@ -1,0 +1,137 @@
+"""What a study found, again on seeds that it has not seen: a study of its own, in `results/<study>@confirm/`.
+
+Its variants are those that were decided, its claims those that were, its settings those that were chosen, so that it is
+a family of its own whose outcome was not used to choose it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ablate.base.errors import AblateError, listed
+from ablate.base.wording import counted
+from ablate.records.folder import StudyFolder
+from ablate.stages.choose import as_reported
+from ablate.stages.match import match
+from ablate.study.experiment import Experiment
+from ablate.study.load import load
+from ablate.study.schema import StudyBase
+from ablate.study.sections.seeds import TUNING_SEEDS_FROM, SeedsSection
+
+DECIDED = ("better", "worse", "equivalent")
+SETTLED = ("supported", "refuted")
+BESIDE = ("name", "question", "notes", "plugins", "seeds", "claims", "time_limit", "checkpoint", "save_every")
+"""Sections of a study in which it may differ from its report."""
+
+
+class NothingDecided(AblateError):
+    """There is nothing to confirm."""
+
+    exit_code = 0
+
+
+def confirming(experiment: Experiment, results: Path, count: int | None = None) -> Experiment:
+    """The study as it is; where it confirms another, the part of that which was decided.
+
+    `count`: of seeds, in place of as many as the other has. Raises `NothingDecided`, or another `AblateError` where
+    there is no report of it as it is written.
+    """
+    if experiment.study.confirms is None:
+        return experiment
+    source = StudyFolder(results, experiment.study.confirms)
+    if not source.has_report:
+        raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")
+    _check_unchanged(experiment, source)
+    found = as_reported(match(experiment, source), source)
+    if found.awaits_rates:
+        raise AblateError(f"{source.path}: has no measured rates to match by; run {source.name} again")
+    facts = source.facts()
+    decided = {
+        row["variant"]
+        for row in source.comparisons()
+        if row["metric"] == facts.metric and row["verdict"] in DECIDED and row["exploratory"] != "True"
+    }
+    settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
+    claims = [claim for claim in found.claims if claim.hash in settled]
+    if not decided and not claims:
+        raise NothingDecided(
+            f"Nothing to confirm: {source.path} has decided no comparison on {facts.metric} and no claim."
+        )
+    named = {name for claim in claims for name in (*claim.a, *claim.b)}
+    first, *others = found.variants
+    kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
+    seeds = _unseen(experiment.study.seeds, facts.seeds, count, source)
+    what = f"{counted(len(decided), 'variant')}, {counted(len(claims), 'claim')}"
+    return dataclasses.replace(
+        found.judging(kept, found.design.paths, ""),
+        study=experiment.study.model_copy(update={"seeds": seeds}),
+        claims=claims,
+        search=None,
+        tune=None,
+        left_out=[],
+        remarks=[*_remarks(found, source, what, facts.seeds, seeds.values)],
+    )
+
+
+def _check_unchanged(experiment: Experiment, source: StudyFolder) -> None:
+    """Raises `AblateError` where the study is not the one of the report."""
+    document, reported, _ = load(source.study_file)
+    if document.problems:
+        raise AblateError(
+            f"{source.study_file}: is of another version of ablate; run {source.name} again first"
+        )
+    now, then = (_compared(study) for study in (experiment.study, reported))
+    differing = [key for key in now if key not in then or now[key] != then[key]]
+    if differing:
+        raise AblateError(
+            f"{experiment.path}: differs from the study that {source.path} reports, in {listed(differing)}; run it "
+            f"first, or confirm it as it was run: ablate run {source.study_file} --confirm"
+        )
+
+
+def _compared(study: StudyBase | None) -> dict[str, Any]:
+    """All that decides the results of a study except its seeds."""
+    sections = {} if study is None else study.model_dump(exclude=set(BESIDE))
+    for kind in ("search", "tune"):
+        if sections.get(kind):
+            sections[kind].pop("storage")
+    return sections
+
+
+def _unseen(given: SeedsSection, used: Sequence[int], count: int | None, source: StudyFolder) -> SeedsSection:
+    """The seeds of the study where it names some beyond those used, else as many as were used, after the last."""
+    if given.start > max(used):
+        return given
+    start, count = max(used) + 1, count or len(used)
+    if start + count > TUNING_SEEDS_FROM:
+        raise AblateError(
+            f"{source.path}: used seeds up to {max(used)}, and {count} more would reach those from "
+            f"{TUNING_SEEDS_FROM} on, which tune; ask for fewer with --seeds"
+        )
+    return SeedsSection.of(start, count)
+
+
+def _remarks(
+    found: Experiment, source: StudyFolder, what: str, used: Sequence[int], seeds: Sequence[int]
+) -> Iterator[str]:
+    """What the report of a confirmation says of it."""
+    settings = ", with the settings that it chose" if found.searched else ""
+    yield (
+        f"repeats on seeds {_span(seeds)} what {source.name} decided on seeds {_span(used)} ({what}){settings}, as a "
+        "family of its own"
+    )
+    for task, described in zip(found.tasks, found.describe(found.variants[0]), strict=True):
+        if described.sampling.pool != "fresh":
+            of = (
+                "test examples are those"
+                if described.sampling.pool == "held_out"
+                else "examples are from the pool"
+            )
+            yield f"confirms{found.on(task)} over seeds, not over examples: its {of} of {source.name}"
+
+
+def _span(seeds: Sequence[int]) -> str:
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]}–{seeds[-1]}"

@@ -1,0 +1,79 @@
+"""The facts of a study that tables and figures need beside its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ablate.core.claim import Claim
+from ablate.core.facts import Facts, TaskFacts, VariantFacts
+from ablate.study.designs import Variant
+from ablate.study.experiment import Experiment
+from ablate.study.patch import value_at
+
+
+def facts_of(
+    experiment: Experiment,
+    claims: Sequence[Claim] = (),
+    environment: Mapping[str, Any] | None = None,
+    cautions: Sequence[str] = (),
+) -> Facts:
+    """The facts of a study, with its dated claims and what limits its verdicts."""
+    study, metric = experiment.study, experiment.study.metric
+    baseline = experiment.describe(experiment.variants[0])
+    name = metric.name or next(iter(baseline[0].metrics))
+    return Facts(
+        study=study.name,
+        question=study.question,
+        notes=study.notes,
+        metric=name,
+        column=name if metric.at == "last" else f"{name}_at_{metric.at}",
+        at=metric.at,
+        margin=metric.margin,
+        design=study.design,
+        seeds=list(study.seeds.values),
+        tasks=[
+            TaskFacts(task, dict(d.metrics), d.outcome, d.sampling)
+            for task, d in zip(experiment.tasks, baseline, strict=True)
+        ],
+        variants=[_variant(experiment, variant) for variant in experiment.variants],
+        factors={
+            path: list(dict.fromkeys(filter(None, by_variant.values())))
+            for path, by_variant in experiment.labels.items()
+        },
+        claims=list(claims),
+        environment=dict(environment or {}),
+        rate=_rate(experiment),
+        cautions=list(cautions),
+        searched=experiment.searched,
+        left_out=experiment.left_out,
+        match=study.match.facts() if study.match and experiment.matched else None,
+    )
+
+
+def _rate(experiment: Experiment) -> str:
+    """The learning rate that all variants share and nothing has tuned: `lr 0.003`; else empty."""
+    path, tune = experiment.workload.rate_path, experiment.study.tune
+    chosen = [of_task for variant in experiment.variants for of_task in variant.tuned.values()]
+    if path is None or any(path in paths for paths in [*chosen, *([tune.over] if tune else [])]):
+        return ""
+    found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}
+    return f"{path.rpartition('.')[2]} {found.pop():g}" if len(found) == 1 else ""
+
+
+def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
+    tasks, levels = experiment.tasks, experiment.levels(variant)
+    described = dict(zip(tasks, experiment.describe(variant), strict=True))
+    return VariantFacts(
+        name=variant.name,
+        levels=levels,
+        changes={path: levels[path] for path in variant.patches if path in levels},
+        placebo=variant.placebo,
+        parameters={task: d.parameters for task, d in described.items()},
+        parameters_by_part={task: dict(d.parameters_by_part) for task, d in described.items()},
+        flops={task: d.flops for task, d in described.items()},
+        training_flops={task: d.training_flops for task, d in described.items()},
+        examples={task: d.examples for task, d in described.items()},
+        matched=dict(zip(tasks, experiment.matched.get(variant.name, ()), strict=False)),
+        tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},
+    )

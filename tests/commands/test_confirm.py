@@ -1,0 +1,276 @@
+"""`ablate run --confirm`: what a study found, again on seeds that it has not seen, beside its report."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from harness import TOY_STUDY, ablate, with_database
+from rich.console import Console
+from searching import PEAK_STUDY
+
+from ablate import load
+from ablate.base.errors import AblateError
+from ablate.commands.clean import clean
+from ablate.commands.plan import print_plan
+from ablate.commands.report import rebuild
+from ablate.commands.run import execute
+from ablate.commands.show import show
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
+from ablate.stages.confirm import NothingDecided
+from ablate.stages.options import Options, Outcome
+from ablate.stages.publish import describe
+from ablate.tracking.server import bring_up_to_date
+
+Run = Callable[..., tuple[Outcome, str]]
+
+STUDY = (
+    TOY_STUDY.replace("[0.1, 0.3]", "[0.1001, 0.9]")
+    + """\
+metric: {name: accuracy, margin: 0.05}
+placebo: on
+claims:
+  - model.effect=0.2 beats baseline on accuracy
+  - model.noise=0.9 beats baseline on accuracy
+"""
+)
+"""The effect is found, the small change of noise is equivalent, the large one settles nothing."""
+TUNED = (
+    PEAK_STUDY
+    + """\
+variants:
+  wide: {model.kind: wide}
+tune:
+  over: {training.lr: {float: [1e-5, 1e-1], log: true}}
+  trials: 3
+  seeds: 1
+  untuned: off
+"""
+)
+SWEPT = TUNED.replace("tune:", "search:").replace("  untuned: off\n", "")
+
+
+@pytest.fixture
+def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
+    """Runs a study; returns the outcome and what was printed."""
+
+    def run(text: str = STUDY, **options: object) -> tuple[Outcome, str]:
+        console = Console(file=io.StringIO(), width=300)
+        options = {"results": tmp_path / "results", "jobs": 0} | options
+        with_database(tmp_path / "results/store")
+        outcome = execute(write(text), Options(**options), console)  # type: ignore[arg-type]
+        return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study, run, and confirmed through the command line."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "study.yaml").write_text(STUDY)
+    with_database(folder / "results/store")
+    assert ablate("run", "study.yaml", "--jobs", 0, cwd=folder).returncode == 0
+    done = ablate("run", "study.yaml", "--confirm", "--jobs", 0, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants, 1 claim)" in " ".join(done.stdout.split())
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path) -> Path:
+    """The results, to be changed; `run` goes on in them."""
+    shutil.copytree(made / "results", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def test_what_was_decided_is_judged_again_on_other_seeds(made: Path) -> None:
+    first, again = load(made / "results/toy"), load(made / "results/toy@confirm")
+    verdicts = first.comparisons[~first.comparisons.exploratory].set_index("variant").verdict
+    assert verdicts.to_dict() == {
+        "model.effect=0.2": "better", "model.noise=0.1001": "equivalent", "model.noise=0.9": "inconclusive",
+    }  # fmt: skip
+    facts = again.evidence.facts
+    assert facts.study == "toy@confirm"
+    assert facts.seeds == [3, 4, 5]
+    assert [v.name for v in facts.variants] == [
+        "baseline",
+        "model.effect=0.2",
+        "model.noise=0.1001",
+        "placebo",
+    ]
+    assert set(again.trials.seed) == {3, 4, 5}
+    assert not set(again.trials.id) & set(first.trials.id)
+    primary = again.comparisons[again.comparisons.metric == "accuracy"].set_index("variant")
+    assert primary.verdict[["model.effect=0.2", "model.noise=0.1001"]].tolist() == ["better", "equivalent"]
+    assert facts.cautions[0].startswith("repeats on seeds 3–5 what toy decided")
+
+
+def test_its_claims_are_those_that_were_settled_and_dated_before_its_first_trial(made: Path) -> None:
+    (claim,) = StudyFolder(made / "results", "toy@confirm").claims()
+    assert (claim["claim"], claim["verdict"], claim["exploratory"]) == (
+        "model.effect=0.2 beats baseline on accuracy", "supported", "False",
+    )  # fmt: skip
+    store = Store(made / "results/store", read_only=True)
+    records = [store.load(i) for i in load(made / "results/toy@confirm").trials.id]
+    assert claim["declared"] < min(record.started_at for record in records if record is not None)
+
+
+def test_the_report_of_the_study_stays(made: Path) -> None:
+    before = load(made / "results/toy")
+    assert before.evidence.facts.seeds == [0, 1, 2]
+    assert len(before.evidence.facts.variants) == 5
+    assert before.evidence.facts.cautions == []
+
+
+def test_the_same_again_trains_nothing_and_says_so(here: Path, run: Run) -> None:
+    # The first run in this folder notes what its report was made from.
+    assert run(confirm=True)[0].trained == 0
+    outcome, printed = run(confirm=True)
+    assert (outcome.trained, outcome.folder) == (0, here / "toy@confirm")
+    assert "Nothing to train" in printed
+    assert "toy@confirm" in printed
+
+
+def test_other_seeds_of_the_study_move_the_confirmation(here: Path, run: Run) -> None:
+    run(seeds=4)
+    outcome, _ = run(confirm=True)
+    assert load(outcome.folder).evidence.facts.seeds == [4, 5, 6, 7]
+
+
+def test_its_number_of_seeds_can_be_chosen(here: Path, run: Run) -> None:
+    outcome, _ = run(confirm=True, seeds=4)
+    assert load(outcome.folder).evidence.facts.seeds == [3, 4, 5, 6]
+    assert outcome.trained == 4
+
+
+def test_it_runs_again_from_its_resolved_study(here: Path, run: Run) -> None:
+    text = (here / "toy@confirm/study.yaml").read_text()
+    plugin = next(line for line in STUDY.splitlines() if line.startswith("plugins"))
+    lines = text.splitlines()
+    at = lines.index("plugins:")
+    lines[at : at + 2] = [plugin]
+    outcome, _ = run("\n".join(lines))
+    assert (outcome.trained, outcome.folder.name) == (0, "toy@confirm")
+    assert load(outcome.folder).evidence.facts.seeds == [3, 4, 5]
+
+
+def test_every_command_copes_with_its_name(here: Path, tmp_path: Path, write: Callable[..., Path]) -> None:
+    said: list[str] = []
+    trial = load(here / "toy@confirm").trials.id[0]
+    assert f"ablate run {here}/toy@confirm/study.yaml --only baseline --seed 3 --fresh" in show(
+        trial, here, said.append
+    )
+    console = Console(file=io.StringIO(), width=300)
+    rebuild(Path("toy@confirm"), here, console)
+    print_plan(write(STUDY), Options(results=here, confirm=True), console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "toy@confirm/report.html" in printed
+    assert "toy@confirm: 4 variants" in printed
+    assert "0 trials to train" in printed
+    clean(here, lambda: False, said.append, said.append)
+    assert "nothing to remove; all 27 trials belong to a study" in said[-1]
+    said.clear()
+    bring_up_to_date(here, describe, said.append)
+    assert said == []
+
+
+@pytest.mark.slow
+def test_mlflow_keeps_both_apart(here: Path) -> None:
+    from mlflow import MlflowClient
+
+    shutil.rmtree(here / "store/artifacts", ignore_errors=True)
+    (here / "store/mlflow.db").unlink()
+    with_database(here / "store")
+    bring_up_to_date(here, describe, print)
+    client = MlflowClient(f"sqlite:///{here}/store/mlflow.db")
+    for name, trials in (("toy", 15), ("toy@confirm", 12)):
+        experiment = client.get_experiment_by_name(name)
+        runs = client.search_runs([experiment.experiment_id], max_results=100)
+        assert len(runs) == trials + 1
+        (parent,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+        assert "report.html" in [file.path for file in client.list_artifacts(parent.info.run_id)]
+        assert (here / "store/artifacts" / name / parent.info.run_id).is_dir()
+
+
+def test_a_study_without_a_report_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(AblateError, match="toy: has no report that could be confirmed; run toy first"):
+        run(confirm=True)
+    assert not (tmp_path / "results/toy@confirm").exists()
+
+
+def test_a_study_that_has_changed_since_is_refused(here: Path, run: Run) -> None:
+    with pytest.raises(
+        AblateError, match=r"differs from the study that .*toy reports, in training; run it first"
+    ):
+        run(confirm=True, sets=["training.steps=4"])
+    assert run(STUDY + "notes: A new word changes nothing.\n", confirm=True)[0].trained == 0
+
+
+def test_where_nothing_was_decided_nothing_is_trained(
+    run: Run, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    text = TOY_STUDY.replace("[0.2]", "[0.0001]").replace("[0.1, 0.3]", "[0.2]")
+    run(text)
+    with pytest.raises(NothingDecided, match="has decided no comparison on accuracy and no claim"):
+        run(text, confirm=True)
+    assert not (tmp_path / "results/toy@confirm").exists()
+    done = ablate("run", write(text), "--confirm", cwd=tmp_path)
+    assert (done.returncode, "Nothing to confirm" in done.stderr) == (0, True)
+
+
+def test_seeds_that_would_tune_are_refused(run: Run) -> None:
+    run(STUDY, sets=["seeds={from: 9996, count: 3}"])
+    with pytest.raises(
+        AblateError, match="used seeds up to 9998, and 3 more would reach those from 10000 on"
+    ):
+        run(STUDY, sets=["seeds={from: 9996, count: 3}"], confirm=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "sweep", "names"), [(TUNED, False, ["baseline", "wide"]), (SWEPT, True, ["baseline", "winner"])]
+)
+def test_the_settings_that_were_chosen_are_used_and_not_sought_again(
+    run: Run, text: str, sweep: bool, names: list[str]
+) -> None:
+    first = load(run(text, sweep=sweep)[0].folder)
+    outcome, _ = run(text, confirm=True)
+    again = load(outcome.folder)
+    assert outcome.trained == len(names) * 3
+    assert [v.name for v in again.evidence.facts.variants] == names
+    assert [v.tuned for v in again.evidence.facts.variants] == [
+        v.tuned for v in first.evidence.facts.variants if v.name in names
+    ]
+    levels = [name for name in first.trials if name.startswith(("training.", "model."))]
+    for name in names:
+        settings = [
+            frame.trials[frame.trials.variant == name][levels].drop_duplicates() for frame in (first, again)
+        ]
+        pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in settings))
+    assert again.searched is None
+    assert "with the settings that it chose" in again.evidence.facts.cautions[0]
+
+
+@pytest.mark.parametrize(
+    ("split", "word"), [("fixed", "test examples are those of"), ("per_seed", "from the pool of")]
+)
+def test_on_a_pool_of_examples_it_confirms_over_seeds_alone(run: Run, split: str, word: str) -> None:
+    text = f"""\
+name: pool
+task: {{name: digits, representation: rows, split: {split}, train_size: 200, validation_size: 16, test_size: 64}}
+model: {{d_model: 8, num_layers: 1, mixer: {{num_heads: 2}}}}
+training: {{steps: 60, batch_size: 32, lr: 1e-2}}
+metric: {{name: loss, margin: 1}}
+factors: {{model.position: [none]}}
+seeds: 2
+"""
+    comparisons = load(run(text)[0].folder).comparisons
+    assert set(comparisons.verdict[comparisons.metric == "loss"]) == {"equivalent"}
+    facts = load(run(text, confirm=True)[0].folder).evidence.facts
+    assert facts.seeds == [2, 3]
+    assert any("over seeds, not over examples" in caution and word in caution for caution in facts.cautions)

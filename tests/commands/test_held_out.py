@@ -1,0 +1,64 @@
+"""A study whose seeds share their test examples, from the command to its files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from harness import with_database
+from rich.console import Console
+
+from ablate.commands.run import execute
+from ablate.records.folder import StudyFolder
+from ablate.stages.options import Options
+
+STUDY = """
+name: small
+task: {name: digits, train_size: 100, validation_size: 100, test_size: 90}
+model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
+training: {steps: 6, batch_size: 16, eval_every: 2}
+metric: {name: loss, at: best_validation}
+factors: {model.norm: [rms]}
+seeds: 2
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, write: Callable[..., Path]) -> Callable[..., Path]:
+    def run(text: str = STUDY, **options: object) -> Path:
+        results = tmp_path / "results"
+        with_database(results / "store")
+        console = Console(file=io.StringIO(), width=100)
+        return execute(write(text), Options(results=results, jobs=0, **options), console).folder  # type: ignore[arg-type]
+
+    return run
+
+
+def test_every_trial_leaves_what_each_test_example_gave(run: Callable[..., Path]) -> None:
+    folder = run()
+    examples = pd.read_parquet(folder / "examples.parquet")
+    trials = pd.read_parquet(folder / "trials.parquet").set_index("id")
+    assert len(examples) == len(trials) * 2 == 8
+    columns = {"accuracy": "accuracy", "loss": "loss_at_best_validation"}
+    for row in examples.itertuples():
+        assert row.values.shape == (90,)
+        assert np.mean(row.values, dtype=np.float64) == trials.loc[row.id, columns[row.metric]]
+    (facts,) = StudyFolder.at(folder).facts().tasks
+    assert (facts.outcome, facts.sampling.pool) == ("graded", "held_out")
+    # A report without them is not the report that was written.
+    before = StudyFolder.at(folder).stamps()
+    (folder / "examples.parquet").unlink()
+    assert StudyFolder.at(folder).stamps() != before
+
+
+def test_another_task_leaves_none(run: Callable[..., Path]) -> None:
+    folder = run()
+    task = "{name: recall, validation_size: 64, test_size: 64}"
+    fresh = STUDY.replace("{name: digits, train_size: 100, validation_size: 100, test_size: 90}", task)
+    assert run(fresh) == folder
+    assert not (folder / "examples.parquet").exists()
+    assert len(StudyFolder.at(folder).evidence().examples) == 0

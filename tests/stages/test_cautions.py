@@ -1,0 +1,95 @@
+"""What limits the verdicts of a study is known before it is trained, and said of the variants that it holds for."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from ablate.base.registry import register
+from ablate.stages.cautions import cautions
+from ablate.study.experiment import prepare
+from ablate.tasks.recall import Recall
+
+STUDY = """\
+name: limits
+task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}
+model: {d_model: 8, num_layers: 2, mixer: {name: attention, num_heads: 2}}
+training: {steps: 100, batch_size: 64}
+factors: {model.mixer: [lstm, conv]}
+placebo: on
+seeds: 3
+"""
+CONV = "model.mixer=conv: the output cannot see positions 0–1 of 5, beyond the reach of its 2 layers"
+TASKS = "tasks: [{name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}, {name: known}]"
+
+
+@pytest.fixture
+def of(write: Callable[..., Path]) -> Callable[..., list[str]]:
+    def of(text: str = STUDY, *sets: str) -> list[str]:
+        return cautions(prepare(write(text), sets))
+
+    return of
+
+
+@pytest.fixture
+def known() -> None:
+    """A task whose examples are few, and part of which needs no look-up."""
+
+    @register("task", "known")
+    class Known(Recall):
+        """Recall whose limits are declared."""
+
+        def coverage(self, draws: int) -> float | None:
+            return draws / 16_000
+
+        def without_ability(self) -> Mapping[str, float]:
+            return {"matching the key": 0.5625, "the order": 1 / 1000}
+
+
+def mentions(texts: list[str], *words: str) -> list[str]:
+    return [text for text in texts if all(word in text for word in words)]
+
+
+def test_a_variant_that_cannot_see_its_input_is_named(of: Callable[..., list[str]]) -> None:
+    assert mentions(of(), "cannot see") == [CONV]
+    blind = STUDY.replace("name: attention, num_heads: 2", "name: conv").replace("[lstm, conv]", "[lstm]")
+    assert mentions(of(blind), "cannot see") == [CONV.replace("model.mixer=conv", "baseline")]
+
+
+def test_what_is_true_of_all_variants_names_none(known: None, of: Callable[..., list[str]]) -> None:
+    texts = of(STUDY.replace("name: recall", "name: known"))
+    assert "40 % of the test examples occur among the 6,400 that training draws" in texts
+    assert mentions(texts, "without")[0].startswith(
+        "without matching the key, the best accuracy is .5625; chance is .1"
+    )
+    assert not mentions(texts, "the order"), "which is no better than chance"
+
+
+def test_a_share_of_one_per_cent_needs_no_word(known: None, of: Callable[..., list[str]]) -> None:
+    assert not mentions(of(STUDY.replace("name: recall", "name: known"), "training.steps=2"), "occur among")
+
+
+def test_of_several_tasks_each_is_named(known: None, of: Callable[..., list[str]]) -> None:
+    texts = of(STUDY.replace(STUDY.splitlines()[1], TASKS))
+    assert mentions(texts, "model.mixer=conv on recall: ")
+    assert mentions(texts, "model.mixer=conv on known: ")
+    assert mentions(texts, "on known, 40 %")
+    assert not mentions(texts, "on recall, 40 %")
+
+
+def test_seeds_that_are_too_few_to_be_equivalent(of: Callable[..., list[str]]) -> None:
+    """π = .02 / (2 · .875): 261 seeds at .05, 321 at .05 / 2; the placebo is no comparison."""
+    assert not mentions(of(), "equivalent")
+    metric = "metric: {name: accuracy, margin: 0.02}\n"
+    (text,) = mentions(of(STUDY + metric), "equivalent")
+    assert text == (
+        "`equivalent` within .02 takes 261 seeds that all runs solve, for one comparison (321 each where 2 are judged "
+        "together); the study has 3"
+    )
+    assert not mentions(of(STUDY + metric, "seeds=321"), "equivalent")
+    graded = STUDY.replace(STUDY.splitlines()[1], "task: digits")
+    assert not mentions(of(graded + metric), "equivalent")
+
+
+def test_a_workload_that_knows_nothing_says_nothing(toy_study: Path) -> None:
+    assert cautions(prepare(toy_study)) == []

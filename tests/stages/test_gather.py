@@ -1,0 +1,51 @@
+"""From records to frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from made_evidence import ACCURACY, LOSS, study
+
+from ablate.core.cell import Cell
+from ablate.core.record import Record
+from ablate.core.trial import Trial
+from ablate.stages.gather import gather
+
+VALUES = {
+    f"test/{name}{at}": np.arange(4, dtype=np.float32) + number
+    for number, (name, at) in enumerate(
+        (name, at) for name in ("accuracy", "loss") for at in ("", "_at_best_validation")
+    )
+}
+
+
+def gathered(at: str, *records: Record) -> Any:
+    facts = study({"baseline": [0.5]}, metrics={"accuracy": ACCURACY, "loss": LOSS}).facts
+    column = "accuracy" if at == "last" else f"accuracy_at_{at}"
+    cells = [
+        Cell(variant, "recall", record.seed, Trial(record.id, {}, record.seed))
+        for record in records
+        for variant in ("baseline", "a")
+    ]
+    return gather(replace(facts, at=at, column=column), cells, {record.id: record for record in records})
+
+
+@pytest.mark.parametrize("at", ["last", "best_validation"])
+def test_the_judged_metric_is_kept_as_it_is_judged_the_others_as_at_the_last_step(at: str) -> None:
+    """Once for the cells that share a trial."""
+    found = gathered(at, Record("x", {}, 0, "completed", arrays=VALUES)).examples
+    assert list(found.columns) == ["id", "metric", "values"]
+    assert list(zip(found["id"], found["metric"], strict=True)) == [("x", "accuracy"), ("x", "loss")]
+    judged = "accuracy" if at == "last" else "accuracy_at_best_validation"
+    assert np.array_equal(found["values"][0], VALUES[f"test/{judged}"])
+    assert np.array_equal(found["values"][1], VALUES["test/loss"])
+
+
+def test_trials_without_outcomes_by_example_have_no_row() -> None:
+    lost = Record("y", {}, 1, "diverged", arrays=VALUES)
+    found = gathered("last", lost, Record("z", {}, 2, "completed")).examples
+    assert list(found.columns) == ["id", "metric", "values"]
+    assert len(found) == 0

@@ -1,0 +1,37 @@
+"""Facts that reports need beside the trials: here, the learning rate that was not tuned."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ablate.study.experiment import prepare
+from ablate.study.facts import facts_of
+
+STUDY = """\
+name: rates
+task: recall
+model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
+training: {lr: 3e-3}
+variants: {bare: {model.position: none}}
+"""
+OVER = "{over: {%s: {float: [1e-4, 1e-2], log: true}}, trials: 2}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "rate"),
+    [
+        ("", "lr 0.003"),
+        ("tune: " + OVER % "training.lr", ""),
+        ("tune: " + OVER % "training.weight_decay", "lr 0.003"),
+        ("search: " + OVER % "training.lr", "lr 0.003"),  # which `ablate run` does not use
+        ("factors: {training.lr: [1e-3]}\n", ""),
+        ("factors: {training.steps: [10]}\n", "lr 0.003"),
+    ],
+)
+def test_the_rate_that_all_variants_share_untuned(write: Callable[..., Path], more: str, rate: str) -> None:
+    assert facts_of(prepare(write(STUDY + more))).rate == rate
+
+
+def test_a_workload_without_a_rate_has_none(toy_study: Path) -> None:
+    assert facts_of(prepare(toy_study)).rate == ""

@@ -1,0 +1,55 @@
+"""`seeds:` a number, or a first one and a number."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import TOY_STUDY
+
+from ablate.study.experiment import prepare
+from ablate.study.facts import facts_of
+from ablate.study.resolved import resolved_text
+
+FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
+
+
+def test_a_number_begins_at_0(toy_study: Path) -> None:
+    assert facts_of(prepare(toy_study)).seeds == [0, 1, 2]
+
+
+def test_they_begin_where_the_study_says(write: Callable[..., Path]) -> None:
+    experiment = prepare(write(FROM_100))
+    assert facts_of(experiment).seeds == [100, 101]
+    cells = experiment.cells()
+    assert {cell.seed for cell in cells} == {cell.trial.seed for cell in cells} == {100, 101}
+    assert len(cells) == 2 * len(experiment.variants)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "seeds"),
+    [
+        (TOY_STUDY, {"seeds": 5}, [0, 1, 2, 3, 4]),
+        (FROM_100, {"seeds": 3}, [100, 101, 102]),
+        (FROM_100, {"sets": ["seeds=1"]}, [0]),
+        (FROM_100, {"sets": ["seeds.from=7"]}, [7, 8]),
+        (TOY_STUDY, {"sets": ["seeds.from=7"]}, [7, 8, 9]),
+        (TOY_STUDY, {"sets": ["seeds.from=7"], "seeds": 1}, [7]),
+    ],
+)
+def test_the_command_line_changes_them(
+    write: Callable[..., Path], text: str, options: dict[str, object], seeds: list[int]
+) -> None:
+    assert list(prepare(write(text), **options).study.seeds.values) == seeds  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", [TOY_STUDY, FROM_100])
+def test_the_resolved_study_has_them(write: Callable[..., Path], tmp_path: Path, text: str) -> None:
+    given = prepare(write(text))
+    again = prepare(write(resolved_text(given, tmp_path), "resolved.yaml"))
+    assert again.study.seeds == given.study.seeds
+    assert [cell.id for cell in again.cells()] == [cell.id for cell in given.cells()]
+
+
+def test_the_same_seed_is_the_same_trial_wherever_they_begin(write: Callable[..., Path]) -> None:
+    few = {cell.id for cell in prepare(write(TOY_STUDY), ["seeds={from: 1, count: 1}"]).cells()}
+    assert few < {cell.id for cell in prepare(write(TOY_STUDY)).cells()}

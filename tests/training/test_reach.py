@@ -1,0 +1,129 @@
+"""What an output cannot depend on: the truth about built-in parts, and nothing about what it can."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from ablate.base.errors import Invalid
+from ablate.base.registry import CATALOGUE, register
+from ablate.components.mixer import Mixer
+from ablate.execution.trial import WorkloadRef
+from ablate.training.reach import unreached
+from ablate.training.trial import parse
+
+CATALOGUE.load_builtin()
+WORKLOAD = WorkloadRef("sequence").load()
+TASKS = ["recall", "digits", "segments", "reverse"]
+RECALL = {"name": "recall", "vocab_size": 16, "seq_len": 5, "num_pairs": 2}
+
+
+def found(task: Any, **model: Any) -> list[str]:
+    config = parse({"task": task, "model": {"d_model": 16, **model}, "training": {}})
+    WORKLOAD.check(config.model_dump())
+    return unreached(config.model, config.task.build())
+
+
+@pytest.mark.parametrize(
+    ("layers", "kernel", "unseen"),
+    [
+        (2, 3, "positions 0–1 of 5, beyond the reach of its 2 layers"),
+        (1, 3, "positions 0–2 of 5, beyond the reach of its 1 layer"),
+        (3, 3, "position 0 of 5, beyond the reach of its 3 layers"),
+        (4, 3, ""),
+        (1, 9, ""),
+        (3, 2, "positions 0–3 of 5, beyond the reach of its 3 layers"),  # its one neighbour is on the right
+    ],
+)
+def test_a_convolution_sees_as_far_as_its_layers_reach(layers: int, kernel: int, unseen: str) -> None:
+    mixer = {"name": "conv", "kernel_size": kernel}
+    expected = [f"the output cannot see {unseen}"] if unseen else []
+    assert found(RECALL, num_layers=layers, mixer=mixer) == expected
+
+
+def test_a_causal_convolution_sees_its_past_alone() -> None:
+    mixer = {"name": "conv", "kernel_size": 2}
+    (text,) = found(RECALL, num_layers=2, mixer=mixer, topology="decoder")
+    assert "positions 0–1 of 5" in text
+
+
+def models() -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Every mixer, position, score, weighting and value on a task of each kind."""
+    for task in TASKS:
+        topology = {"topology": "encoder_decoder"} if task == "reverse" else {}
+        segment = {"embedding": {"segment": True}} if task == "segments" else {}
+        for mixer in set(CATALOGUE.names("mixer")) - {"conv"}:
+            yield task, {"mixer": mixer, **topology, **segment}
+        for slot in ("score", "weighting", "value"):
+            for name in CATALOGUE.names(slot):
+                part = {"name": name, "rank": 2} if name == "low_rank" else name
+                yield task, {"mixer": {"name": "attention", slot: part}, **topology, **segment}
+        for position in CATALOGUE.names("position"):
+            yield task, {"position": position, **topology, **segment}
+
+
+def test_everything_else_sees_all() -> None:
+    checked = 0
+    for task, model in models():
+        try:
+            assert found(task, **model) == [], (task, model)
+            checked += 1
+        except Invalid:
+            continue
+    assert checked > 60
+
+
+def test_a_decoder_that_does_not_read_its_source_cannot_see_it() -> None:
+    topology = {"name": "encoder_decoder", "cross": "none"}
+    assert found("reverse", topology=topology) == [
+        "the output cannot see the source: model.topology.cross is none"
+    ]
+    assert found("reverse", topology={**topology, "cross": "mean"}) == []
+
+
+def test_segments_that_are_not_embedded_cannot_be_seen() -> None:
+    (text,) = found("segments")
+    assert text == "the output cannot see which segment a position belongs to: model.embedding.segment is off"
+
+
+def test_a_position_that_holds_the_same_in_every_example_tells_nothing() -> None:
+    """The first token of a decoder's input is the start."""
+    mixer = {"name": "conv", "kernel_size": 2}
+    topology = {"name": "encoder_decoder", "cross": "mean"}
+    (text,) = found("reverse", num_layers=2, mixer=mixer, topology=topology)
+    assert "positions 1–3 of 7" in text
+
+
+def test_branches_that_begin_at_zero_and_gradients_that_are_blocked_hide_nothing() -> None:
+    @register("mixer", "shy")
+    class Shy(Mixer):
+        """x + gain · mean(x), whose gain begins at 0, or whose mean passes no gradient."""
+
+        def __init__(self, config: Any, sizes: Any) -> None:
+            super().__init__(config, sizes)
+            self.gain = nn.Parameter(torch.empty(()))
+
+        def initialise(self, draw: Any) -> None:
+            self.gain.zero_()
+
+        def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
+            return x_btd + self.gain * x_btd.mean(1, keepdim=True)
+
+    @register("mixer", "blocked")
+    class Blocked(Shy):
+        """The same, without a gradient."""
+
+        def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
+            return x_btd + self.gain * x_btd.mean(1, keepdim=True).detach()
+
+    @register("mixer", "blind")
+    class Blind(Shy):
+        """Each position alone."""
+
+        def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
+            return self.gain * x_btd
+
+    assert found(RECALL, mixer="shy") == found(RECALL, mixer="blocked") == []
+    assert "positions 0–3 of 5" in found(RECALL, mixer="blind")[0]
