@@ -38,9 +38,10 @@ studies: $(READY) ## run every study under studies/
 		$(BIN)/ablate $$command "$$study" || exit; \
 	done
 
-bench: $(READY) ## what the harness and what the scores cost, on an idle machine; writes results/bench
+bench: $(READY) ## what the harness and the scores cost, on an idle machine, and how often verdicts err; writes results/bench
 	$(BIN)/python tests/bench/cost.py --out results/bench
 	$(BIN)/python tests/bench/scores.py --out results/bench
+	$(BIN)/python tests/bench/calibration.py --out results/bench
 
 ui: $(READY) ## open MLflow on the results, on loopback
 	$(BIN)/ablate ui

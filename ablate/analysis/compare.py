@@ -2,27 +2,22 @@
 
 Runs of one seed share their data and their common initial values, so that most of the noise between seeds cancels
 in their difference (common random numbers; Bouthillier et al. 2021, "Accounting for Variance in Machine Learning
-Benchmarks", MLSys). `contrast` has the comparison of one pair, `verdicts` the rules, `notes` their words.
+Benchmarks", MLSys). `contrast` has the numbers of one pair, `verdicts` the rules, `notes` their words.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.comparison import Comparison
+from ablate.analysis.contrast import suspect
 from ablate.analysis.halfway import halfway
 from ablate.analysis.learning import convergence
 from ablate.analysis.notes import comparison_note
-from ablate.analysis.paired import NAN, Floats, correlation, seeds_needed
-from ablate.analysis.power import ALPHA
-from ablate.analysis.runs import Runs, Side, solving_metric
-from ablate.analysis.verdicts import Judgement, judge
+from ablate.analysis.paired import NAN, Floats, correlation
+from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.evidence import Evidence
-from ablate.core.facts import TaskFacts, VariantFacts
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
@@ -86,113 +81,63 @@ def compare(evidence: Evidence) -> pd.DataFrame:
                 slow.get((v.name, task.name), ""),
                 half.get((v.name, task.name), "") if primary else "",
             )
-            rows.append(compared.row())
+            rows.append(_row(compared))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One row."""
-
-    variant: VariantFacts
-    task: TaskFacts
-    metric: str
-    a: Side
-    "The runs of the variant."
-    b: Side
-    "The runs of the baseline."
-    confirmatory: bool
-    "Whether it belongs to the family of planned comparisons."
-    m: int
-    "The size of that family; 1 outside it."
-    margin: float | None
-    suspect: bool
-    "Whether the runs of a graded task fall into groups."
-    unfinished: str
-    "Why the variant may not have learned all that it would, or nothing."
-    then: str
-    "The verdict on validation data at half of the steps, where there is one."
-
-    @cached_property
-    def contrast(self) -> Contrast:
-        """The pairs."""
-        return Contrast.of([self.a], [self.b], self.metric)
-
-    @cached_property
-    def judgement(self) -> Judgement:
-        """The verdict with its numbers."""
-        return judge(self.contrast, self.m, self.margin, self.suspect)
-
-    @property
-    def half(self) -> str:
-        """`then`, where there is a verdict and it is another."""
-        return self.then if self.judgement.verdict not in ("incomplete", self.then) else ""
-
-    @property
-    def level(self) -> float:
-        """α/m."""
-        return ALPHA / self.m
-
-    @cached_property
-    def seeds_needed(self) -> float:
-        """Of a comparison that t has left open; else NaN."""
-        if self.judgement.verdict != "inconclusive" or self.contrast.by_rate:
-            return NAN
-        return seeds_needed(self.contrast.differences, self.m, self.margin)
-
-    def row(self) -> dict[str, object]:
-        """The row, with `COLUMNS`."""
-        c, d, found = self.contrast, self.contrast.differences, self.judgement
-        solvable = solving_metric(self.task, self.a.runs.facts.metric) is not None
-        family = d.interval(self.level) if self.confirmatory else (NAN, NAN)
-        tost = d.interval(2 * self.level) if self.margin is not None else (NAN, NAN)
-        squares = d.squares
-        return {
-            "variant": self.a.variant,
-            "baseline": self.b.variant,
-            "task": self.task.name,
-            "metric": self.metric,
-            "n": c.n,
-            "mean_variant": _mean(c.a[0]),
-            "mean_baseline": _mean(c.b[0]),
-            "diff": d.mean,
-            "ci_low": d.interval()[0],
-            "ci_high": d.interval()[1],
-            "p": found.p,
-            "p_adjusted": min(1.0, self.m * found.p) if self.confirmatory else NAN,
-            "d_z": d.d_z,
-            "prob_better": d.prob_better,
-            "mde": d.mde(self.level),
-            "verdict": found.verdict,
-            "exploratory": not self.confirmatory,
-            "decided_by": "rate" if c.by_rate else "t",
-            "p_equivalent": found.p_equivalent,
-            "seeds_low": d.seed_interval()[0],
-            "seeds_high": d.seed_interval()[1],
-            "family_low": family[0],
-            "family_high": family[1],
-            "tost_low": tost[0],
-            "tost_high": tost[1],
-            "mde_low": d.mde_range(self.level)[0],
-            "mde_high": d.mde_range(self.level)[1],
-            "correlation": correlation(c.a[0], c.b[0]),
-            "seeds_needed": self.seeds_needed,
-            "sd_seed": squares.by_seed**0.5 if squares else NAN,
-            "sd_example": squares.by_example**0.5 if squares else NAN,
-            "sd_rest": squares.rest**0.5 if squares else NAN,
-            "solved_rate": self.a.solved_rate if solvable else NAN,
-            "baseline_solved_rate": self.b.solved_rate if solvable else NAN,
-            "only_variant": c.only[0] if solvable else NAN,
-            "only_baseline": c.only[1] if solvable else NAN,
-            "p_solved": c.p_rate,
-            "diverged": c.diverged[0],
-            "baseline_diverged": c.diverged[1],
-            "missing": c.missing,
-            "placebo": self.variant.placebo,
-            "half": self.half,
-            "at": f"at {rate}, not tuned" if (rate := self.a.runs.facts.rate) else "",
-            "note": comparison_note(self),
-        }
+def _row(one: Comparison) -> dict[str, object]:
+    """With `COLUMNS`."""
+    c, d, found = one.contrast, one.contrast.differences, one.judgement
+    solvable = solving_metric(one.task, one.a.runs.facts.metric) is not None
+    family = d.interval(one.level) if one.confirmatory else (NAN, NAN)
+    tost = d.interval(2 * one.level) if one.margin is not None else (NAN, NAN)
+    squares = d.squares
+    return {
+        "variant": one.a.variant,
+        "baseline": one.b.variant,
+        "task": one.task.name,
+        "metric": one.metric,
+        "n": c.n,
+        "mean_variant": _mean(c.a[0]),
+        "mean_baseline": _mean(c.b[0]),
+        "diff": d.mean,
+        "ci_low": d.interval()[0],
+        "ci_high": d.interval()[1],
+        "p": found.p,
+        "p_adjusted": min(1.0, one.m * found.p) if one.confirmatory else NAN,
+        "d_z": d.d_z,
+        "prob_better": d.prob_better,
+        "mde": d.mde(one.level),
+        "verdict": found.verdict,
+        "exploratory": not one.confirmatory,
+        "decided_by": "rate" if c.by_rate else "t",
+        "p_equivalent": found.p_equivalent,
+        "seeds_low": d.seed_interval()[0],
+        "seeds_high": d.seed_interval()[1],
+        "family_low": family[0],
+        "family_high": family[1],
+        "tost_low": tost[0],
+        "tost_high": tost[1],
+        "mde_low": d.mde_range(one.level)[0],
+        "mde_high": d.mde_range(one.level)[1],
+        "correlation": correlation(c.a[0], c.b[0]),
+        "seeds_needed": one.seeds_needed,
+        "sd_seed": squares.by_seed**0.5 if squares else NAN,
+        "sd_example": squares.by_example**0.5 if squares else NAN,
+        "sd_rest": squares.rest**0.5 if squares else NAN,
+        "solved_rate": one.a.solved_rate if solvable else NAN,
+        "baseline_solved_rate": one.b.solved_rate if solvable else NAN,
+        "only_variant": c.only[0] if solvable else NAN,
+        "only_baseline": c.only[1] if solvable else NAN,
+        "p_solved": c.p_rate,
+        "diverged": c.diverged[0],
+        "baseline_diverged": c.diverged[1],
+        "missing": c.missing,
+        "placebo": one.variant.placebo,
+        "half": one.half,
+        "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",
+        "note": comparison_note(one),
+    }
 
 
 def _mean(values: Floats) -> float:

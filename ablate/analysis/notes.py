@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ablate.analysis.comparison import Comparison
 from ablate.analysis.paired import seeds_needed
 from ablate.analysis.power import ALPHA, MAX_SEEDS
 from ablate.analysis.rates import clopper_pearson, detectable_failure_rate, rate
 from ablate.analysis.runs import Side
 from ablate.base import wording
 from ablate.core.facts import VariantFacts
-
-if TYPE_CHECKING:
-    from ablate.analysis.compare import Comparison
 
 
 def comparison_note(c: Comparison) -> str:

@@ -1,87 +1,202 @@
-"""The verdicts' own error rates, by simulation with fixed seeds."""
+"""The verdicts' own error rates, by simulation with fixed seeds, beside those of the rules that they replaced."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
-from made_evidence import claim, study
+from made_evidence import ACCURACY, claim, study
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
+from simulations import (
+    Diverging,
+    Mixture,
+    falsely_rejected,
+    family,
+    p_rates,
+    p_tost,
+    p_two_sided,
+    size_of_rates,
+    upper_edge,
+)
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.paired import paired
+from ablate.analysis.paired import Differences
+from ablate.analysis.rates import rate_p
 from ablate.core.metric import Metric
 
-PLAIN = {"accuracy": Metric("max")}
+PLAIN = {"accuracy": Metric("max", 0.001)}
+WIDE = {"accuracy": Metric("max", 0.001, floor=0.1)}
 NAMES = ["baseline", *(f"v{i}" for i in range(10))]
 
 
-def null_studies(studies: int, variants: int, n: int, seed: int) -> np.ndarray:
-    """Runs that differ by nothing but noise, shape (studies, 1 + variants, n); the baseline first."""
-    return np.random.default_rng(seed).normal(0.5, 0.1, (studies, 1 + variants, n))
-
-
-def raw_p(runs: np.ndarray) -> np.ndarray:
-    """Paired t against the first, shape (studies, variants)."""
-    return stats.ttest_1samp(runs[:, 1:] - runs[:, :1], 0, axis=2).pvalue
-
-
-def test_simulated_p_values_are_those_of_a_comparison():
-    runs = null_studies(6, 10, 5, seed=0)
-    for p, values in zip(raw_p(runs), runs, strict=True):
-        frame = compare(study(dict(zip(NAMES, values, strict=True)), metrics=PLAIN))
-        assert frame["p"].to_numpy() == pytest.approx(p)
-        assert frame["p_holm"].to_numpy() == pytest.approx(multipletests(p, method="holm")[1])
-        called = frame["verdict"].isin(["better", "worse"]).to_numpy()
-        assert (called == (multipletests(p, method="holm")[0])).all()
+def test_simulated_families_are_judged_as_comparisons_are():
+    shifts = [0.0] * 5 + [1.0, -1.0] * 2 + [1.0]
+    d = family(np.random.default_rng(0), 8, shifts, 20, 0.5)
+    seen = set()
+    for values in d:
+        frame = compare(
+            study(dict(zip(NAMES, [np.zeros(20), *values], strict=True)), metrics=PLAIN, margin=1.0)
+        )
+        apart, alike = p_two_sided(values), p_tost(values, 1.0)
+        assert frame["p"].to_numpy() == pytest.approx(apart)
+        assert frame["p_adjusted"].to_numpy() == pytest.approx(np.minimum(1, 10 * apart))
+        assert frame["p_equivalent"].to_numpy() == pytest.approx(alike)
+        expected = np.where(alike <= 0.005, "equivalent", np.where(apart <= 0.005, "differs", "inconclusive"))
+        verdicts = frame["verdict"].replace({"better": "differs", "worse": "differs"})
+        assert verdicts.tolist() == expected.tolist()
+        seen.update(expected)
+    assert seen == {"equivalent", "differs", "inconclusive"}
 
 
 def test_family_wise_error_with_ten_variants_at_five_seeds():
-    # Holm rejects some true null exactly when the smallest of ten p is below .05 / 10.
-    smallest = raw_p(null_studies(20_000, 10, 5, seed=1)).min(axis=1)
+    runs = np.random.default_rng(1).normal(0.5, 0.1, (20_000, 11, 5))
+    smallest = p_two_sided(runs[:, 1:] - runs[:, :1]).min(axis=1)
     assert (smallest < 0.05).mean() == pytest.approx(0.32, abs=0.015)
-    assert 0.040 < (smallest < 0.05 / 10).mean() < 0.0525
+    assert 0.040 < (smallest < 0.05 / 10).mean() < upper_edge(20_000)
+
+
+@pytest.mark.parametrize("n", [5, 20])
+@pytest.mark.parametrize("nulls", [0, 3, 7, 10])
+@pytest.mark.parametrize("margin", [1.0, 4.0])
+def test_joint_family_wise_error_of_both_kinds_of_null(n, nulls, margin):
+    # In standard deviations of a difference; one variant in two is better, one worse.
+    shifts = [0.0] * nulls + [margin * (-1) ** i for i in range(10 - nulls)]
+    d = family(np.random.default_rng(2), 10_000, shifts, n, shared=0.0)
+    assert falsely_rejected(d, shifts, margin) <= upper_edge(10_000)
+
+
+def test_holm_on_the_list_of_each_of_the_two_tests_would_err_twice_as_often():
+    shifts = [0.0] * 5 + [4.0, -4.0] * 2 + [4.0]
+    d = family(np.random.default_rng(3), 10_000, shifts, 20, shared=0.0)
+    assert falsely_rejected(d, shifts, 4.0) <= upper_edge(10_000)
+    assert falsely_rejected(d, shifts, 4.0, holm=True) == pytest.approx(0.0975, abs=0.01)
 
 
 def test_false_positive_rate_of_a_single_comparison():
-    rate = (raw_p(null_studies(10_000, 1, 5, seed=2)) < 0.05).mean()
-    assert 0.0445 < rate < 0.0557
-    # The same through the pipeline: a study of one variant, the band of 400 studies.
-    verdicts = [
-        compare(study({"baseline": b, "a": a}, metrics=PLAIN))["verdict"][0]
-        for b, a in null_studies(200, 1, 5, seed=3)
-    ]
-    assert 0.015 < np.isin(verdicts, ["better", "worse"]).mean() < 0.095
+    d = np.random.default_rng(4).normal(0, 0.1, (10_000, 5))
+    assert 0.0445 < (p_two_sided(d) < 0.05).mean() < 0.0557
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_coverage_of_the_95_percent_interval(n):
-    rng = np.random.default_rng(4)
-    covered = []
-    for _ in range(700):
-        base = rng.normal(0.5, 0.1, n)
-        low, high = paired(base + rng.normal(0.02, 0.05, n), base, PLAIN["accuracy"]).ci95
-        covered.append(low < 0.02 < high)
-    assert 0.927 < np.mean(covered) < 0.97
+    rng = np.random.default_rng(5)
+    found = [Differences.between(rng.normal(0.02, 0.05, n), np.zeros(n)).interval() for _ in range(1000)]
+    assert 0.93 < np.mean([low < 0.02 < high for low, high in found]) < 0.97
 
 
 def test_equivalence_on_the_margin_is_claimed_at_most_at_alpha():
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(6)
     supported = 0
     for _ in range(200):
         base = rng.normal(0.5, 0.1, 8)
         values = {"baseline": base, "a": base + rng.normal(0.05, 0.02, 8)}
-        supported += (
-            judge_claims(study(values, metrics=PLAIN, claims=[claim("matches", by=0.05)]))["verdict"][0]
-            == "supported"
-        )
+        evidence = study(values, metrics=PLAIN, claims=[claim("matches", by=0.05)])
+        supported += judge_claims(evidence)["verdict"][0] == "supported"
     assert 0.01 < supported / 200 < 0.095
 
 
-def test_crashed_runs_come_out_unstable():
-    rng = np.random.default_rng(6)
-    for _ in range(10):
-        values = {name: rng.normal(0.5, 0.1, 10) for name in ("baseline", "a")}
-        frame = compare(study(values, statuses={("a", int(rng.integers(10))): "diverged"}))
-        assert list(frame["verdict"]) == ["unstable"]
+@pytest.mark.parametrize(("n", "before"), [(5, 0.575), (8, 0.424), (10, 0.352), (20, 0.135)])
+def test_a_variant_that_fails_one_time_in_ten_is_not_called_equivalent(n, before):
+    # The true difference is −.044, more than twice the margin.
+    made = Mixture.of(np.random.default_rng(7), 4000, n, failing=0.1)
+    assert (made.a - made.b).mean() == pytest.approx(-0.044, abs=0.002)
+    assert (made.p_equivalent(0.02) <= 0.05).mean() <= 0.05
+    # The equivalence of the means alone, which sees no failure in most samples.
+    assert (p_tost(made.a - made.b, 0.02) <= 0.05).mean() == pytest.approx(before, abs=0.02)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.07])
+def test_nor_one_at_the_margin(shift):
+    # Failures and a shift of the runs that succeed make a true difference of exactly the margin.
+    margin, n = 0.15, 80
+    made = Mixture.of(np.random.default_rng(8), 2000, n, (margin - shift) / (0.44 - shift), shift)
+    assert (made.a - made.b).mean() == pytest.approx(-margin, abs=0.003)
+    assert (made.p_equivalent(margin) <= 0.05).mean() <= 0.05
+
+
+def test_a_variant_that_fails_as_rarely_as_the_baseline_is_called_equivalent_with_enough_seeds():
+    # 35 seeds without a failure show a share below .15 / (2 · .9).
+    made = Mixture.of(np.random.default_rng(9), 500, 35, failing=0.0)
+    assert (made.p_equivalent(0.15) <= 0.05).all()
+    fewer = Mixture.of(np.random.default_rng(9), 500, 34, failing=0.0)
+    assert not (fewer.p_equivalent(0.15) <= 0.05).any()
+
+
+def test_simulated_mixtures_are_judged_as_comparisons_are():
+    seen = set()
+    for margin, failing, n in ((0.02, 0.1, 10), (0.3, 0.05, 40), (0.3, 0.3, 20)):
+        made = Mixture.of(np.random.default_rng(10), 12, n, failing)
+        p, rates = made.p_equivalent(margin), p_rates(*made.solved)
+        for i, (a, b) in enumerate(zip(made.a, made.b, strict=True)):
+            row = compare(study({"baseline": b, "a": a}, margin=margin, outcome="all_or_nothing")).iloc[0]
+            assert row["p_equivalent"] == pytest.approx(p[i])
+            assert row["p"] == pytest.approx(rates[i])
+            if row["verdict"] != "saturated":
+                expected = "equivalent" if p[i] <= 0.05 else "worse" if rates[i] <= 0.05 else "inconclusive"
+                assert row["verdict"] == expected
+            seen.add(row["verdict"])
+    assert seen == {"equivalent", "worse", "inconclusive", "saturated"}
+
+
+@pytest.mark.parametrize("n", [3, 5, 8, 10, 20])
+@pytest.mark.parametrize("shared", [0.0, 0.5])
+def test_a_side_that_loses_its_worst_fifth_is_not_called_better(n, shared):
+    made = Diverging.worst(np.random.default_rng(11), 40_000, n, shared)
+    assert (made.rejected & (made.scored.mean(axis=1) > 0)).mean() <= 0.025
+    # On the pairs that converged alone it would be.
+    assert (made.rejected_where_converged() > 0).mean() > 0.027
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+@pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
+def test_identical_variants_that_diverge_seldom_get_any_verdict(n, rate):
+    made = Diverging.alike(np.random.default_rng(12), 20_000, n, rate, spread=0.05)
+    assert made.rejected.mean() <= upper_edge(20_000, 0.051)
+
+
+def test_simulated_divergence_is_judged_as_comparisons_are():
+    seen = set()
+    for n in (8, 20):
+        made = Diverging.worst(np.random.default_rng(13), 12, n, share=0.4)
+        for i, (a, b) in enumerate(zip(made.a, made.b, strict=True)):
+            lost = {("a", int(seed)): "diverged" for seed in np.flatnonzero(made.lost[0][i])}
+            row = compare(study({"baseline": b, "a": a}, metrics=WIDE, statuses=lost)).iloc[0]
+            assert row["diff"] == pytest.approx(made.scored[i].mean())
+            expected = "worse" if made.rejected[i] and made.scored[i].mean() < 0 else "unstable"
+            assert row["verdict"] == expected
+            seen.add(expected)
+    assert seen == {"worse", "unstable"}
+
+
+@pytest.mark.parametrize("n", range(3, 21))
+def test_size_of_the_rate_test_whatever_the_failure_rate(n):
+    assert size_of_rates(n, lambda b, c: rate_p(b, c, n)) <= 0.05
+
+
+def test_tests_that_the_rate_test_replaces():
+    def t(b: int, c: int) -> float:
+        return float(p_two_sided(0.9 * np.repeat([1.0, -1.0, 0.0], [b, c, 8 - b - c])))
+
+    def mcnemar(b: int, c: int) -> float:
+        return stats.binomtest(b, b + c).pvalue if b + c else 1.0
+
+    # The t test of all-or-nothing runs errs too often; McNemar's cannot act below six seeds.
+    assert size_of_rates(8, t) > 0.055
+    assert size_of_rates(5, mcnemar) == 0.0
+    assert size_of_rates(5, lambda b, c: rate_p(b, c, 5)) > 0.02
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 5.0])
+def test_size_where_failures_share_their_seeds(spread):
+    # A seed's chance of success varies between seeds: by a beta distribution whose mean is .8.
+    rng, n = np.random.default_rng(14), 10
+    chance = rng.beta(0.8 / spread, 0.2 / spread, (40_000, n)) if spread else np.full((40_000, n), 0.8)
+    sides = rng.random((2, *chance.shape)) < chance
+    assert (p_rates(*sides) <= 0.05).mean() <= upper_edge(40_000)
+
+
+def test_the_accuracy_that_is_simulated_is_that_of_made_studies():
+    assert (ACCURACY.floor, ACCURACY.resolution, ACCURACY.solved) == (0.1, 0.001, 0.9)
+    assert math.isclose(upper_edge(10_000), 0.0556, abs_tol=1e-4)

@@ -1,0 +1,64 @@
+"""One comparison of a study: its pairs, what it answers for, its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ablate.analysis.contrast import Contrast
+from ablate.analysis.paired import NAN, seeds_needed
+from ablate.analysis.power import ALPHA
+from ablate.analysis.runs import Side
+from ablate.analysis.verdicts import Judgement, judge
+from ablate.core.facts import TaskFacts, VariantFacts
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A variant against the baseline on one metric of one task."""
+
+    variant: VariantFacts
+    task: TaskFacts
+    metric: str
+    a: Side
+    "The runs of the variant."
+    b: Side
+    "The runs of the baseline."
+    confirmatory: bool
+    "Whether it belongs to the family of planned comparisons."
+    m: int
+    "The size of that family; 1 outside it."
+    margin: float | None
+    suspect: bool
+    "Whether the runs of a graded task fall into groups."
+    unfinished: str
+    "Why the variant may not have learned all that it would, or nothing."
+    then: str
+    "The verdict on validation data at half of the steps, where there is one."
+
+    @cached_property
+    def contrast(self) -> Contrast:
+        """The pairs."""
+        return Contrast.of([self.a], [self.b], self.metric)
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """The verdict with its numbers."""
+        return judge(self.contrast, self.m, self.margin, self.suspect)
+
+    @property
+    def half(self) -> str:
+        """`then`, where there is a verdict and it is another."""
+        return self.then if self.judgement.verdict not in ("incomplete", self.then) else ""
+
+    @property
+    def level(self) -> float:
+        """α/m."""
+        return ALPHA / self.m
+
+    @cached_property
+    def seeds_needed(self) -> float:
+        """Of a comparison that t has left open; else NaN."""
+        if self.judgement.verdict != "inconclusive" or self.contrast.by_rate:
+            return NAN
+        return seeds_needed(self.contrast.differences, self.m, self.margin)
