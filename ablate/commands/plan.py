@@ -37,7 +37,8 @@ def command(study: Path, **options: Any) -> None:
     """Show a study's variants and cached trials; train nothing.
 
     STUDY is a study file. The command shows the parameters, FLOPs, and cached and missing trials of each variant,
-    the expected time of the missing trials, and the settings that are matched, tuned or searched.
+    the expected time of the missing trials, the settings that are matched, tuned or searched, and what limits its
+    verdicts: inputs that an output cannot see, test examples that occur in training, too few seeds.
     """
     from rich.console import Console
 

@@ -103,11 +103,11 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         if options.sweep and experiment.search is None:
             rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
             raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
-        # Unknown names are refused before anything is written.
+        # Unknown names, and variants that cannot be matched, are refused before anything is written.
         select(experiment.cells(), options.only, options.seed)
         folder = StudyFolder(options.results, experiment.study.name)
         if not options.fresh:
-            match(experiment, folder)  # So are, by rates that are known, variants that cannot be matched.
+            match(experiment, folder)  # raises where rates that are known rule it out
         store = Store(options.results / "store", warn)
         with exclusive(store.root, folder.name, say), interruptible():
             experiment = match(experiment, folder, say, fresh=options.fresh)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError, listed
-from ablate.base.wording import counted
+from ablate.base.wording import counted, joined
 from ablate.records.folder import StudyFolder
 from ablate.stages.choose import as_reported
 from ablate.stages.match import match
@@ -64,7 +64,8 @@ def confirming(experiment: Experiment, results: Path, count: int | None = None) 
     first, *others = found.variants
     kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
     seeds = _unseen(experiment.study.seeds, facts.seeds, count, source)
-    what = f"{counted(len(decided), 'variant')}, {counted(len(claims), 'claim')}"
+    found_out = ((len(decided), "variant"), (len(claims), "claim"))
+    what = joined([counted(number, noun) for number, noun in found_out if number])
     return dataclasses.replace(
         found.judging(kept, found.design.paths, ""),
         study=experiment.study.model_copy(update={"seeds": seeds}),

@@ -174,9 +174,7 @@ def _of_task(task: Task, draws: int) -> Iterator[str]:
     metric, facts = next(iter(task.metrics.items()))
     share = task.coverage(draws)
     if share is not None and share > OVERLAP:
-        yield f"{share:.0%} of the test examples occur among the {draws:,} that training draws".replace(
-            "%", " %"
-        )
+        yield f"{100 * share:.0f} % of the test examples occur among the {draws:,} that training draws"
     for ability, best in task.without_ability().items():
         if facts.floor is not None and best > facts.floor:
             chance = f"chance is {exact(facts.floor)}"

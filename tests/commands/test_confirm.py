@@ -78,7 +78,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert ablate("run", "study.yaml", "--jobs", 0, cwd=folder).returncode == 0
     done = ablate("run", "study.yaml", "--confirm", "--jobs", 0, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants, 1 claim)" in " ".join(done.stdout.split())
+    assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants and 1 claim)" in " ".join(
+        done.stdout.split()
+    )
     return folder
 
 

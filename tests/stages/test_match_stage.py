@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, StudyError
+from ablate.commands.run import execute
 from ablate.records.folder import StudyFolder
 from ablate.speed.rates import Timing
 from ablate.stages.match import kept_rates
+from ablate.stages.options import Options
+from ablate.study.experiment import prepare
 
 CONFIGS = {"baseline": {"a": 1}, "x": {"a": 2}, "placebo": {"a": 1}}
 GROUPS = {"recall": CONFIGS}
@@ -52,6 +57,25 @@ def test_the_median_over_blocks_is_kept(tmp_path: Path) -> None:
     assert "measured before training on one thread" in kept["about"]
     assert (entry["variant"], entry["task"], entry["machine"]) == ("x", "recall", "this machine")
     assert entry["blocks"] == [0.4, 0.3, 0.5]
+
+
+def test_variants_that_cannot_be_matched_are_refused_before_anything_is_held(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Three steps at 1 s are not whole steps at .77 s within 1 %."""
+    path = write(
+        "name: fair\ntask: recall\nmodel: {d_model: 8, mixer: {num_heads: 2}}\ntraining: {steps: 3}\n"
+        "factors: {model.position: [none]}\nmatch: {seconds: baseline, by: training.steps}\n"
+    )
+    experiment = prepare(path)
+    baseline, other = (experiment.rate_key(variant.configs[0]) for variant in experiment.variants)
+    StudyFolder(tmp_path / "results", "fair").save_rates(
+        {baseline: {"seconds_per_step": 1.0}, other: {"seconds_per_step": 0.77}}
+    )
+    options = Options(results=tmp_path / "results", jobs=0)
+    with pytest.raises(StudyError, match="cannot give the baseline's 3 seconds of training within 1 %"):
+        execute(path, options, Console(file=io.StringIO()))
+    assert not (tmp_path / "results/store").exists()
 
 
 def test_without_leave_nothing_is_measured_or_written(tmp_path: Path) -> None:
