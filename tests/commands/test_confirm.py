@@ -75,7 +75,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     (folder / "study.yaml").write_text(STUDY)
     with_database(folder / "results/store")
-    assert ablate("run", "study.yaml", "--jobs", 0, cwd=folder).returncode == 0
+    execute(folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO()))
     done = ablate("run", "study.yaml", "--confirm", "--jobs", 0, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants and 1 claim)" in " ".join(
