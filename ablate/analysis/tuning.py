@@ -32,6 +32,11 @@ CHANGE_COLUMNS = (
 )
 
 
+def exhaustive(searched: SearchTable) -> bool:
+    """Whether every setting of the space was tried, so that neither their order nor a larger budget matters."""
+    return searched.facts.sampler.partition("(")[0] == "grid"
+
+
 def independent(searched: SearchTable) -> bool:
     """Whether the settings were drawn independently of one another, so that an expected best is defined."""
     return searched.facts.sampler.partition("(")[0] == "random"
@@ -90,7 +95,7 @@ def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.Dat
             if variant.placebo and rows.empty:
                 continue
             mine = curves[(curves["variant"] == variant.name) & (curves["task"] == task)]
-            gain = _last_gain(_up(target) * mine["best"].to_numpy(float))
+            gain = NAN if exhaustive(searched) else _last_gain(_up(target) * mine["best"].to_numpy(float))
             chosen = rows[rows["chosen"] == variant.name].head(1)
             known = chosen[searched.paths].dropna(axis=1).to_dict("records")
             values = dict.fromkeys(searched.paths) | dict(*known)
@@ -119,9 +124,15 @@ def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.Dat
 def edge(parameter: Parameter, value: object) -> str:
     """`lower` or `upper` where `value` lies in that twentieth of its range, on the scale it is searched on, or "".
 
-    Choices have no edge; nor has a range of two values, which has nothing inside.
+    Of choices the lowest and the highest number. Words have no edge; nor have two values, which have nothing inside.
     """
     low, high = parameter.low, parameter.high
+    if parameter.kind == "choice" and len(parameter.choices) > 2:
+        try:
+            numbers = [float(label) for label in parameter.choices]
+            return {min(numbers): "lower", max(numbers): "upper"}.get(float(str(value)), "")
+        except ValueError:
+            return ""
     if not isinstance(value, int | float | np.number) or low is None or high is None:
         return ""
     step = parameter.step or (1.0 if parameter.kind == "int" else 0.0)

@@ -186,8 +186,9 @@ def test_the_threshold_may_be_that_of_another_metric():
     frame = compare(study(values, metric="loss", metrics=metrics, others={"accuracy": accuracy}))
     assert list(frame["solved_rate"]) == [0.5, 0.5]
     assert list(frame["baseline_solved_rate"]) == [1.0, 1.0]
-    neither = compare(study({"baseline": [0.3, 0.4], "a": [0.2, 0.2]}))
-    assert "neither side solved the task" in only(neither)["note"]
+    for outcome, said in (("all_or_nothing", True), ("graded", False)):
+        neither = compare(study({"baseline": [0.3, 0.4], "a": [0.2, 0.2]}, outcome=outcome))
+        assert ("neither side solved the task" in only(neither)["note"]) == said
 
 
 def test_neither_row_order_nor_the_names_of_seeds_matter():
@@ -216,14 +217,15 @@ def test_neither_row_order_nor_the_names_of_seeds_matter():
 
 def test_half_is_the_verdict_at_half_of_the_steps_where_it_was_another():
     values = {"baseline": BASE, "a": BASE + 0.03 + WOBBLE}
-    for jitter, expected in ((0.0, ""), (40.0, "inconclusive")):
-        noise = {"baseline": np.zeros(5), "a": jitter * WOBBLE[::-1]}
+    for shift, jitter, expected in ((0.0, 0.0, ""), (0.0, 40.0, "inconclusive"), (-0.1, 0.0, "worse")):
+        noise = {"baseline": np.zeros(5), "a": shift + jitter * WOBBLE[::-1]}
         made = {
             (name, i): [0.1, x + noise[name][i], x] for name, v in values.items() for i, x in enumerate(v)
         }
         row = only(compare(study(values, curves=made)))
         assert (row["verdict"], row["half"]) == ("better", expected)
-        assert ("on validation data at half of the steps: inconclusive" in row["note"]) == bool(expected)
+        # A verdict that had not been reached yet is no news.
+        assert ("on validation data at half of the steps: worse" in row["note"]) == (expected == "worse")
     # Without a verdict there is none that turned.
     row = only(compare(study(values, curves=made, statuses={("a", 4): "failed"})))
     assert (row["verdict"], row["half"]) == ("incomplete", "")

@@ -260,3 +260,29 @@ def test_untuned_variants_that_diverged() -> None:
     untuned = study(FINE, statuses=statuses)
     found = changed(study(FINE, margin=0.02), untuned).set_index("variant")
     assert found.loc["a", "untuned_verdict"] == "worse"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("0.001", "lower"), (0.003, ""), ("0.01", "upper"), (None, "")]
+)
+def test_the_edge_of_choices_that_are_numbers(value, expected):
+    numbers = Parameter("training.lr", "choice", choices=["0.01", "0.001", "0.003"])
+    assert edge(numbers, value) == expected
+    two = Parameter("training.lr", "choice", choices=["0.001", "0.01"])
+    assert edge(two, value) == ""
+
+
+def test_words_have_no_edge():
+    words = Parameter("a", "choice", choices=["relu", "gelu", "tanh"])
+    assert [edge(words, word) for word in words.choices] == ["", "", ""]
+
+
+def test_of_a_grid_nothing_rises():
+    """It has tried everything, in an order that means nothing."""
+    values = {"baseline": [0.5, 0.6, 0.9]}
+    found, grid = (searched(values, sampler=sampler) for sampler in ("random", "grid"))
+    facts = study({"baseline": [0.9, 0.9]}, margin=0.02).facts
+    rising = [
+        budgets(table, facts, budget_curves(table, facts))["rising"].tolist() for table in (found, grid)
+    ]
+    assert rising == [[True], [False]]

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ablate.analysis.tuning import LAST, budget_curves, independent
+from ablate.analysis.tuning import LAST, budget_curves, exhaustive, independent
 from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.facts import BASELINE
@@ -41,6 +41,10 @@ class TuningBudget(searches.OfTuning, Section):
 
     place = 420
     title = "Best against budget"
+
+    def applies(self, material: Material) -> bool:
+        """A grid has no order in which a best could rise."""
+        return super().applies(material) and not exhaustive(searches.table(material))
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched, facts = searches.table(material), material.facts
