@@ -6,8 +6,21 @@ from collections.abc import Iterator, Sequence
 
 from ablate.report.brief.verdicts import comparison_cells
 from ablate.report.section import Block, Folded, Material, Section
-from ablate.report.tables import Column, Row, Table, count, decimals, fixed, interval, rows_of, significant
+from ablate.report.tables import (
+    Column,
+    Row,
+    Table,
+    count,
+    decimals,
+    fixed,
+    interval,
+    number,
+    rows_of,
+    significant,
+)
 
+SPREADS = {"sd_seed": "Spread of seeds", "sd_example": "of examples", "sd_rest": "of the rest"}
+"Components of the difference on one seed and example, where all seeds share their examples."
 CAPTION = "Outside the verdicts above, everything is exploratory"
 
 
@@ -36,6 +49,11 @@ def detail_table(rows: Sequence[Row]) -> Table:
         Column("seeds", "Over seeds alone", True),
         Column("family", "Of the family", True),
         Column("tost", "Of equivalence", True),
+        *(
+            Column(key, name, True)
+            for key, name in SPREADS.items()
+            if any(number(row.get(key)) for row in rows)
+        ),
         Column("p", "p", True),
         Column("d_z", "d_z", True),
         Column("prob_better", "P(better)", True),
@@ -54,6 +72,7 @@ def detail_table(rows: Sequence[Row]) -> Table:
                 "seeds": interval(row.get("seeds_low"), row.get("seeds_high"), places),
                 "family": interval(row.get("family_low"), row.get("family_high"), places),
                 "tost": interval(row.get("tost_low"), row.get("tost_high"), places),
+                **{key: significant(row.get(key)) for key in SPREADS},
                 "d_z": significant(row.get("d_z")),
                 "prob_better": fixed(row.get("prob_better"), 2),
                 "seeds_needed": count(row.get("seeds_needed")),
