@@ -56,5 +56,5 @@ def figure(
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])])
     result.supxlabel("step", size=style.SMALL)
-    result.supylabel(f"difference in {metric}, above is better", size=style.SMALL)
+    result.supylabel(f"difference in {metric}", size=style.SMALL)
     return result
