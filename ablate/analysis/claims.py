@@ -147,7 +147,7 @@ class _Assessed:
     @property
     def supported(self) -> float:
         """The p at which the claim is supported on every task."""
-        return max((on.supported for on in self.tasks), default=1.0)
+        return min(1.0, max((on.supported for on in self.tasks), default=1.0))
 
     @property
     def refuted(self) -> float:
@@ -279,6 +279,12 @@ def _rate_reading(c: Contrast, claim: Claim, supported: float) -> str:
         if claim.by:
             return f"{only}: on an all-or-nothing task only a difference can be claimed, not its size"
         return f"{only}, {wording.p_value(c.p_rate)}"
-    share = min(1.0, claim.by / (2 * c.range)) if c.range else 1.0
+    if not c.on_this_metric or not c.range:
+        return (
+            f"{only}: {claim.metric} does not say when the task is solved; claim it of the metric that does"
+        )
+    if c.same.n < 2:
+        return f"{only}: the others are too few to compare"
+    share = min(1.0, claim.by / (2 * c.range))
     tells = "below" if supported <= ALPHA else "not shown to be below"
     return f"{only}: a share {tells} {wording.exact(round(share, 4))} of seeds, half of what the claim allows"

@@ -41,7 +41,7 @@ def trajectory(evidence: Evidence) -> pd.DataFrame:
 
 
 def halfway(evidence: Evidence, m: int, suspect: Mapping[str, bool]) -> dict[tuple[str, str], Verdict]:
-    """The verdict of each variant and task on validation data at half of the steps, where there is one.
+    """The verdicts on validation data at half of the steps that differ from those at the end, by variant and task.
 
     `m`: the size of the family. `suspect`: by task, as in `Contrast.p_equivalent`.
     """
@@ -50,8 +50,12 @@ def halfway(evidence: Evidence, m: int, suspect: Mapping[str, bool]) -> dict[tup
         early = [place for place, step in enumerate(pair.steps) if step <= pair.steps[-1] / 2]
         if early:
             grouped = suspect.get(pair.task.name, False)
-            judged = judge(pair.contrast(early[-1]), m, evidence.facts.margin, grouped)
-            found[pair.variant, pair.task.name] = judged.verdict
+            then, now = (
+                judge(pair.contrast(place), m, evidence.facts.margin, grouped).verdict
+                for place in (early[-1], len(pair.steps) - 1)
+            )
+            if then != now:
+                found[pair.variant, pair.task.name] = then
     return found
 
 

@@ -53,7 +53,8 @@ def _notes(c: Comparison) -> list[str]:
 
 def _on_these_examples(c: Comparison) -> bool:
     shared = c.task.sampling.pool == "held_out"
-    return shared and c.contrast.differences.examples is None and c.contrast.n > 1
+    known = c.contrast.differences.examples is not None
+    return shared and not known and bool(c.contrast.completed.any()) and c.contrast.n > 1
 
 
 def _deciding(c: Comparison) -> str:

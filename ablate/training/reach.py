@@ -73,7 +73,7 @@ def _longest(batch: Batch) -> Batch:
     for given, mask in ((batch.inputs, batch.mask), (batch.source, batch.source_mask)):
         if given is not None and (real := real_positions(mask, given.shape[1])) is not None:
             lengths += real.sum(1)
-    count = max(1, min(EXAMPLES, MAX_POSITIONS // batch.inputs.shape[1]))
+    count = max(2, min(EXAMPLES, MAX_POSITIONS // batch.inputs.shape[1]))
     few = batch[lengths.argsort(descending=True, stable=True)[:count]]
     for name in ("inputs", "source"):
         given = getattr(few, name)

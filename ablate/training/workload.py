@@ -176,7 +176,8 @@ def _of_task(task: Task, draws: int) -> Iterator[str]:
     if share is not None and share > OVERLAP:
         yield f"{100 * share:.0f} % of the test examples occur among the {draws:,} that training draws"
     for ability, best in task.without_ability().items():
-        if facts.floor is not None and best > facts.floor:
+        better = -1 if facts.direction == "min" else 1
+        if facts.floor is not None and better * best > better * facts.floor:
             chance = f"chance is {exact(facts.floor)}"
             yield f"without {ability}, the best {metric.replace('_', ' ')} is {exact(best)}; {chance}"
 

@@ -85,10 +85,13 @@ def test_the_verdict_at_half_of_the_steps():
     flat = [[0.1, b, b] for b in B]
     made = study(VALUES, curves=curves(baseline=flat, a=late))
     assert halfway(made, 1, {}) == {("a", "recall"): "degenerate"}
-    early = [[0.2, a, a] for a in A]
-    made = study(VALUES, curves=curves(baseline=flat, a=early))
+    lost = [[0.2, a, b] for a, b in zip(A, B, strict=True)]
+    made = study(VALUES, curves=curves(baseline=flat, a=lost))
     assert halfway(made, 1, {}) == {("a", "recall"): "better"}
     assert halfway(made, 100, {}) == {("a", "recall"): "inconclusive"}
+    # One that is the same at the end has not turned.
+    early = [[0.2, a, a] for a in A]
+    assert halfway(study(VALUES, curves=curves(baseline=flat, a=early)), 1, {}) == {}
     at_the_end = curves(baseline=[[math.nan, b] for b in B], a=[[math.nan, a] for a in A])
     assert halfway(study(VALUES, curves=at_the_end), 1, {}) == {}
 
@@ -103,7 +106,7 @@ def test_runs_of_an_all_or_nothing_task_are_judged_by_their_rates_at_half_too():
     assert halfway(made, 30, {}) == {("a", "recall"): "inconclusive"}
 
 
-@pytest.mark.parametrize(("known", "expected"), [(1, "unstable"), (2, "equivalent")])
+@pytest.mark.parametrize(("known", "expected"), [(1, None), (2, "equivalent")])
 def test_a_run_that_had_diverged_by_then_is_no_longer_alike(known, expected):
     noise = np.array([0.001, -0.001, 0.002, 0.0])
     made = curves(
@@ -111,4 +114,5 @@ def test_a_run_that_had_diverged_by_then_is_no_longer_alike(known, expected):
     )
     made["a", 1] = made["a", 1][:known]
     evidence = study(VALUES, curves=made, statuses={("a", 1): "diverged"}, margin=0.02)
-    assert halfway(evidence, 1, {})["a", "recall"] == expected
+    # Where it had, the verdict is unstable then as at the end.
+    assert halfway(evidence, 1, {}).get(("a", "recall")) == expected

@@ -55,6 +55,7 @@ def dates(results: Results) -> dict[str, tuple[str, str]]:
     return {row["claim"]: (row["declared"], row["exploratory"]) for row in rows}
 
 
+@pytest.mark.slow
 def test_a_claim_on_the_winner_keeps_its_date_through_runs_without_one(tmp_path: Path) -> None:
     first = run_in(tmp_path, SWEPT)
     assert first.claims.empty
@@ -68,6 +69,7 @@ def test_a_claim_on_the_winner_keeps_its_date_through_runs_without_one(tmp_path:
     assert again.claims.n.tolist() == [3]
 
 
+@pytest.mark.slow
 def test_a_claim_on_a_variant_that_is_not_tuned_yet_waits(tmp_path: Path) -> None:
     first = run_in(tmp_path, TUNED, only=["model.effect=0.2"])
     assert first.claims.claim.tolist() == ["model.effect=0.2 beats baseline on accuracy"]
@@ -142,6 +144,7 @@ def test_a_winner_is_repeated_by_its_sweep(tmp_path: Path) -> None:
     assert "--only baseline --seed 0 --fresh" in shown["baseline"]
 
 
+@pytest.mark.slow
 def test_a_search_that_stops_half_way_leaves_the_report_and_its_table(tmp_path: Path) -> None:
     folder = run_in(tmp_path, SWEPT, sweep=True).folder
     before = (folder / SWEEP).read_bytes()

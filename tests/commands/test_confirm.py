@@ -139,6 +139,7 @@ def test_the_same_again_trains_nothing_and_says_so(here: Path, run: Run) -> None
     assert "toy@confirm" in printed
 
 
+@pytest.mark.slow
 def test_other_seeds_of_the_study_move_the_confirmation(here: Path, run: Run) -> None:
     run(seeds=4)
     outcome, _ = run(confirm=True)

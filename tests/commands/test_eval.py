@@ -187,6 +187,7 @@ def test_other_weights_of_the_same_trial_leave_no_number_of_the_first() -> None:
     assert len(never.rows) == 2
 
 
+@pytest.mark.slow
 def test_evaluation_waits_for_a_run_and_reports_what_that_has_written(tmp_path: Path) -> None:
     run_in(tmp_path)
     results = tmp_path / "results"

@@ -55,6 +55,7 @@ def test_every_trial_leaves_what_each_test_example_gave(run: Callable[..., Path]
     assert StudyFolder.at(folder).stamps() != before
 
 
+@pytest.mark.slow
 def test_another_task_leaves_none(run: Callable[..., Path]) -> None:
     folder = run()
     task = "{name: recall, validation_size: 64, test_size: 64}"

@@ -262,6 +262,7 @@ def own_workload(write: Callable[..., Path], name: str, *edit: str) -> Path:
     return write(study, f"{name}.yaml")
 
 
+@pytest.mark.slow
 def test_a_plugin_edited_between_two_runs_in_one_process(write: Callable[..., Path], tmp_path: Path) -> None:
     means = []
     for constant in ("0.8", "0.5"):

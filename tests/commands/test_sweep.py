@@ -327,6 +327,7 @@ def test_clean_keeps_the_trials_of_a_sweep_whatever_it_knows_them_by(sweep: Swee
     assert sweep()[0].trained == 0
 
 
+@pytest.mark.slow
 def test_clean_keeps_what_a_run_or_a_larger_search_would_need(sweep: Sweep, tmp_path: Path) -> None:
     study = (
         SWEEP.replace("trials: 8", "trials: 3").replace("seeds: 2", "seeds: 1")

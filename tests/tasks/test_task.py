@@ -85,6 +85,7 @@ def test_a_task_that_does_not_say_where_its_test_examples_come_from_is_refused(
         prepare(write(STUDY))
 
 
+@pytest.mark.slow
 def test_a_task_that_says_both_is_run(write: Callable[..., Path]) -> None:
     write(PARITY.replace("OUTCOME", 'outcome = "all_or_nothing"'), "parity.py")
     path = write(STUDY)
