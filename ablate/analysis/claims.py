@@ -74,7 +74,7 @@ class _OnTask:
         c, task = Contrast.of(a, b, claim.metric), a[0].task
         facts = runs.facts
         margin = facts.margin if claim.metric == facts.metric else None
-        grouped = suspect([runs.of(v.name, task) for v in facts.variants], claim.metric)
+        grouped = suspect(runs, task, claim.metric)
         obstacle = _obstacle(c, claim, margin or 0.0, [*a, *b])
         if obstacle:
             return cls(task.name, c, 1.0, 1.0, obstacle)
@@ -279,12 +279,12 @@ def _rate_reading(c: Contrast, claim: Claim, supported: float) -> str:
         if claim.by:
             return f"{only}: on an all-or-nothing task only a difference can be claimed, not its size"
         return f"{only}, {wording.p_value(c.p_rate)}"
-    if not c.on_this_metric or not c.range:
+    if not c.on_this_metric or not c.metric.span:
         return (
             f"{only}: {claim.metric} does not say when the task is solved; claim it of the metric that does"
         )
     if c.same.n < 2:
         return f"{only}: the others are too few to compare"
-    share = min(1.0, claim.by / (2 * c.range))
+    share = min(1.0, claim.by / (2 * c.metric.span))
     tells = "below" if supported <= ALPHA else "not shown to be below"
     return f"{only}: a share {tells} {wording.exact(round(share, 4))} of seeds, half of what the claim allows"

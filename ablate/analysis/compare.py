@@ -56,11 +56,7 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     slow = {(row.variant, row.task): row.why for row in trend.itertuples() if row.why}
     planned = [(v, task) for v in variants for task in facts.tasks]
     m = sum(facts.metric in task.metrics and not v.placebo for v, task in planned)
-    grouped = {
-        task.name: suspect([runs.of(v.name, task) for v in facts.variants], facts.metric)
-        for task in facts.tasks
-        if facts.metric in task.metrics
-    }
+    grouped = {task.name: suspect(runs, task, facts.metric) for task in facts.tasks}
     half = halfway(evidence, max(m, 1), grouped)
     rows = []
     for v, task in planned:
@@ -77,7 +73,7 @@ def compare(evidence: Evidence) -> pd.DataFrame:
                 confirmatory,
                 m if confirmatory else 1,
                 facts.margin if primary else None,
-                primary and grouped.get(task.name, False),
+                primary and grouped[task.name],
                 slow.get((v.name, task.name), ""),
                 half.get((v.name, task.name), "") if primary else "",
             )

@@ -7,7 +7,7 @@ only one side solved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ablate.analysis.paired import NAN, Differences, Flags, Floats, sign
 from ablate.analysis.rates import rate_p, rate_p_equivalent
-from ablate.analysis.runs import Side, solving_metric
+from ablate.analysis.runs import Runs, Side, solving_metric
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric
 
@@ -58,11 +58,11 @@ class Contrast:
         lost = (unknown & [side.status != "diverged" for side in (*a, *b)]).any(axis=0)
         usable = ~unknown.any(axis=0)
         completed = np.all([side.status == "completed" for side in (*a, *b)], axis=0)
-        rows = [[side.by_example(name) for side in sides] for sides in (a, b)]
-        found = [[values for values in side if values is not None] for side in rows]
+        rows = [values for side in (*a, *b) if (values := side.by_example(name)) is not None]
         examples = None
-        if [len(side) for side in found] == [len(a), len(b)]:
-            examples = sign(metric) * (np.mean(found[0], axis=0) - np.mean(found[1], axis=0))[usable]
+        if len(rows) == len(a) + len(b):
+            by_side = np.mean(rows[: len(a)], axis=0), np.mean(rows[len(a) :], axis=0)
+            examples = sign(metric) * (by_side[0] - by_side[1])[usable]
         means = [sign(metric) * side.mean(axis=0)[usable] for side in (first, second)]
         threshold = solving_metric(task, facts.metric)
         alone = len(a) == len(b) == 1 and threshold is not None
@@ -130,13 +130,6 @@ class Contrast:
             return 1.0
         return self.p_rate if self.by_rate else self.differences.p()
 
-    @property
-    def range(self) -> float | None:
-        """The distance of ceiling and floor; None where the metric lacks one."""
-        if self.metric.ceiling is None or self.metric.floor is None:
-            return None
-        return abs(self.metric.ceiling - self.metric.floor)
-
     @cached_property
     def same(self) -> Differences:
         """On the seeds that both or neither solved."""
@@ -153,10 +146,7 @@ class Contrast:
             return 1.0
         if self.task.outcome == "graded":
             return 1.0 if suspect else self.differences.p_equivalent(margin)
-        if not self.some_solved or not self.range or not self.on_this_metric or self.same.n < 2:
-            return 1.0
-        rates = rate_p_equivalent(*self.only, self.n, min(1.0, margin / (2 * self.range)))
-        return max(rates, self.same.p_equivalent(margin / 2))
+        return self._in_halves(self.only, margin, lambda same: same.p_equivalent(margin / 2))
 
     def p_not_worse(self, margin: float) -> float:
         """Small when A does not lose more than `margin` to B; 1 where it cannot be told."""
@@ -164,10 +154,17 @@ class Contrast:
             return 1.0
         if self.task.outcome == "graded":
             return self.differences.p_above(-margin)
-        if not self.some_solved or not self.range or not self.on_this_metric or self.same.n < 2:
+        return self._in_halves((0, self.only[1]), margin, lambda same: same.p_above(-margin / 2))
+
+    def _in_halves(
+        self, only: tuple[int, int], margin: float, on_the_others: Callable[[Differences], float]
+    ) -> float:
+        """The larger p of what half of the margin says of the seeds that one side alone solved, and of the others."""
+        span = self.metric.span
+        if not self.some_solved or not span or not self.on_this_metric or self.same.n < 2:
             return 1.0
-        rates = rate_p_equivalent(0, self.only[1], self.n, min(1.0, margin / (2 * self.range)))
-        return max(rates, self.same.p_above(-margin / 2))
+        rates = rate_p_equivalent(*only, self.n, min(1.0, margin / (2 * span)))
+        return max(rates, on_the_others(self.same))
 
     def at_ceiling(self, margin: float) -> bool:
         """Whether all runs are so near the ceiling that `margin` could not be seen, or solved the task."""
@@ -202,15 +199,15 @@ def overlap(task: TaskFacts) -> float:
     return sampling.test / sampling.train if sampling.pool == "resplit" and sampling.train else 0.0
 
 
-def suspect(sides: Sequence[Side], name: str) -> bool:
+def suspect(runs: Runs, task: TaskFacts, name: str) -> bool:
     """Whether the runs of some variant of a graded task fall into groups, as those of an all-or-nothing task do.
 
     They do when the largest gap between neighbouring values of one variant is at least a quarter of the metric's range.
+    False for a metric that the task does not have.
     """
-    task = sides[0].task
-    metric = task.metrics[name]
-    if task.outcome != "graded" or metric.ceiling is None or metric.floor is None:
+    metric = task.metrics.get(name)
+    if task.outcome != "graded" or metric is None or metric.span is None:
         return False
-    least = abs(metric.ceiling - metric.floor) / 4
-    values = (np.sort(side.values(name)[~np.isnan(side.values(name))]) for side in sides)
-    return any(bool((np.diff(found) >= least).any()) for found in values)
+    values = (runs.of(variant.name, task).values(name) for variant in runs.facts.variants)
+    gaps = (np.diff(np.sort(found[~np.isnan(found)])) for found in values)
+    return any(bool((gap >= metric.span / 4).any()) for gap in gaps)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast, overlap
 from ablate.analysis.paired import Differences, Floats, sign
-from ablate.analysis.runs import Runs, solving_metric
+from ablate.analysis.runs import Runs, reached, solving_metric
 from ablate.analysis.verdicts import Verdict, judge
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
@@ -85,11 +85,7 @@ class _Pair:
         """The comparison at one of the steps."""
         d, a, b = self.at(place), self.a[:, place], self.b[:, place]
         lost = int(self.lost[0, place]), int(self.lost[1, place])
-        threshold = self.metric.solved
-        solved = None
-        if self.solves and threshold is not None:
-            least = sign(self.metric) * threshold
-            solved = (sign(self.metric) * a >= least, sign(self.metric) * b >= least)
+        solved = (reached(a, self.metric), reached(b, self.metric)) if self.solves else None
         return Contrast(
             self.task, self.metric, a[None], b[None], d, np.ones(d.n, bool), lost, 0, solved, self.solves
         )

@@ -138,9 +138,7 @@ def _caveats(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
             "the chance of any false verdict among them is below .05."
         )
     for task in facts.tasks:
-        if facts.metric in task.metrics and suspect(
-            [runs.of(v.name, task) for v in facts.variants], facts.metric
-        ):
+        if suspect(runs, task, facts.metric):
             yield (
                 f"Runs on {task.name} fall into groups, though the task is declared graded: a mean over seeds hides "
                 "how many are in which, and no equivalence is claimed there."

@@ -31,17 +31,15 @@ def _notes(c: Comparison) -> list[str]:
     one = c.contrast
     solvable = one.solved is not None
     decided = c.judgement.verdict in ("better", "worse")
-    neither = solvable and one.n > 0 and not one.some_solved
+    neither = solvable and one.n > 0 and not one.some_solved and one.task.outcome != "graded"
     grouped = c.suspect and c.margin is not None and c.judgement.verdict == "inconclusive"
     unclear = c.judgement.verdict in ("better", "worse", "inconclusive", "unstable")
     return [
         f"placebo: {placebo_words(c.variant)}, the noise floor" if c.variant.placebo else "",
         _rates(c) if one.by_rate and unclear else "",
         _deciding(c),
-        "neither side learned the task" if neither and decided and one.task.outcome != "graded" else "",
-        "neither side solved the task on any seed"
-        if neither and not decided and one.task.outcome != "graded"
-        else "",
+        "neither side learned the task" if neither and decided else "",
+        "neither side solved the task on any seed" if neither and not decided else "",
         *_missing(c),
         "no equivalence is claimed of a mean over runs that fall into groups" if grouped else "",
         c.unfinished,
@@ -134,9 +132,8 @@ def _inconclusive(c: Comparison) -> str:
     d = one.differences
     mde, widest = d.mde(c.level), d.mde_range(c.level)
     shown = wording.number(mde, wording.decimals(mde))
-    if one.metric.floor is not None and one.metric.ceiling is not None:
-        most = abs(one.metric.ceiling - one.metric.floor)
-        shown = "no difference that the metric can show" if mde > most else shown
+    if one.metric.span is not None and mde > one.metric.span:
+        shown = "no difference that the metric can show"
     low, high = (wording.number(bound, wording.decimals(mde)) for bound in widest)
     parts.append(f"{one.n} seeds detect {shown} with 80 % power (95 % interval of that: {low} to {high})")
     if math.isfinite(c.seeds_needed):

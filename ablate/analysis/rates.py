@@ -46,8 +46,8 @@ def rate_p(only_a: int, only_b: int, n: int) -> float:
     """Two-sided p of two rates over n shared seeds, of which `only_a` and `only_b` have the outcome on one side."""
     if only_a == only_b:
         return 1.0
-    outcomes, z, tail = _outcomes(n)
-    return float(tail[np.searchsorted(z, _z(only_a, only_b) - 1e-9)]) if len(outcomes) else 1.0
+    z, tail = _tails(n)
+    return float(tail[np.searchsorted(z, _z(only_a, only_b) - 1e-9)])
 
 
 def rate_p_equivalent(only_a: int, only_b: int, n: int, most: float) -> float:
@@ -69,8 +69,8 @@ def _z(b: int, c: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _outcomes(n: int) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.float64]]:
-    """Every (b, c) with b ≠ c by rising z; their z; and the largest probability over θ of that z or more."""
+def _tails(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of every (b, c) with b ≠ c: z, rising, and the largest probability over θ of that z or more."""
     found = [(b, c) for b in range(n + 1) for c in range(n + 1 - b) if b != c]
     found.sort(key=lambda bc: _z(*bc))
     b, c = np.array(found, float).reshape(-1, 2).T
@@ -79,4 +79,4 @@ def _outcomes(n: int) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArr
     theta = _THETAS[:, None]
     probability = np.exp(logs + (b + c) * np.log(theta) + (n - b - c) * np.log1p(-2 * theta))
     at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1].max(axis=0)
-    return found, np.array([_z(*bc) for bc in found]), at_least
+    return np.array([_z(*bc) for bc in found]), at_least

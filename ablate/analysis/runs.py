@@ -13,6 +13,7 @@ from ablate.analysis.paired import NAN, Flags, Floats, sign
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
+from ablate.core.metric import Metric
 from ablate.core.record import lost_to_its_variant
 
 NOT_RUN = "not run"
@@ -137,13 +138,18 @@ class Side:
         name = solving_metric(self.task, self.runs.facts.metric)
         assert name is not None, self.task.name
         metric = self.task.metrics[name]
-        assert metric.solved is not None, name
-        return np.asarray(sign(metric) * self.values(name) >= sign(metric) * metric.solved)
+        return reached(self.values(name), metric)
 
     @property
     def solved_rate(self) -> float:
         """The share of the runs with an outcome that solved the task; NaN without any."""
         return float(self.solved[self.ended].mean()) if self.ended.any() else NAN
+
+
+def reached(values: Floats, metric: Metric) -> Flags:
+    """Whether each value is at the threshold of the metric, which must have one, or beyond."""
+    assert metric.solved is not None
+    return np.asarray(sign(metric) * values >= sign(metric) * metric.solved)
 
 
 def solving_metric(task: TaskFacts, primary: str) -> str | None:

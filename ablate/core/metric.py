@@ -26,6 +26,11 @@ class Metric:
     solved: float | None = None
     "The threshold at which the task counts as learned; None where the metric does not say."
 
+    @property
+    def span(self) -> float | None:
+        """The distance of ceiling and floor; None where the metric lacks one."""
+        return None if self.ceiling is None or self.floor is None else abs(self.ceiling - self.floor)
+
 
 @dataclass(frozen=True)
 class Sampling:

@@ -35,17 +35,16 @@ def cautions(experiment: Experiment) -> list[str]:
 def _too_few_seeds(experiment: Experiment) -> Iterator[str]:
     """Of all-or-nothing tasks with a margin, on which n runs that all solve are too few to be called equivalent."""
     study, baseline = experiment.study, experiment.describe(experiment.variants[0])
-    metric = study.metric.name or next(iter(baseline[0].metrics))
+    metric = experiment.metric
     variants = sum(not variant.placebo for variant in experiment.variants[1:])
     m = variants * sum(metric in described.metrics for described in baseline)
     for task, described in zip(experiment.tasks, baseline, strict=True):
         info, margin = described.metrics.get(metric), study.metric.margin
         if described.outcome != "all_or_nothing" or margin is None or info is None or not m:
             continue
-        if info.solved is None or info.floor is None or info.ceiling is None:
+        if info.solved is None or info.span is None:
             continue
-        span = abs(info.ceiling - info.floor)
-        alone, together = (seeds_without_failure(margin, span, ALPHA / count) for count in (1, m))
+        alone, together = (seeds_without_failure(margin, info.span, ALPHA / count) for count in (1, m))
         if study.seeds.count < together:
             several = f" ({together} each where {m} are judged together)" if m > 1 else ""
             yield (

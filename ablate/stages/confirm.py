@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ablate.analysis.verdicts import DECIDED
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
 from ablate.records.folder import StudyFolder
@@ -21,7 +22,6 @@ from ablate.study.load import load
 from ablate.study.schema import StudyBase
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM, SeedsSection
 
-DECIDED = ("better", "worse", "equivalent")
 SETTLED = ("supported", "refuted")
 BESIDE = ("name", "question", "notes", "plugins", "seeds", "claims", "time_limit", "checkpoint", "save_every")
 """Sections of a study in which it may differ from its report."""

@@ -57,14 +57,13 @@ def run(
     where = reference(experiment)
     environment = where.environment()
     jobs, devices = number_of_jobs(experiment, options.jobs)
-    metric = study.metric.name or next(iter(experiment.describe(experiment.variants[0])[0].metrics))
     with closing(search) if search is not None else nullcontext():
         planned = experiment.cells() if search is None else []
         begun = search is not None and search.begun
         claims = date_claims(folder, given.claims, planned, store, begun)
         folder.begin(resolved_text(experiment, folder.path), planned)
         with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
-            display = Display(console, study.name, metric, jobs, at_most=search is not None)
+            display = Display(console, study.name, experiment.metric, jobs, at_most=search is not None)
             with open_engine(experiment, where, jobs, devices, ready) as engine, display:
                 listen = everyone(tracker, display, preload)
                 table = None

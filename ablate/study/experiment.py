@@ -89,6 +89,11 @@ class Experiment:
             self._described[variant.name] = [self.workload.describe(config) for config in variant.configs]
         return self._described[variant.name]
 
+    @property
+    def metric(self) -> str:
+        """The primary metric: the one that the study names, else the first of its first task."""
+        return self.study.metric.name or next(iter(self.describe(self.variants[0])[0].metrics))
+
     def cells(self) -> list[Cell]:
         """All trials; seed by seed, so that the first blocks are complete early."""
         return [

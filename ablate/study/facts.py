@@ -21,7 +21,7 @@ def facts_of(
     """The facts of a study, with its dated claims and what limits its verdicts."""
     study, metric = experiment.study, experiment.study.metric
     baseline = experiment.describe(experiment.variants[0])
-    name = metric.name or next(iter(baseline[0].metrics))
+    name = experiment.metric
     return Facts(
         study=study.name,
         question=study.question,

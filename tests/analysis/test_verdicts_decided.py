@@ -5,32 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from made_evidence import ACCURACY, study
 from scipy import stats
+from verdict_cases import BASE, FLOOR_OF_1000, WOBBLE, of, verdict
 
 from ablate.analysis.compare import compare
 from ablate.analysis.rates import rate_p
 from ablate.core.metric import Metric
-
-BASE = np.array([0.850, 0.855, 0.848, 0.851, 0.853])
-WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
-FLOOR_OF_1000 = 0.1 + 3 * math.sqrt(0.1 * 0.9 / 1000)
-"""Up to which an accuracy over 1,000 examples cannot be told from guessing at .1."""
-
-
-def of(a, baseline=BASE, **options) -> pd.Series:
-    frame = compare(study({"baseline": baseline, "a": a}, **options))
-    assert len(frame) == 1
-    return frame.iloc[0]
-
-
-def verdict(a, baseline=BASE, **options) -> str:
-    return of(a, baseline, **options)["verdict"]
 
 
 def solved_by(failures: list[bool]) -> np.ndarray:
