@@ -20,21 +20,24 @@ The rooms of the house, from the door to the cellar; imports point down this lis
     core        the nouns, and the contracts: Plan, Engine, Workload
     base        without a subject: errors, registry, plugins, streams, files, words for numbers
 
-A plugin takes `register`, `PartConfig` and `Invalid` from here, and the base class of a slot from the slot's module.
+A plugin takes `register`, `PartConfig`, `DataFile` and `Invalid` from here, and the base class of a slot from the
+slot's module.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ablate.base.datafile import DataFile
     from ablate.base.errors import Invalid
     from ablate.base.registry import PartConfig, register
     from ablate.commands.results import Results, load, run
     from ablate.stages.options import Options
 
-__all__ = ["Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
+__all__ = ["DataFile", "Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
 
 _WHERE = {
+    "DataFile": "base.datafile",
     "Invalid": "base.errors",
     "Options": "stages.options",
     "PartConfig": "base.registry",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ablate.core.trial import without
+
 if TYPE_CHECKING:
     from ablate.core.trial import Trial
 
@@ -23,6 +25,10 @@ def lost_to_its_variant(status: str, reason: str) -> bool:
     return status == "failed" and (
         reason.startswith("time limit of") or any(words in reason.lower() for words in _NO_MEMORY)
     )
+
+
+FILE = "file "
+"""In front of the path of a file of data, among the digests of a record."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Record:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     "Anything larger that a workload keeps, by name."
     data: dict[str, str] = field(default_factory=dict)
-    "Digests of the data that was trained and tested on, by split."
+    "Digests of the data that was trained and tested on, by split, and of each file of data, as `file PATH`."
     reason: str = ""
     "Why it diverged, failed or was pruned, in one line."
     error: str = ""
@@ -73,3 +79,18 @@ class Record:
     def of(cls, trial: Trial, status: Status = "completed", **fields: Any) -> Record:
         """The record of `trial`, with `fields` as its outcome."""
         return cls(trial.id, trial.config, trial.seed, status, trial.stream, **fields)
+
+    @property
+    def files(self) -> list[str]:
+        """The places of the files of data that were read."""
+        return [name.removeprefix(FILE) for name in self.data if name.startswith(FILE)]
+
+    def is_of(self, trial: Trial) -> bool:
+        """Whether it has the seed, the stream and the config of `trial`, as far as the id stands for the config.
+
+        Of a trial that is known by its id alone, without a config, only the seed is compared.
+        """
+        if not trial.config:
+            return self.seed == trial.seed
+        mine, asked = (without(config, trial.irrelevant) for config in (self.config, trial.config))
+        return (self.seed, self.stream, mine) == (trial.seed, trial.stream, asked)

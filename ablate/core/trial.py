@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -31,6 +32,23 @@ class Trial:
     "Steps between two states that it saves; None: it saves none."
     state: bytes | None = field(default=None, repr=False)
     "The last state that it saved before it was interrupted; it resumes from there."
+    irrelevant: tuple[str, ...] = ()
+    "Dotted paths of the config that the id does not stand for: a device given as `auto`, the place of a file of data."
+    files: Mapping[str, str] = field(default_factory=dict)
+    "The files of data that it reads: path → digest of the content that the id stands for."
+
+
+def without(config: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """A copy of a config without the values at these dotted paths; those that do not exist are passed over."""
+    result = copy.deepcopy(dict(config))
+    for path in paths:
+        *outer, last = path.split(".")
+        node: Any = result
+        for key in outer:
+            node = node.get(key) if isinstance(node, dict) else None
+        if isinstance(node, dict):
+            node.pop(last, None)
+    return result
 
 
 class Emit(Protocol):

@@ -47,7 +47,7 @@ def drive(
         for trial_id, same in cells.items():
             asked_for = [cell.trial for cell in same if wanted(cell)]
             train, trial = bool(asked_for), (asked_for or [same[0].trial])[-1]
-            record = None if trial_id in records else store.load(trial_id)
+            record = None if trial_id in records else store.load(trial)
             finished = record is not None and store.is_finished(record, pruned=trial.prunable)
             kept = finished and store.is_finished(record, trial.checkpoint, pruned=trial.prunable)
             if record is not None and (not train or (kept and not fresh)):

@@ -20,6 +20,8 @@ from ablate.execution.worker import read_output
 MOST_AHEAD = 8
 """Workers that are started before it is known how many are needed."""
 
+# Modules come from where the driver has its own, and never from the folder in which it was started.
+_PYTHON = (sys.executable, "-W", "always", "-P", "-m")
 _THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 
 
@@ -29,7 +31,7 @@ class _Worker:
     def __init__(self, threads: int = 1, ahead: bool = False) -> None:
         ours, theirs = socket.socketpair()
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
-        command = [sys.executable, "-W", "always", "-m", "ablate.execution.worker", str(theirs.fileno())]
+        command = [*_PYTHON, "ablate.execution.worker", str(theirs.fileno())]
         with theirs:
             self.process = subprocess.Popen(
                 [*command, "ahead"] if ahead else command,
@@ -38,7 +40,9 @@ class _Worker:
                 stderr=self.output,
                 pass_fds=[theirs.fileno()],
                 # Unbuffered: output is kept in its order, and not lost with a process that dies.
-                env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
+                env=os.environ
+                | dict.fromkeys(_THREADS, str(threads))
+                | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
             )
         self.connection = Connection(ours.detach())
         self.trial: Trial | None = None

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.clock import stopwatch
+from ablate.base.datafile import digest_of_file
+from ablate.base.errors import AblateError
 from ablate.base.plugins import Plugin, load_plugin
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
-from ablate.core.record import Record
+from ablate.core.record import FILE, Record
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.records.environment import environment
+from ablate.study.ids import TrialIds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,10 +69,13 @@ def run_trial(
     hear: Hear,
     environment: Callable[[], Mapping[str, Any]] = dict,
     output: Callable[[], str] = str,
+    ids: TrialIds | None = None,
 ) -> Record:
     """Trains, and tells `hear` of reports and states; an exception becomes a `failed` record with its traceback.
 
-    `environment` describes where the trial ran, and `output` returns what it printed.
+    A trial whose files of data, before and after, are not those that its id stands for has failed; with `ids` of this
+    process, so has one whose id this process would not give it. `environment` describes where the trial ran, and
+    `output` returns what it printed.
     """
 
     def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
@@ -84,16 +90,37 @@ def run_trial(
     clock = stopwatch()
     started = clock()
     try:
+        _check_files(trial)
+        if ids is not None:
+            _check_sources(trial, ids)
         record = _checked(workload.train(trial, emit))
+        _check_files(trial)
     except (Exception, SystemExit) as error:
         record = Record.of(trial, "failed", reason=_reason(error), error=traceback.format_exc())
     return dataclasses.replace(
         record,
+        data={**record.data, **{FILE + path: digest for path, digest in trial.files.items()}},
         output=output(),
         started_at=started,
         finished_at=clock(),
         environment={**here, **record.environment},
     )
+
+
+def _check_files(trial: Trial) -> None:
+    for path, digest in trial.files.items():
+        if digest_of_file(path) != digest:
+            raise AblateError(f"{path} changed while the study ran; run the study again")
+
+
+def _check_sources(trial: Trial, ids: TrialIds) -> None:
+    own = ids(dict(trial.config), trial.seed, trial.stream)
+    if own != trial.id:
+        package = Path(__file__).parents[1]
+        raise AblateError(
+            f"the worker would train {own}: its sources ({package}) or libraries are not those of the driver, or have "
+            "changed while the study ran; run the study again"
+        )
 
 
 def _checked(record: Record) -> Record:

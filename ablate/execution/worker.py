@@ -20,6 +20,7 @@ from ablate.base.registry import CATALOGUE
 from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
 from ablate.execution.trial import Answer, WorkloadRef, run_trial
+from ablate.study.ids import TrialIds
 
 MAX_OUTPUT = 64 * 1024
 """Bytes of a trial's output that are kept, from its end."""
@@ -48,6 +49,7 @@ class _Worker:
 
     def work(self, reference: WorkloadRef) -> NoReturn:
         workload = reference.load()
+        ids = TrialIds(workload)
         while True:
             trial = self.trials.get()
             os.ftruncate(1, 0)
@@ -58,7 +60,7 @@ class _Worker:
                 self.send(event)
                 return isinstance(event, Progress) and prunable and self.answers.get().stop
 
-            self.send(Ended(run_trial(workload, trial, hear, reference.environment, _printed)))
+            self.send(Ended(run_trial(workload, trial, hear, reference.environment, _printed, ids)))
 
 
 def _printed() -> str:

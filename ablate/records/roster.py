@@ -55,9 +55,9 @@ class Roster:
         kept = first_of_each([*cells, *before])
         self._write(state | {"cells": [_entry(cell) for cell in kept.values()]})
 
-    def note_report(self, digest: str, trials: Iterable[str], plugins: Sequence[str]) -> None:
-        """Keeps the sources of the report: their digest, and the trials and plugin files that the digest covers."""
-        report = {"digest": digest, "trials": sorted(set(trials)), "plugins": list(plugins)}
+    def note_report(self, digest: str, trials: Iterable[str], files: Sequence[str]) -> None:
+        """Keeps the sources of the report: their digest, and the trials and files beside the study that it covers."""
+        report = {"digest": digest, "trials": sorted(set(trials)), "files": list(files)}
         self._write(self._read(strict=False) | {"report": report})
 
     def report(self) -> Mapping[str, Any]:
@@ -68,6 +68,8 @@ class Roster:
     def _read(self, *, strict: bool = True) -> dict[str, Any]:
         try:
             state = json.loads(self.path.read_text(encoding="utf-8"))
+            if state.get("format", FORMAT) != FORMAT:
+                raise ValueError(f"of format {state['format']!r}; this version of ablate reads {FORMAT}")
             for entry in state.get("cells", []):
                 _cell(entry)
             return {str(key): value for key, value in state.items()}

@@ -1,40 +1,30 @@
 """The store: finished trials, each written whole or not at all. Everything else can be rebuilt from it.
 
-    trials/<id>.json          the record, with digests of the other files
+    trials/<id>.json          the record, with digests of itself and of the other files
     trials/<id>.npz           curves and arrays
     trials/<id>.safetensors   the kept weights, where a study keeps them
-    trials/<id>.state         the state from which an interrupted trial resumes
+    trials/<id>.state         the state from which an interrupted trial resumes, with a digest of it and the id
 
-The JSON file is written last: where it exists, the trial is finished.
+The JSON file is written last: where it exists, the trial is finished. A file that does not hold what was written, or
+what was asked for, is set aside under another name, and its trial is trained again.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import errno
 import hashlib
-import io
-import json
-import math
-import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from ablate.base.errors import StoreError
 from ablate.base.files import replacing
-from ablate.core.record import Curve, Record
-from ablate.core.trial import Checkpoint
+from ablate.core.record import Record
+from ablate.core.trial import Checkpoint, Trial
+from ablate.records.record_file import CorruptRecordError, decoded, digest_of, encoded
 
-FORMAT = 1
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")
 """The endings of the files of one trial, the record first."""
-_DIGEST_SIZE = 16
-
-
-class CorruptRecordError(Exception):
-    """A file of the store does not hold what was written."""
+_DIGEST_LENGTH = len(digest_of())
 
 
 class Store:
@@ -51,15 +41,21 @@ class Store:
         self.trials = root / "trials"
         self.warn = warn
 
-    def load(self, trial_id: str) -> Record | None:
-        """The record, or None when there is none that can be read."""
+    def load(self, trial: Trial | str) -> Record | None:
+        """The record of a trial, or of an id; None when there is none that can be read, or it is another's."""
+        trial_id = trial if isinstance(trial, str) else trial.id
         path = self.trials / f"{trial_id}.json"
-        content = _read(path)
-        if content is None:
-            return None
         try:
-            return _decode(content, path.with_suffix(".npz"))
-        except (CorruptRecordError, ValueError, KeyError, TypeError) as error:
+            content = _read(path)
+            if content is None:
+                return None
+            record = decoded(content, _read(path.with_suffix(".npz")))
+            if record.id != trial_id:
+                raise CorruptRecordError(f"holds the record of {record.id}")
+            if isinstance(trial, Trial) and not record.is_of(trial):
+                raise CorruptRecordError("is of another config, seed or stream than its trial")
+            return record
+        except CorruptRecordError as error:
             self._spoilt(
                 path, error, [path.with_suffix(s) for s in SUFFIXES[:3]], ", the trial will be trained again"
             )
@@ -86,28 +82,34 @@ class Store:
         path = self.trials / f"{record.id}.safetensors"
         if not record.kept:
             return None
-        content = _read(path)
-        if content is None or _digest(content) == record.weights_digest:
+        try:
+            content = _read(path)
+            if content is not None and digest_of(content) != record.weights_digest:
+                raise CorruptRecordError("another digest")
             return content
-        self._spoilt(path, CorruptRecordError("another digest"), [path])
-        return None
+        except CorruptRecordError as error:
+            self._spoilt(path, error, [path])
+            return None
 
     def load_state(self, trial_id: str) -> bytes | None:
         """The state from which an interrupted trial resumes, or None."""
         path = self.trials / f"{trial_id}.state"
-        content = _read(path)
-        if content is None:
-            return None
-        digest, state = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
-        if digest.hex() == _digest(state):
+        try:
+            content = _read(path)
+            if content is None:
+                return None
+            digest, state = content[:_DIGEST_LENGTH], content[_DIGEST_LENGTH:]
+            if digest != _of_state(trial_id, state):
+                raise CorruptRecordError("it is not what was saved for this trial")
             return state
-        self.warn(f"{path} is corrupt; the trial starts again from its first step")
-        return None
+        except CorruptRecordError as error:
+            self._spoilt(path, error, [path], ", the trial starts again from its first step")
+            return None
 
     def save_state(self, trial_id: str, state: bytes) -> None:
         """Keeps the state of a running trial until its record is saved. Raises `StoreError`."""
         with replacing(self.trials / f"{trial_id}.state") as temporary:
-            temporary.write_bytes(bytes.fromhex(_digest(state)) + state)
+            temporary.write_bytes(_of_state(trial_id, state) + state)
 
     def has(self, trial_id: str) -> bool:
         """Whether there is a record, which may be corrupt."""
@@ -115,26 +117,17 @@ class Store:
 
     def save(self, record: Record) -> None:
         """Writes the record and its weights; they replace those of the same id. Raises `StoreError`."""
-        arrays = {f"array/{name}": array for name, array in record.arrays.items()}
-        for name, curve in record.curves.items():
-            arrays[f"steps/{name}"], arrays[f"values/{name}"] = curve.steps, curve.values
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)
-        content = buffer.getvalue()
         path = self.trials / f"{record.id}.json"
-        with replacing(path.with_suffix(".npz")) as temporary:
-            temporary.write_bytes(content)
         # A record has weights of its own training beside it, or none.
-        weights = path.with_suffix(".safetensors")
-        if record.weights is None:
-            record.kept, record.weights_digest = [], ""
-            weights.unlink(missing_ok=True)
-        else:
-            record.weights_digest = _digest(record.weights)
-            with replacing(weights) as temporary:
-                temporary.write_bytes(record.weights)
-        with replacing(path) as temporary:
-            temporary.write_text(_encode(record, content), encoding="utf-8")
+        record.kept = record.kept if record.weights is not None else []
+        record.weights_digest = digest_of(record.weights) if record.weights is not None else ""
+        content, arrays = encoded(record)
+        for suffix, bytes_ in ((".npz", arrays), (".safetensors", record.weights), (".json", content)):
+            if bytes_ is None:
+                path.with_suffix(suffix).unlink(missing_ok=True)
+                continue
+            with replacing(path.with_suffix(suffix)) as temporary:
+                temporary.write_bytes(bytes_)
         if record.status not in ("failed", "pruned"):
             # The next attempt at a failed or pruned trial resumes from its state.
             path.with_suffix(".state").unlink(missing_ok=True)
@@ -175,51 +168,20 @@ class Store:
         return digest.hexdigest()
 
 
-def _encode(record: Record, arrays: bytes) -> str:
-    data: dict[str, Any] = {"format": FORMAT}
-    for item in dataclasses.fields(record):
-        if item.name not in ("curves", "arrays", "weights"):
-            data[item.name] = getattr(record, item.name)
-    data["metrics"] = {
-        name: None if value is None or not math.isfinite(value) else value
-        for name, value in record.metrics.items()
-    }
-    data["arrays_digest"] = _digest(arrays)
-    return json.dumps(data, indent=1, allow_nan=False) + "\n"
-
-
-def _decode(text: bytes, arrays_path: Path) -> Record:
-    data = json.loads(text)
-    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
-        raise CorruptRecordError(f"not a record of format {FORMAT}")
-    content = _read(arrays_path)
-    if content is None:
-        raise CorruptRecordError("its arrays are missing")
-    if _digest(content) != data.pop("arrays_digest"):
-        raise CorruptRecordError("its arrays have another digest")
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except zipfile.BadZipFile as error:
-        raise CorruptRecordError(str(error)) from None
-    curves = {
-        name.removeprefix("steps/"): Curve(steps, arrays[f"values/{name.removeprefix('steps/')}"])
-        for name, steps in arrays.items()
-        if name.startswith("steps/")
-    }
-    kept = {name.removeprefix("array/"): array for name, array in arrays.items() if name.startswith("array/")}
-    return Record(**data, curves=curves, arrays=kept)
+def _of_state(trial_id: str, state: bytes) -> bytes:
+    """The digest in front of a saved state, which binds it to its trial."""
+    return digest_of(trial_id.encode(), state).encode()
 
 
 def _read(path: Path) -> bytes | None:
-    """The file's content, None when there is none; raises `StoreError`."""
+    """The file's content, None when there is none; raises `StoreError`, and `CorruptRecordError` for no file."""
     try:
+        if path.exists() and not path.is_file():
+            raise CorruptRecordError("it is not a file")
         return path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise CorruptRecordError("it is a link to itself") from None
         raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).hexdigest()

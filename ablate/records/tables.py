@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,17 +18,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KnownFacts = TypeVar("KnownFacts")
-_FACTS = "ablate"
-"""The attribute of a frame that holds the facts, which pandas keeps in the parquet file."""
+FORMAT = 2
+READ = (1, FORMAT)
+"""The formats of the files of a study that can be read; format 1 had no number."""
+_FACTS, _FORMAT, _DIGEST = "ablate", "ablate_format", "ablate_digest"
+"""The attributes of a frame that hold the facts, the format, and a digest of facts and columns.
+
+Pandas keeps them in the parquet file, whose pages have checksums of their own.
+"""
 
 
 def save_frame(path: Path, frame: pd.DataFrame, facts: Any = None) -> None:
     """Writes a frame, with facts (a dataclass) in its attributes, whole or not at all."""
-    if facts is not None:
-        frame = frame.copy()
-        frame.attrs = {_FACTS: dataclasses.asdict(facts)}
+    frame = frame.copy(deep=False)
+    known = {} if facts is None else {_FACTS: dataclasses.asdict(facts)}
+    frame.attrs = {_FORMAT: FORMAT, _DIGEST: _digest(known, frame.columns), **known}
     with replacing(path) as temporary:
-        frame.to_parquet(temporary, index=False)
+        frame.to_parquet(temporary, index=False, write_page_checksum=True)
 
 
 def load_frame(path: Path, facts: Callable[[dict[str, Any]], KnownFacts]) -> tuple[KnownFacts, pd.DataFrame]:
@@ -35,7 +42,8 @@ def load_frame(path: Path, facts: Callable[[dict[str, Any]], KnownFacts]) -> tup
     import pandas as pd
 
     try:
-        frame = pd.read_parquet(path)
+        frame = pd.read_parquet(path, page_checksum_verification=True)
+        _check(path, frame.attrs, frame.columns)
         # Out of the attributes, which pandas copies deeply whenever a frame is touched.
         return facts(frame.attrs.pop(_FACTS, {})), frame
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -53,14 +61,36 @@ def rows_and_facts(
     import pyarrow.parquet
 
     try:
-        table = pyarrow.parquet.read_table(path, columns=columns)
-        attributes = json.loads((table.schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
-        return table.to_pylist(), attributes.get(_FACTS, {})
+        with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            schema = file.schema_arrow
+            attributes = json.loads((schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
+            _check(path, attributes, schema.names)
+            return file.read(columns=columns).to_pylist(), attributes.get(_FACTS, {})
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         first = str(error).partition("\n")[0]
         raise AblateError(
             f"{path}: is not a table of trials ({first}); restore it, or run the study again"
         ) from None
+
+
+def _check(path: Path, attributes: dict[str, Any], columns: Iterable[str]) -> None:
+    """Takes format and digest out of the attributes of a table with these columns.
+
+    Raises `ValueError` for another digest, and `AblateError` for a format that cannot be read.
+    """
+    version, digest = attributes.pop(_FORMAT, 1), attributes.pop(_DIGEST, None)
+    if version not in READ:
+        raise AblateError(
+            f"{path}: is of format {version!r}, and this version of ablate reads {READ[0]} to {READ[-1]}; use the "
+            "version that wrote it, or run the study again"
+        )
+    if (version, digest) != (1, None) and digest != _digest(attributes, columns):
+        raise ValueError("its facts or columns have another digest")
+
+
+def _digest(attributes: Mapping[str, Any], columns: Iterable[str]) -> str:
+    text = json.dumps([attributes, list(columns)], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +34,25 @@ def up_to_date(path: Path, options: Options) -> StudyFolder | None:
     folder = StudyFolder(options.results, name.removesuffix(CONFIRM) + CONFIRM if options.confirm else name)
     try:
         report = folder.roster.report()
-        trials, plugins = report["trials"], report["plugins"]
-        current = report["digest"] == _digest(path, options, folder, trials, plugins)
+        trials, files = report["trials"], report["files"]
+        current = report["digest"] == _digest(path, options, folder, trials, files)
     except (AblateError, OSError, ValueError, KeyError, TypeError):
         return None
     return folder if current else None
 
 
-def remember(path: Path, options: Options, folder: StudyFolder, trials: list[str]) -> None:
-    """Notes what the report in `folder` was made from, for `up_to_date`."""
-    plugins = [str(file) for file in plugin_files()]
-    folder.roster.note_report(_digest(path, options, folder, trials, plugins), trials, plugins)
+def remember(
+    path: Path, options: Options, folder: StudyFolder, trials: Sequence[str], data: Iterable[str]
+) -> None:
+    """Notes what the report in `folder` was made from, for `up_to_date`; `data` are the files that its trials read."""
+    files = [*map(str, plugin_files()), *sorted(set(data))]
+    folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
 
 
-def _digest(path: Path, options: Options, folder: StudyFolder, trials: list[str], plugins: list[str]) -> str:
-    """Of the study, the options, the package, the plugins, the records and the files of the report.
+def _digest(
+    path: Path, options: Options, folder: StudyFolder, trials: Sequence[str], files: Sequence[str]
+) -> str:
+    """Of the study, the options, the package, plugins and data (`files`), the records and the files of the report.
 
     Raises `ValueError` or `OSError` when one is missing.
     """
@@ -58,7 +63,7 @@ def _digest(path: Path, options: Options, folder: StudyFolder, trials: list[str]
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, folder.name.removesuffix(CONFIRM)])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
-    return digest_of([asked, _package(), records, stamps], [str(path), *plugins])
+    return digest_of([asked, _package(), records, stamps], [str(path), *files])
 
 
 def _package() -> str:

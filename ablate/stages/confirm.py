@@ -23,7 +23,10 @@ from ablate.study.schema import StudyBase
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM, SeedsSection
 
 SETTLED = ("supported", "refuted")
-BESIDE = ("name", "question", "notes", "plugins", "seeds", "claims", "time_limit", "checkpoint", "save_every")
+BESIDE = (
+    *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
+    *("time_limit", "checkpoint", "save_every"),
+)
 """Sections of a study in which it may differ from its report."""
 
 

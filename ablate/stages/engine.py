@@ -31,7 +31,7 @@ def standby(path: Path, jobs: int | None) -> Standby:
 
 def reference(experiment: Experiment) -> WorkloadRef:
     """All that a worker needs to train the study's trials."""
-    files = [experiment.path.parent / name for name in experiment.study.plugins]
+    files = [experiment.study.base(experiment.path) / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
     return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), (experiment.path, *files))
 

@@ -108,7 +108,8 @@ def evaluate(
         folder.save_evaluated(folder.evaluated().of(everything).made_by(kind).updated(new))
         publish(folder)
         if current:
-            remember(path, options, folder, [i for i in folder.ids() if store.has(i)])
+            data = {file for _, record in kept for file in record.files}
+            remember(path, options, folder, [i for i in folder.ids() if store.has(i)], data)
     on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
     say(f"Evaluated {counted(len(kept), 'trial')} on {on}: {folder.path}")
     return folder

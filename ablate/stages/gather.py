@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,33 @@ from numpy.typing import NDArray
 
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
-from ablate.core.facts import Facts
+from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import Record
+
+
+def on_the_data_of_their_baseline(
+    cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
+) -> dict[str, Record]:
+    """The records without those of trials that no pair may have, of which it warns.
+
+    Such a trial has the task and the seed of its baseline, and was trained or tested on other data: a file that its
+    task reads, and does not declare, has changed between the two.
+    """
+    found = dict(records)
+    baselines = {(cell.task, cell.seed): cell for cell in cells if cell.variant == BASELINE and cell.judged}
+    for cell in cells:
+        base = baselines.get((cell.task, cell.seed))
+        if base is None or not {cell.id, base.id} <= found.keys():
+            continue
+        task = cell.trial.config.get("task")
+        mine, other = (sorted(records[i].data.values()) for i in (cell.id, base.id))
+        if task is not None and task == base.trial.config.get("task") and mine != other:
+            del found[cell.id]
+            warn(
+                f"{cell.name}: was trained on other data than the baseline of its seed, and is left out. Declare the "
+                "files that the task reads, and train both again with --fresh"
+            )
+    return found
 
 
 def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:

@@ -21,6 +21,7 @@ from ablate.stages.cached import remember
 from ablate.stages.cautions import cautions
 from ablate.stages.claims import date_claims
 from ablate.stages.engine import number_of_jobs, open_engine, preload, reference
+from ablate.stages.gather import on_the_data_of_their_baseline
 from ablate.stages.judge import work_of
 from ablate.stages.options import Options, Outcome
 from ablate.stages.publish import describe, print_results, publish
@@ -100,7 +101,8 @@ def run(
                 folder.save_search_table(kind, table)
                 if kind == "sweep":
                     folder.save_importances(importances(table))
-            work.save_evidence(folder, claims, environment, records)
+            paired = on_the_data_of_their_baseline(work.everything, records, warn)
+            work.save_evidence(folder, claims, environment, paired)
             publish(folder)
             # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.
             kept = [*work.everything, *given.cells()]
@@ -114,7 +116,8 @@ def run(
     failures = any(record.status == "failed" for record in found.values())
     whole = all(cell.id in found for cell in work.everything)
     if tracked and whole and not (missing or failures or options.partial):
-        remember(experiment.path, options, folder, list(found))
+        data = {file for record in found.values() for file in record.files}
+        remember(experiment.path, options, folder, list(found), data)
     print_results(folder, console, options.tracking_uri)
     failed = _failed(work.everything, found, warn)
     if missing:

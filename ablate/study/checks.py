@@ -5,10 +5,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
 from ablate.base.registry import CATALOGUE, StrictModel
 from ablate.core.claim import Claim
@@ -72,10 +74,13 @@ def with_stand_in(baseline: list[Config], resolve: Resolve, document: Document) 
     raise StudyError(document.problems)
 
 
-def resolved(model: type[StrictModel], config: Mapping[str, Any]) -> Config:
-    """A config with its defaults filled in; raises `Invalid` with paths from its root."""
+def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) -> Config:
+    """A config with its defaults filled in, and files relative to `folder`.
+
+    Raises `Invalid` with paths from its root.
+    """
     try:
-        return model.model_validate(config).model_dump()
+        return model.model_validate(config, context={FOLDER: folder}).model_dump()
     except ValidationError as error:
         raise Invalid.many(translated(error, model, config)) from None
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem
 from ablate.core.facts import BASELINE
 from ablate.study.document import Document, PathKey
@@ -237,6 +238,8 @@ def level_labels(values: Iterable[Any]) -> dict[str, str]:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, DataFile):
+        return value.written
     if isinstance(value, Mapping):
         return str(value.get("name", ""))
     if isinstance(value, bool):

@@ -74,6 +74,11 @@ class Experiment:
         return TrialIds(self.workload)
 
     @property
+    def reads_files(self) -> bool:
+        """Whether some variant is trained on files of data."""
+        return any(self._ids.identity(config).files for v in self.variants for config in v.configs)
+
+    @property
     def awaits_rates(self) -> bool:
         """Whether seconds are matched, and the rates for it are not known yet."""
         return self.study.match is not None and self.matcher is None
@@ -118,8 +123,17 @@ class Experiment:
         """The trial that trains a resolved config under one seed."""
         # How a trial is kept changes nothing of its result, so that none of it is in the id.
         study, trial_id = self.study, self._ids(config, seed, stream)
+        identity = self._ids.identity(config)
         return Trial(
-            trial_id, config, seed, stream, study.time_limit, study.checkpoint, save_every=study.save_every
+            trial_id,
+            config,
+            seed,
+            stream,
+            study.time_limit,
+            study.checkpoint,
+            save_every=study.save_every,
+            irrelevant=identity.irrelevant,
+            files={place: digest for _, place, digest in identity.files},
         )
 
     def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
@@ -215,7 +229,7 @@ def prepare(
     given = [getattr(study, name, None) for name in ("task", "tasks")]
     if "task" in sections and not refused and all(given) == any(given):
         document.refuse(("task",), "give either `task`, or `tasks` with several")
-    resolve = partial(resolved, config_model(workload))
+    resolve = partial(resolved, config_model(workload), folder=study.base(path))
     baseline = study.configs(sections)
     if any(config.get("task", {}) is None for config in baseline):
         baseline = with_stand_in(baseline, resolve, document)

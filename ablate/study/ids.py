@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from ablate.base.datafile import digest_of_file
+from ablate.core.trial import without
 from ablate.core.workload import Workload
 from ablate.study.designs import Config
+from ablate.study.files import declared_files, named_files
 from ablate.study.load import parts_of
 from ablate.study.patch import key_of
 from ablate.study.schema import config_model
 from ablate.study.sources import source_digest
+
+
+@dataclass(frozen=True)
+class Identity:
+    """All that the id of a config's trials stands for, beside the config itself, seed and stream."""
+
+    of: Mapping[str, str]
+    "Versions, device type, dtype: as the workload gives it."
+    sources: str
+    "Digest of the source that trains the config."
+    files: Sequence[tuple[str, str, str]]
+    "Of each file of data that it reads: path in the config or name, place, digest of the content."
+    irrelevant: tuple[str, ...]
+    "Dotted paths of the config that are not in the id."
 
 
 class TrialIds:
@@ -22,13 +38,13 @@ class TrialIds:
 
     def __init__(self, workload: Workload, ignored: Sequence[str] = ()) -> None:
         self.workload = workload
-        self.irrelevant = (*workload.irrelevant(), *ignored)
+        self.ignored = (*workload.irrelevant(), *ignored)
         self.model = config_model(workload)
-        self.known: dict[str, tuple[Mapping[str, str], str]] = {}
+        self.known: dict[str, Identity] = {}
         self.digests: dict[tuple[Any, ...], str] = {}
 
-    def __call__(self, config: Config, seed: int, stream: str) -> str:
-        """The id of the trial that trains a resolved config under a seed: 16 hexadecimal digits."""
+    def identity(self, config: Config) -> Identity:
+        """Of a resolved config. Raises `AblateError` when a file of data cannot be read."""
         key = key_of(config)
         if key not in self.known:
             parsed = self.model.model_validate(config)
@@ -36,17 +52,26 @@ class TrialIds:
             roots = (*self.workload.sources(parsed), *parts)
             if roots not in self.digests:
                 self.digests[roots] = source_digest(roots, [type(self.workload), *parts])
-            self.known[key] = (self.workload.identity(config), self.digests[roots])
-        identity, sources = self.known[key]
-        relevant = copy.deepcopy(config)
-        for path in self.irrelevant:
-            *outer, last = path.split(".")
-            functools.reduce(lambda node, step: node.get(step, {}), outer, relevant).pop(last, None)
+            named = list(named_files(parsed))
+            files = [*named, *declared_files(dict.fromkeys([type(self.workload), *parts]))]
+            self.known[key] = Identity(
+                self.workload.identity(config),
+                self.digests[roots],
+                [(name, str(place), digest_of_file(place)) for name, place in files],
+                (*self.ignored, *(path for path, _ in named)),
+            )
+        return self.known[key]
+
+    def __call__(self, config: Config, seed: int, stream: str) -> str:
+        """The id of the trial that trains a resolved config under a seed: 16 hexadecimal digits."""
+        identity = self.identity(config)
         content = {
-            "config": relevant,
+            "config": without(config, identity.irrelevant),
             "seed": seed,
             "stream": stream,
-            "identity": dict(identity),
-            "sources": sources,
+            "identity": dict(identity.of),
+            "sources": identity.sources,
         }
+        if identity.files:
+            content["files"] = [(name, digest) for name, _, digest in identity.files]
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()

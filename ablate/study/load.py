@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
 from ablate.base.plugins import FAILS, plugin_fault
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
@@ -61,9 +62,11 @@ def load(
         CATALOGUE.load_builtin()
     if document.data.keys() & {"search", "tune"}:
         CATALOGUE.load_package("search")
-    _load_plugins(document, path.parent)
+    given = document.data.get("folder")
+    folder = path.parent / given if isinstance(given, str) else path.parent
+    _load_plugins(document, folder)
     workload = _workload(document)
-    return document, _validated(document, study_model(workload)), workload
+    return document, _validated(document, study_model(workload), folder), workload
 
 
 def parse_value(text: str) -> Any:
@@ -134,12 +137,15 @@ def _workload(document: Document) -> Workload:
     return workload
 
 
-def _validated(document: Document, model: type[StudyBase]) -> StudyBase | None:
-    """The study; where it is wrong, problems are noted and the faulty keys take their defaults."""
+def _validated(document: Document, model: type[StudyBase], folder: Path) -> StudyBase | None:
+    """The study, with files relative to `folder`.
+
+    Where it is wrong, problems are noted and the faulty keys take their defaults.
+    """
     data = copy.deepcopy(document.data)
     for _ in range(20):
         try:
-            return model.model_validate(data)
+            return model.model_validate(data, context={FOLDER: folder})
         except ValidationError as error:
             for problem in translated(error, model, data):
                 if not document.is_faulty(problem.path):

@@ -8,25 +8,28 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
+from ablate.base.datafile import DataFile
 from ablate.base.passwords import masked
 from ablate.study.experiment import Experiment
 
 
 def resolved_text(experiment: Experiment, folder: Path) -> str:
-    """The resolved study as a file in `folder`: its plugins relative to that, a storage without its password."""
-    data = experiment.study.model_dump()
+    """The resolved study as a file in `folder`, a storage without its password."""
+    study = experiment.study
+    data = study.model_dump()
     for empty in ("task", "tasks", "search", "tune", "match"):
         if empty in data and not data[empty]:
             del data[empty]
-    data["plugins"] = [
-        os.path.relpath((experiment.path.parent / plugin).resolve(), folder.resolve())
-        for plugin in experiment.study.plugins
-    ]
+    if data["plugins"] or experiment.reads_files:
+        data["folder"] = os.path.relpath(study.base(experiment.path).resolve(), folder.resolve())
+    else:
+        del data["folder"]
     for section in (data.get("search"), data.get("tune")):
         if section and section["storage"]:
             section["storage"] = masked(section["storage"])
     buffer = io.StringIO()
     yaml = YAML()
     yaml.default_flow_style = False
+    yaml.representer.add_representer(DataFile, lambda to, file: to.represent_str(file.written))
     yaml.dump(data, buffer)
     return buffer.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -82,8 +83,10 @@ class StudyBase(StrictModel):
     "The question of the study; opens the report."
     workload: str = "sequence"
     "The kind of trial."
+    folder: str = "."
+    "The folder to which plugins and files of data are relative, itself relative to the study file."
     plugins: list[str] = []
-    "Python files, relative to the study, that register parts, tasks or workloads."
+    "Python files that register parts, tasks or workloads."
     metric: Annotated[
         MetricSection, BeforeValidator(lambda given: {"name": given} if isinstance(given, str) else given)
     ] = MetricSection()
@@ -119,6 +122,10 @@ class StudyBase(StrictModel):
     def confirms(self) -> str | None:
         """The study whose findings it repeats."""
         return self.name.removesuffix(CONFIRM) if self.name.endswith(CONFIRM) else None
+
+    def base(self, path: Path) -> Path:
+        """The folder to which the paths in the study are relative, where the study is at `path`."""
+        return path.parent / self.folder
 
     def searches(self) -> dict[str, SearchSection | TuneSection]:
         """The `search` and the `tune` that the study has."""

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from engines import ENGINES, SEPARATE, TOY_REF, alive, children, content, run, steps, toy_trials
-from harness import TOY
+from harness import TOY, TOY_STUDY
 
 from ablate.base.plugins import load_plugin
+from ablate.base.registry import CATALOGUE
 from ablate.core.engine import Engine
 from ablate.core.events import Ended, EngineEvent, Lost, Progress, Started
 from ablate.core.trial import Trial
@@ -19,6 +20,7 @@ from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
+from ablate.study.experiment import prepare
 
 Make = Callable[[], Engine]
 
@@ -234,6 +236,46 @@ def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_work
     (record,) = run(LocalPool(reference, 1), trials[:1])
     assert record.status == "failed"
     assert "changed while the study ran" in record.error
+
+
+def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package of a workload is edited after the driver has hashed it."""
+    package = tmp_path / "lab"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    code = TOY.read_text().replace('"toy"', '"lab"').replace("class Toy", "class Lab")
+    (package / "workload.py").write_text(code)
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text("import lab.workload")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "study.yaml").write_text(
+        TOY_STUDY.replace(str(TOY), "plugin.py").replace("workload: toy", "workload: lab")
+    )
+    trial = prepare(tmp_path / "study.yaml").cells()[0].trial
+    reference = WorkloadRef("lab", (load_plugin(plugin),))
+    (record,) = run(LocalPool(reference, 1), [trial])
+    assert record.status == "completed"
+    (package / "workload.py").write_text(code.replace("value = 0.8", "value = 0.7"))
+    (record,) = run(LocalPool(reference, 1), [trial])
+    assert record.status == "failed"
+    assert (
+        "not those of the driver, or have changed while the study ran; run the study again" in record.reason
+    )
+    CATALOGUE.forget({"lab.workload"})
+
+
+def test_workers_take_no_module_from_the_folder_in_which_a_study_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: list[Trial]
+) -> None:
+    """There, `import random` and `import ablate` would find these."""
+    (tmp_path / "random.py").write_text("raise RuntimeError('not this one')")
+    (tmp_path / "ablate").mkdir()
+    (tmp_path / "ablate/__init__.py").write_text("raise RuntimeError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    records = run(LocalPool(TOY_REF, 1), trials[:1])
+    assert [record.status for record in records] == ["completed"], records[0].error
 
 
 @pytest.mark.parametrize("waits", [False, True])

@@ -10,8 +10,12 @@ import pandas as pd
 import pytest
 from made_evidence import study
 
+from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
+from ablate.records import tables
 from ablate.records.folder import StudyFolder
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def evidence(*, examples: bool = True) -> Evidence:
@@ -52,3 +56,41 @@ def test_the_examples_of_untuned_variants_go_with_their_tuning(tmp_path: Path) -
     folder.forget_search("tuning")
     assert list(tmp_path.rglob("examples.parquet")) == [tmp_path / "examples.parquet"]
     assert not folder.has_untuned
+
+
+def test_a_byte_of_the_evidence_that_was_changed_is_noticed(tmp_path: Path) -> None:
+    """In a page, in the facts or in the names of the columns."""
+    folder = StudyFolder.at(tmp_path)
+    folder.save_evidence(evidence())
+    path = tmp_path / "trials.parquet"
+    whole = path.read_bytes()
+    expected = folder.evidence()
+    noticed = 0
+    for place in range(4, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            found = folder.evidence()
+        except AblateError:
+            noticed += 1
+        else:
+            pd.testing.assert_frame_equal(found.trials, expected.trials)
+            assert found.facts == expected.facts
+    assert noticed
+
+
+def test_a_table_of_a_later_format_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = StudyFolder.at(tmp_path)
+    monkeypatch.setattr(tables, "FORMAT", 3)
+    folder.save_evidence(evidence())
+    for read in (folder.evidence, folder.facts):
+        with pytest.raises(AblateError, match=r".parquet: is of format 3, .* reads 1 to 2; use the version"):
+            read()
+
+
+def test_published_folders_of_the_first_format_are_read() -> None:
+    published = [folder for folder in StudyFolder.all(RESULTS) if folder.has_report]
+    assert published
+    for folder in published:
+        assert len(folder.evidence().trials)

@@ -1,10 +1,14 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from hypothesis import strategies as st
 from ablate.base.errors import StoreError
 from ablate.base.files import replacing
 from ablate.core.record import Curve, Record
+from ablate.core.trial import Trial
 from ablate.records.store import Store
 
 
@@ -94,6 +99,111 @@ def test_a_corrupt_record_is_set_aside_with_a_warning(tmp_path: Path, fault: str
     assert (tmp_path / "trials" / "a1.corrupt-1").exists()
     store.save(record())
     assert store.load("a1") is not None
+
+
+EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a metric": lambda data: data["metrics"].update(accuracy=0.91),
+    "the status": lambda data: data.update(status="diverged"),
+    "the seed": lambda data: data.update(seed=4),
+    "the config": lambda data: data["config"]["model"].update(rate=0.2),
+    "a list for a metric": lambda data: data["metrics"].update(accuracy=[0.9]),
+    "no metrics": lambda data: data.update(metrics=None),
+    "another field": lambda data: data.update(more=1),
+    "an earlier format": lambda data: data.update(format=1),
+    "an earlier format without digest": lambda data: (data.update(format=1, seed="3"), data.pop("digest")),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_record_that_was_edited_is_set_aside(tmp_path: Path, edit: str) -> None:
+    warnings: list[str] = []
+    store = Store(tmp_path, warnings.append)
+    store.save(record())
+    path = tmp_path / "trials" / "a1.json"
+    data = json.loads(path.read_text())
+    EDITS[edit](data)
+    path.write_text(json.dumps(data))
+    assert store.load("a1") is None
+    assert "set aside as a1.corrupt-1" in warnings[0]
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 100_000, b'{"a":' * 100_000, b'{"format": 2, "metrics": {"loss": NaN}}', b"9" * 10_000]
+)
+def test_what_is_no_record_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    warnings: list[str] = []
+    store = Store(tmp_path, warnings.append)
+    store.save(record())
+    (tmp_path / "trials" / "a1.json").write_bytes(content)
+    assert store.load("a1") is None
+    assert len(warnings) == 1
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to itself"])
+@pytest.mark.parametrize("suffix", ["json", "npz"])
+def test_what_is_no_file_is_set_aside(tmp_path: Path, kind: str, suffix: str) -> None:
+    store = Store(tmp_path)
+    store.save(record())
+    path = tmp_path / "trials" / f"a1.{suffix}"
+    path.unlink()
+    {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path), "link to itself": lambda: path.symlink_to(path)}[
+        kind
+    ]()
+    assert store.load("a1") is None
+    store.save(record())
+    assert store.load("a1") is not None
+
+
+def test_the_files_of_one_trial_are_not_those_of_another(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    store = Store(tmp_path, warnings.append)
+    store.save(record(metrics={"accuracy": 0.1}))
+    store.save(record("b2"))
+    for suffix in ("json", "npz"):
+        shutil.copy(tmp_path / f"trials/b2.{suffix}", tmp_path / f"trials/a1.{suffix}")
+    assert store.load("a1") is None
+    assert "holds the record of b2" in warnings[0]
+    assert store.load("b2") is not None
+
+
+@pytest.mark.parametrize(
+    "changes", [{"seed": 4}, {"stream": "placebo"}, {"config": {"model": {"rate": 0.2}}}]
+)
+def test_a_record_is_of_the_trial_that_was_asked_for(tmp_path: Path, changes: dict[str, Any]) -> None:
+    store = Store(tmp_path)
+    store.save(record())
+    trial = Trial("a1", {"model": {"name": "é", "rate": 0.1}}, 3)
+    assert store.load(trial) is not None
+    moved = replace(
+        trial, config={"model": {"name": "/elsewhere", "rate": 0.1}}, irrelevant=("model.name", "x.y")
+    )
+    assert store.load(moved) is not None
+    assert store.load(Trial("a1", {}, 3)) is not None
+    assert store.load(replace(trial, **changes)) is None
+
+
+def test_records_of_the_first_format_are_read(tmp_path: Path) -> None:
+    """They had no digest of their own."""
+    store = Store(tmp_path)
+    store.save(record())
+    path = tmp_path / "trials" / "a1.json"
+    data = json.loads(path.read_text()) | {"format": 1}
+    del data["digest"]
+    path.write_text(json.dumps(data))
+    loaded = store.load("a1")
+    assert loaded is not None
+    assert loaded.metrics == {"accuracy": 0.9, "loss": None}
+
+
+def test_a_record_of_a_later_format_is_refused_by_name(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    store = Store(tmp_path, warnings.append, read_only=True)
+    store.save(record())
+    path = tmp_path / "trials" / "a1.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3}))
+    assert store.load("a1") is None
+    assert "of format 3; this version of ablate reads 1 to 2" in warnings[0]
 
 
 def test_a_write_that_is_killed_leaves_no_record(tmp_path: Path) -> None:

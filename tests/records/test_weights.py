@@ -122,6 +122,14 @@ def test_a_corrupt_state_is_no_state(store: Store, tmp_path: Path, warned: list[
     assert "starts again from its first step" in warned[0]
 
 
+def test_a_state_is_bound_to_its_trial(store: Store, tmp_path: Path, warned: list[str]) -> None:
+    store.save_state("a1", b"at step 5")
+    (tmp_path / "trials/a1.state").rename(tmp_path / "trials/b2.state")
+    assert store.load_state("b2") is None
+    assert "not what was saved for this trial" in warned[0]
+    assert files(tmp_path) == ["b2.corrupt-1.state"]
+
+
 def test_a_report_is_out_of_date_when_weights_go(store: Store, tmp_path: Path) -> None:
     store.save(record())
     before = store.stamp(["a1"])

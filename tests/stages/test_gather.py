@@ -12,7 +12,7 @@ from made_evidence import ACCURACY, LOSS, study
 from ablate.core.cell import Cell
 from ablate.core.record import Record
 from ablate.core.trial import Trial
-from ablate.stages.gather import gather
+from ablate.stages.gather import gather, on_the_data_of_their_baseline
 
 VALUES = {
     f"test/{name}{at}": np.arange(4, dtype=np.float32) + number
@@ -49,3 +49,18 @@ def test_trials_without_outcomes_by_example_have_no_row() -> None:
     found = gathered("last", lost, Record("z", {}, 2, "completed")).examples
     assert list(found.columns) == ["id", "metric", "values"]
     assert len(found) == 0
+
+
+@pytest.mark.parametrize("split", ["train", "file /tmp/words.csv"])
+def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning(split: str) -> None:
+    def cell(variant: str, task: str = "one") -> Cell:
+        return Cell(variant, "recall", 0, Trial(variant, {"task": task}, 0), f"{variant} seed 0")
+
+    cells = [cell("baseline"), cell("same"), cell("other"), cell("task=two", task="two")]
+    digests = {"baseline": "d1", "same": "d1", "other": "d2", "task=two": "d2"}
+    records = {name: Record(name, {}, 0, "completed", data={split: d}) for name, d in digests.items()}
+    warnings: list[str] = []
+    kept = on_the_data_of_their_baseline(cells, records, warnings.append)
+    assert list(kept) == ["baseline", "same", "task=two"]
+    (warning,) = warnings
+    assert warning.startswith("other seed 0: was trained on other data")

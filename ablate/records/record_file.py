@@ -1,0 +1,136 @@
+"""A record as two files: JSON, with a digest over all of it, and its arrays as `.npz`.
+
+Format 2 has the digest. Format 1, which had none, is still read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ablate.core.record import Curve, Record, Status
+
+FORMAT = 2
+READ = (1, FORMAT)
+"""The formats that can be read."""
+_DIGEST_SIZE = 16
+_ARRAYS = ("curves", "arrays", "weights")
+"""The fields of a record that are not in its JSON."""
+
+
+class CorruptRecordError(Exception):
+    """A file of the store does not hold what was written."""
+
+
+class _Stored(BaseModel):
+    """The JSON of a record."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    id: str
+    config: dict[str, Any]
+    seed: int
+    status: Status
+    stream: str
+    metrics: dict[str, float | None]
+    data: dict[str, str]
+    reason: str
+    error: str
+    output: str
+    environment: dict[str, Any]
+    started_at: str
+    finished_at: str
+    attempts: int
+    kept: list[Literal["final", "best"]]
+    weights_digest: str
+    arrays_digest: str
+
+
+def encoded(record: Record) -> tuple[bytes, bytes]:
+    """The content of the JSON file, and that of the arrays."""
+    arrays = {f"array/{name}": array for name, array in record.arrays.items()}
+    for name, curve in record.curves.items():
+        arrays[f"steps/{name}"], arrays[f"values/{name}"] = curve.steps, curve.values
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    content = buffer.getvalue()
+    data: dict[str, Any] = {"format": FORMAT}
+    for item in dataclasses.fields(record):
+        if item.name not in _ARRAYS:
+            data[item.name] = getattr(record, item.name)
+    data["metrics"] = {
+        name: None if value is None or not math.isfinite(value) else value
+        for name, value in record.metrics.items()
+    }
+    data["arrays_digest"] = digest_of(content)
+    whole = data | {"digest": _digest_of_data(data)}
+    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode(), content
+
+
+def decoded(text: bytes, arrays: bytes | None) -> Record:
+    """The record in these two files. Raises `CorruptRecordError` when they are not what was written."""
+    try:
+        data = json.loads(text, parse_constant=_refuse)
+        if not isinstance(data, dict):
+            raise CorruptRecordError("not a record")
+        version, digest = data.get("format"), data.pop("digest", None)
+        if version not in READ or isinstance(version, bool):
+            raise CorruptRecordError(
+                f"of format {version!r}; this version of ablate reads {READ[0]} to {READ[-1]}"
+            )
+        if (version, digest) != (1, None) and digest != _digest_of_data(data):
+            raise CorruptRecordError("its content has another digest")
+        del data["format"]
+        fields = _Stored.model_validate(data).model_dump()
+        expected = fields.pop("arrays_digest")
+        if arrays is None:
+            raise CorruptRecordError("its arrays are missing")
+        if digest_of(arrays) != expected:
+            raise CorruptRecordError("its arrays have another digest")
+        with np.load(io.BytesIO(arrays), allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+        return Record(**fields, curves=_curves(found), arrays=_below("array/", found))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise CorruptRecordError(f"{where}: {first['msg']}") from None
+    except CorruptRecordError:
+        raise
+    except Exception as error:
+        # JSON, zip and numpy each raise errors of several kinds, and all of them mean the same here.
+        raise CorruptRecordError(str(error) or type(error).__name__) from None
+
+
+def digest_of(*contents: bytes) -> str:
+    """Of the contents, one after the other."""
+    code = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+    for content in contents:
+        code.update(content)
+    return code.hexdigest()
+
+
+def _digest_of_data(data: Mapping[str, Any]) -> str:
+    # A second pass through JSON gives the same text: floats are written so that they are read exactly.
+    return digest_of(json.dumps(data, sort_keys=True, allow_nan=False).encode())
+
+
+def _curves(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Curve]:
+    values = _below("values/", arrays)
+    return {name: Curve(steps, values[name]) for name, steps in _below("steps/", arrays).items()}
+
+
+def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise CorruptRecordError(f"{constant} is not a number")

@@ -1,0 +1,94 @@
+"""Files of data are part of what a trial is: an edit trains anew, and old and new are never paired."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from harness import ablate
+
+from ablate.base.errors import StudyError
+from ablate.study.experiment import prepare
+
+READER = Path(__file__).parents[1] / "reader.py"
+STUDY = """
+name: read
+workload: reader
+plugins: [reader.py]
+task: {numbers: data/numbers.txt}
+factors: {model.effect: [1.0]}
+seeds: 3
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    (folder / "data").mkdir(parents=True)
+    shutil.copy(READER, folder / "reader.py")
+    (folder / "offset.txt").write_text("0")
+    (folder / "data/numbers.txt").write_text("1 2 3")
+    (folder / "study.yaml").write_text(STUDY)
+    return folder
+
+
+def ids(study: Path, *sets: str) -> list[str]:
+    return [cell.id for cell in prepare(study, sets).cells()]
+
+
+@pytest.mark.parametrize("file", ["data/numbers.txt", "offset.txt"])
+def test_an_edit_of_a_file_changes_every_id_and_its_place_changes_none(home: Path, file: str) -> None:
+    before = ids(home / "study.yaml")
+    times = (home / file).stat()
+    (home / file).write_text("1 2 4"[: times.st_size])
+    os.utime(home / file, ns=(times.st_atime_ns, times.st_mtime_ns + 1))
+    after = ids(home / "study.yaml")
+    assert set(before).isdisjoint(after)
+    moved = home.rename(home.parent / "elsewhere")
+    assert ids(moved / "study.yaml") == after
+
+
+def test_levels_may_be_files_and_are_named_as_the_study_writes_them(home: Path) -> None:
+    (home / "data/more.txt").write_text("7 8 9")
+    study = home / "study.yaml"
+    study.write_text(STUDY.replace("model.effect: [1.0]", "task.numbers: [data/more.txt, data/numbers.txt]"))
+    experiment = prepare(study)
+    assert [variant.name for variant in experiment.variants] == ["baseline", "task.numbers=data/more.txt"]
+    (home / "data/more.txt").unlink()
+    with pytest.raises(StudyError, match=r"study.yaml:6: .*does not exist; given 'data/more.txt'"):
+        prepare(study)
+
+
+def test_after_an_edit_all_trials_are_trained_again_and_none_is_paired_with_an_old_one(home: Path) -> None:
+    first = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
+    assert first.returncode == 0, first.stderr
+    assert "Nothing to train" in ablate("run", "study.yaml", cwd=home).stdout
+    before = pd.read_parquet(home / "results/read/trials.parquet")
+    (home / "data/numbers.txt").write_text("5 6 7")
+    again = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
+    assert "6 trials to train" in again.stdout, again.stdout + again.stderr
+    after = pd.read_parquet(home / "results/read/trials.parquet")
+    assert set(before["id"]).isdisjoint(after["id"])
+    assert after["accuracy"].to_list() == pytest.approx((before["accuracy"] + 4).to_list())
+    record = json.loads((home / f"results/store/trials/{after['id'][0]}.json").read_text())
+    assert [name for name in record["data"] if name.startswith("file ")] == [
+        f"file {home}/data/numbers.txt",
+        f"file {home}/offset.txt",
+    ]
+    # The resolved study runs from its own folder, and has no absolute path.
+    resolved = home / "results/read/study.yaml"
+    assert str(home) not in resolved.read_text()
+    assert ids(resolved) == ids(home / "study.yaml")
+
+
+def test_a_file_that_changes_while_it_is_read_fails_the_trial(home: Path) -> None:
+    plugin = home / "reader.py"
+    line = "        noise = "
+    edit = "        Path(trial.config['task']['numbers']).write_text('0')\n"
+    plugin.write_text(plugin.read_text().replace(line, edit + line))
+    done = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
+    assert done.returncode == 1
+    assert "numbers.txt changed while the study ran; run the study again" in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr + done.stdout
