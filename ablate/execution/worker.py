@@ -19,6 +19,7 @@ from ablate.base.collector import gc_paused
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
+from ablate.execution.reads import KEY, Reads
 from ablate.execution.trial import Answer, WorkloadRef, run_trial
 from ablate.study.ids import TrialIds
 
@@ -48,6 +49,7 @@ class _Worker:
             os._exit(0)
 
     def work(self, reference: WorkloadRef) -> NoReturn:
+        reads = Reads(reference.watched)
         workload = reference.load()
         ids = TrialIds(workload)
         while True:
@@ -60,7 +62,10 @@ class _Worker:
                 self.send(event)
                 return isinstance(event, Progress) and prunable and self.answers.get().stop
 
-            self.send(Ended(run_trial(workload, trial, hear, reference.environment, _printed, ids)))
+            record = run_trial(workload, trial, hear, reference.environment, _printed, ids)
+            if unknown := reads.undeclared(trial.files):
+                record.environment[KEY] = unknown
+            self.send(Ended(record))
 
 
 def _printed() -> str:

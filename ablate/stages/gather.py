@@ -8,20 +8,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ablate.base.errors import listed
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import Record
+from ablate.execution.reads import KEY
 
 
-def on_the_data_of_their_baseline(
+def comparable(
     cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
 ) -> dict[str, Record]:
-    """The records without those of trials that no pair may have, of which it warns.
+    """The records without those of trials that no pair may have, of which it warns, as of files that nobody declares.
 
     Such a trial has the task and the seed of its baseline, and was trained or tested on other data: a file that its
     task reads, and does not declare, has changed between the two.
     """
+    if unknown := dict.fromkeys(file for r in records.values() for file in r.environment.get(KEY, ())):
+        warn(
+            f"{listed(unknown, 3)}: read, and not declared, so that an edit would go unnoticed. Make its path a "
+            "DataFile in the config, or name it in `data_files` of the class"
+        )
     found = dict(records)
     baselines = {(cell.task, cell.seed): cell for cell in cells if cell.variant == BASELINE and cell.judged}
     for cell in cells:

@@ -21,7 +21,7 @@ from ablate.stages.cached import remember
 from ablate.stages.cautions import cautions
 from ablate.stages.claims import date_claims
 from ablate.stages.engine import number_of_jobs, open_engine, preload, reference
-from ablate.stages.gather import on_the_data_of_their_baseline
+from ablate.stages.gather import comparable
 from ablate.stages.judge import work_of
 from ablate.stages.options import Options, Outcome
 from ablate.stages.publish import describe, print_results, publish
@@ -101,7 +101,7 @@ def run(
                 folder.save_search_table(kind, table)
                 if kind == "sweep":
                     folder.save_importances(importances(table))
-            paired = on_the_data_of_their_baseline(work.everything, records, warn)
+            paired = comparable(work.everything, records, warn)
             work.save_evidence(folder, claims, environment, paired)
             publish(folder)
             # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.

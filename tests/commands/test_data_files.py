@@ -83,6 +83,7 @@ def test_after_an_edit_all_trials_are_trained_again_and_none_is_paired_with_an_o
     assert ids(resolved) == ids(home / "study.yaml")
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_while_it_is_read_fails_the_trial(home: Path) -> None:
     plugin = home / "reader.py"
     line = "        noise = "
@@ -92,3 +93,31 @@ def test_a_file_that_changes_while_it_is_read_fails_the_trial(home: Path) -> Non
     assert done.returncode == 1
     assert "numbers.txt changed while the study ran; run the study again" in done.stderr + done.stdout
     assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_a_file_that_is_read_and_not_declared_is_named(home: Path) -> None:
+    plugin = home / "reader.py"
+    plugin.write_text(plugin.read_text().replace('    data_files = ("offset.txt",)\n', ""))
+    done = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
+    assert done.returncode == 0, done.stderr
+    told = f"{home}/offset.txt: read, and not declared, so that an edit would go unnoticed."
+    assert done.stdout.count(told) == 1
+    assert "numbers.txt: read" not in done.stdout
+
+
+@pytest.mark.slow
+def test_what_is_trained_after_the_edit_of_an_undeclared_file_is_not_paired_with_what_was_before(
+    home: Path,
+) -> None:
+    """The digests that the workload itself records of its data tell them apart."""
+    plugin, study = home / "reader.py", home / "study.yaml"
+    plugin.write_text(plugin.read_text().replace("numbers: DataFile", "numbers: str"))
+    assert ablate("run", "study.yaml", "--jobs", "1", cwd=home).returncode == 0
+    (home / "data/numbers.txt").write_text("5 6 7")
+    study.write_text(STUDY.replace("model.effect: [1.0]", "model.effect: [1.0, 2.0]"))
+    done = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
+    assert "model.effect=2.0 seed 0: was trained on other data than the baseline of its seed" in done.stdout
+    assert set(pd.read_parquet(home / "results/read/trials.parquet")["variant"]) == {
+        "baseline",
+        "model.effect=1.0",
+    }

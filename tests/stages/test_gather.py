@@ -12,7 +12,7 @@ from made_evidence import ACCURACY, LOSS, study
 from ablate.core.cell import Cell
 from ablate.core.record import Record
 from ablate.core.trial import Trial
-from ablate.stages.gather import gather, on_the_data_of_their_baseline
+from ablate.stages.gather import comparable, gather
 
 VALUES = {
     f"test/{name}{at}": np.arange(4, dtype=np.float32) + number
@@ -60,7 +60,7 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning(spli
     digests = {"baseline": "d1", "same": "d1", "other": "d2", "task=two": "d2"}
     records = {name: Record(name, {}, 0, "completed", data={split: d}) for name, d in digests.items()}
     warnings: list[str] = []
-    kept = on_the_data_of_their_baseline(cells, records, warnings.append)
+    kept = comparable(cells, records, warnings.append)
     assert list(kept) == ["baseline", "same", "task=two"]
     (warning,) = warnings
     assert warning.startswith("other seed 0: was trained on other data")
