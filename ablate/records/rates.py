@@ -9,6 +9,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.base.files import write_text
+from ablate.records.record_file import digest_of
 
 _ABOUT = (
     "Seconds of a training step, measured before training on one thread: the median over blocks in which the "
@@ -24,15 +25,24 @@ def load_rates(path: Path) -> dict[str, dict[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        rates: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rates"]
+        found = json.loads(path.read_text(encoding="utf-8"))
+        rates: dict[str, dict[str, Any]] = found["rates"]
+        if found.get("digest", digest := _digest_of(rates)) != digest:
+            raise ValueError("it was changed")
         if not all(entry["seconds_per_step"] > 0 for entry in rates.values()):
             raise ValueError("a rate is not positive")
         return rates
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         hint = "restore it, or remove it to measure again"
-        raise AblateError(f"{path}: is not a table of rates; {hint}") from error
+        raise AblateError(f"{path}: is not a table of rates ({error}); {hint}") from error
 
 
 def save_rates(path: Path, rates: Mapping[str, Any]) -> None:
     """Writes measured rates."""
-    write_text(path, json.dumps({"about": _ABOUT, "rates": rates}, indent=1) + "\n")
+    write_text(
+        path, json.dumps({"about": _ABOUT, "rates": rates, "digest": _digest_of(rates)}, indent=1) + "\n"
+    )
+
+
+def _digest_of(rates: Mapping[str, Any]) -> str:
+    return digest_of(json.dumps(rates, sort_keys=True).encode())

@@ -20,6 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ablate.search.quiet import quiet
+from ablate.search.result import RESULT, sealed
 from ablate.search.storage import HEARTBEAT
 
 if TYPE_CHECKING:
@@ -32,9 +33,8 @@ WANTED = "wanted by "
 REPLACES = "replaces"
 POINT = "point"
 ALIVE = "alive"
-RESULT = "result"
 """Attributes of a trial in the storage: the driver that drew it, drivers about to draw it, the number of the item that
-it replaces, its point, the last sign of life of its driver, and its row of the table."""
+it replaces, its point, and the last sign of life of its driver."""
 CREATION_SECONDS = 5.0
 """The time that the creator of a queue may take to fill it."""
 
@@ -226,7 +226,7 @@ class Queue:
         self._held.discard(item.trial_id)
         shown = {name: result[name] for name in ("status", "reason") if result.get(name)}
         with quiet(), suppress(UpdateFinishedTrialError):
-            for name, value in {RESULT: dict(result), **shown}.items():
+            for name, value in {RESULT: sealed(result), **shown}.items():
                 self.storage.set_trial_user_attr(item.trial_id, name, value)
             for step, number in steps.items():
                 self.storage.set_trial_intermediate_value(item.trial_id, step, number)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def open_storage(url: str) -> BaseStorage:
     except Exception as error:
         raise StorageError(
             f"storage {masked(url)}: does not answer or is not a storage of Optuna's: {_reason(error, url)}; "
-            "check the URL, or leave `storage` out for a file in the study's folder"
+            + _remedy(url, "check the URL, or leave `storage` out for a file in the study's folder")
         ) from None
 
 
@@ -128,8 +129,29 @@ def storage_errors(url: str) -> Iterator[None]:
     except (StorageInternalError, SQLAlchemyError) as error:
         raise StorageError(
             f"storage {masked(url)}: no longer answers: {_reason(error, url)}; finished trials are kept, and "
-            "run the same command to continue"
+            + _remedy(url, "run the same command to continue")
         ) from None
+
+
+def _remedy(url: str, otherwise: str) -> str:
+    """What to do next: with a file that is no database, as a damaged one, or `otherwise`."""
+    path = Path(url.removeprefix("sqlite:///"))
+    if not url.startswith("sqlite:///") or not path.is_file() or _is_whole(path):
+        return otherwise
+    return (
+        f"{path} is damaged: move it away, and the search is repeated, with the trials that are in the store"
+    )
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether SQLite finds no fault in a database; one that is locked has none that is known."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return bool(database.execute("PRAGMA quick_check").fetchone() == ("ok",))
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    except sqlite3.DatabaseError:
+        return False
 
 
 def _reason(error: Exception, url: str) -> str:

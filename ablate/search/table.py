@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ablate.core.search_table import COLUMNS, Objective, SearchTable, undominated
-from ablate.search.queue import RESULT
+from ablate.search.result import result_of
 from ablate.search.search import Search
-
-if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
 
 OUTCOMES = ("completed", "diverged")
 """Statuses of settings that have a value."""
@@ -30,9 +27,10 @@ def table(searches: Sequence[Search], storage: str) -> SearchTable:
     rows: list[dict[str, Any]] = []
     own = False
     for search in searches:
-        ended = [(rank, t) for rank, t in enumerate(search.queue.trials()) if RESULT in t.user_attrs]
-        mine = [_row(search, rank, trial, paths, names) for rank, trial in ended]
-        own |= any(trial.user_attrs[RESULT].get("own", False) for _, trial in ended)
+        results = enumerate(map(result_of, search.queue.trials()))
+        ended = [(rank, result) for rank, result in results if result]
+        mine = [_row(search, rank, result, paths, names) for rank, result in ended]
+        own |= any(result.get("own", False) for _, result in ended)
         front = _front(mine, spec.objectives)
         rows += [row | {"front": flag} for row, flag in zip(mine, front, strict=True)]
     frame = pd.DataFrame(rows, columns=list(dict.fromkeys([*COLUMNS, *paths, *names])))
@@ -44,9 +42,8 @@ def table(searches: Sequence[Search], storage: str) -> SearchTable:
 
 
 def _row(
-    search: Search, rank: int, trial: FrozenTrial, paths: Sequence[str], names: Sequence[str]
+    search: Search, rank: int, result: Mapping[str, Any], paths: Sequence[str], names: Sequence[str]
 ) -> dict[str, Any]:
-    result = trial.user_attrs[RESULT]
     by_seed = [math.nan if value is None else float(value) for value in result.get("by_seed", [])]
     row: dict[str, Any] = {
         "variant": search.variant,

@@ -23,7 +23,8 @@ from ablate.records.folder import Kind, StudyFolder
 from ablate.records.roster import Roster
 from ablate.records.store import Store
 from ablate.search.plans import SearchPlan
-from ablate.search.queue import RESULT, Queue
+from ablate.search.queue import Queue
+from ablate.search.result import result_of
 from ablate.search.search import Prepared, Search
 from ablate.search.storage import open_storage, storage_errors, url_of
 from ablate.search.table import table
@@ -154,7 +155,7 @@ class SearchStage:
         """The trials of every setting in the storage that has ended, also of those beyond the budget of this run."""
         with storage_errors(self.url):
             ended = [t for search in self.searches for t in search.queue.study.get_trials(deepcopy=False)]
-        return {trial_id for t in ended for trial_id in t.user_attrs.get(RESULT, {}).get("ids", [])}
+        return {trial_id for t in ended for trial_id in result_of(t).get("ids", [])}
 
     def close(self) -> None:
         """Stops the heartbeats of this driver."""

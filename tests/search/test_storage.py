@@ -1,5 +1,6 @@
 """Where Optuna keeps a search: how it is named, and that it opens for several at once."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from ablate.base.passwords import masked
 from ablate.search.quiet import quiet
+from ablate.search.result import RESULT, result_of, sealed
 from ablate.search.storage import StorageError, open_storage, storage_errors, url_of
 
 
@@ -72,3 +74,35 @@ def test_a_storage_that_is_gone_is_an_error_of_the_user(tmp_path: Path) -> None:
     expected = r"storage a:…@b: no longer answers: .*; finished trials are kept"
     with pytest.raises(StorageError, match=expected), storage_errors("a:…@b"):
         raise OperationalError("select", {}, Exception("gone"))
+
+
+@pytest.mark.parametrize("kind", ["cut", "flipped", "text"])
+def test_a_file_that_is_damaged_is_named_with_what_to_do(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "optuna.db"
+    url = f"sqlite:///{path}"
+    with quiet():
+        study = optuna.create_study(storage=open_storage(url), study_name="s")
+        study.add_trials([optuna.create_trial(value=1.0)] * 50)
+    whole = path.read_bytes()
+    damaged = {
+        "cut": whole[: len(whole) // 2],
+        "flipped": whole[:1000] + bytes(60_000),
+        "text": b"no database" * 99,
+    }
+    path.write_bytes(damaged[kind])
+    with pytest.raises(StorageError, match=r"optuna.db is damaged: move it away, and the search is repeated"):  # noqa: SIM117
+        with storage_errors(url):
+            optuna.load_study(storage=open_storage(url), study_name="s").get_trials()
+
+
+def test_a_result_that_was_edited_in_the_storage_is_noticed() -> None:
+    trial = optuna.create_trial(value=1.0)
+    assert result_of(trial) == {}
+    result = {"ids": ["a"], "values": {"accuracy": 0.5, "loss": float("nan")}, "by_seed": [0.5, None]}
+    trial.set_user_attr(RESULT, json.loads(json.dumps(sealed(result))))
+    assert result_of(trial)["values"]["accuracy"] == 0.5
+    trial.user_attrs[RESULT]["values"]["accuracy"] = 0.6
+    with pytest.raises(StorageError, match="was changed in its storage; move the storage away"):
+        result_of(trial)
+    trial.set_user_attr(RESULT, result)  # before there was a digest
+    assert result_of(trial)["ids"] == ["a"]

@@ -1,0 +1,38 @@
+"""A setting's row of the table, as it is kept in Optuna's storage: with a digest, so that an edit is noticed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ablate.search.storage import StorageError
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
+RESULT = "result"
+"""The attribute of a trial in the storage that holds its row of the table."""
+_DIGEST = "digest"
+
+
+def sealed(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result with the digest of it."""
+    return {**result, _DIGEST: _digest_of(result)}
+
+
+def result_of(trial: FrozenTrial) -> dict[str, Any]:
+    """The result of a trial, empty before it has one. Raises `StorageError` when it is not what was written."""
+    found = dict(trial.user_attrs.get(RESULT, {}))
+    digest = found.pop(_DIGEST, None)
+    if digest is not None and digest != _digest_of(found):
+        raise StorageError(
+            f"setting {trial.number} of the search was changed in its storage; move the storage away, and the search "
+            "is repeated, with the trials that are in the store"
+        )
+    return found
+
+
+def _digest_of(result: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(result, sort_keys=True).encode(), digest_size=8).hexdigest()
