@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ablate.core.trial import without
+from ablate.core.trial import identified
 
 if TYPE_CHECKING:
     from ablate.core.trial import Trial
@@ -81,9 +82,9 @@ class Record:
         return cls(trial.id, trial.config, trial.seed, status, trial.stream, **fields)
 
     @property
-    def files(self) -> list[str]:
-        """The places of the files of data that were read."""
-        return [name.removeprefix(FILE) for name in self.data if name.startswith(FILE)]
+    def files(self) -> dict[str, str]:
+        """The files of data that were read: path → digest."""
+        return {name.removeprefix(FILE): d for name, d in self.data.items() if name.startswith(FILE)}
 
     def is_of(self, trial: Trial) -> bool:
         """Whether it has the seed, the stream and the config of `trial`, as far as the id stands for the config.
@@ -92,5 +93,9 @@ class Record:
         """
         if not trial.config:
             return self.seed == trial.seed
-        mine, asked = (without(config, trial.irrelevant) for config in (self.config, trial.config))
+        mine, asked = (
+            # As JSON gives it back: one of them was read from there.
+            json.loads(json.dumps(identified(one.config, trial.irrelevant, one.files)))
+            for one in (self, trial)
+        )
         return (self.seed, self.stream, mine) == (trial.seed, trial.stream, asked)

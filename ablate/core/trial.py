@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -33,15 +32,20 @@ class Trial:
     state: bytes | None = field(default=None, repr=False)
     "The last state that it saved before it was interrupted; it resumes from there."
     irrelevant: tuple[str, ...] = ()
-    "Dotted paths of the config that the id does not stand for: a device given as `auto`, the place of a file of data."
+    "Dotted paths of the config that the id does not stand for, such as a device given as `auto`."
     files: Mapping[str, str] = field(default_factory=dict)
     "The files of data that it reads: path → digest of the content that the id stands for."
 
 
-def without(config: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """A copy of a config without the values at these dotted paths; those that do not exist are passed over."""
-    result = copy.deepcopy(dict(config))
-    for path in paths:
+def identified(
+    config: Mapping[str, Any], irrelevant: Iterable[str], files: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the id of a trial stands for of its config: a copy with the digest of each of these files in its place.
+
+    `irrelevant`: dotted paths that are left out; those that do not exist are passed over.
+    """
+    result: dict[str, Any] = _with_digests(config, files)
+    for path in irrelevant:
         *outer, last = path.split(".")
         node: Any = result
         for key in outer:
@@ -60,3 +64,13 @@ class Emit(Protocol):
         A `state` is all that the trial needs to resume at `step` and reach the same result, bit for bit. The driver
         keeps the last until the trial has finished.
         """
+
+
+def _with_digests(value: Any, files: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_digests(item, files) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_digests(item, files) for item in value]
+    if isinstance(value, str) and value in files:
+        return {"file": files[value]}
+    return value

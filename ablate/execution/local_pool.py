@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -21,7 +22,8 @@ MOST_AHEAD = 8
 """Workers that are started before it is known how many are needed."""
 
 # Modules come from where the driver has its own, and never from the folder in which it was started.
-_PYTHON = (sys.executable, "-W", "always", "-P", "-m")
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from ablate.execution.worker import main; main()"
+_PYTHON = (sys.executable, "-W", "always", "-P", "-c", _START)
 _THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 
 
@@ -31,7 +33,8 @@ class _Worker:
     def __init__(self, threads: int = 1, ahead: bool = False) -> None:
         ours, theirs = socket.socketpair()
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
-        command = [*_PYTHON, "ablate.execution.worker", str(theirs.fileno())]
+        path = json.dumps([os.path.abspath(entry) for entry in sys.path])
+        command = [*_PYTHON, str(theirs.fileno()), path]
         with theirs:
             self.process = subprocess.Popen(
                 [*command, "ahead"] if ahead else command,
@@ -40,9 +43,7 @@ class _Worker:
                 stderr=self.output,
                 pass_fds=[theirs.fileno()],
                 # Unbuffered: output is kept in its order, and not lost with a process that dies.
-                env=os.environ
-                | dict.fromkeys(_THREADS, str(threads))
-                | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+                env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
             )
         self.connection = Connection(ours.detach())
         self.trial: Trial | None = None

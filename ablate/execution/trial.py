@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import traceback
@@ -19,6 +20,7 @@ from ablate.core.record import FILE, Record
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.records.environment import environment
+from ablate.records.record_file import fault_of
 from ablate.study.ids import TrialIds
 
 
@@ -93,12 +95,19 @@ def run_trial(
         _check_files(trial)
         if ids is not None:
             _check_sources(trial, ids)
-        record = _checked(workload.train(trial, emit))
+        # A copy: what a workload does to its config is not what was asked for.
+        record = _checked(
+            workload.train(dataclasses.replace(trial, config=copy.deepcopy(trial.config)), emit)
+        )
         _check_files(trial)
     except (Exception, SystemExit) as error:
         record = Record.of(trial, "failed", reason=_reason(error), error=traceback.format_exc())
     return dataclasses.replace(
         record,
+        id=trial.id,
+        config=trial.config,
+        seed=trial.seed,
+        stream=trial.stream,
         data={**record.data, **{FILE + path: digest for path, digest in trial.files.items()}},
         output=output(),
         started_at=started,
@@ -118,8 +127,8 @@ def _check_sources(trial: Trial, ids: TrialIds) -> None:
     if own != trial.id:
         package = Path(__file__).parents[1]
         raise AblateError(
-            f"the worker would train {own}: its sources ({package}) or libraries are not those of the driver, or have "
-            "changed while the study ran; run the study again"
+            f"the worker would train {own}: its sources ({package}, the plugins and what they import) or libraries are "
+            "not those of the driver, or have changed while the study ran; run the study again"
         )
 
 
@@ -128,7 +137,10 @@ def _checked(record: Record) -> Record:
     if not isinstance(record, Record):
         raise TypeError(f"`train` must return a Record, not {type(record).__name__}")
     metrics = {name: None if value is None else float(value) for name, value in record.metrics.items()}
-    return dataclasses.replace(record, metrics=metrics)
+    record = dataclasses.replace(record, metrics=metrics)
+    if fault := fault_of(record):
+        raise TypeError(f"`train` returned a record that cannot be kept: {fault}")
+    return record
 
 
 def _reason(error: BaseException) -> str:

@@ -1,6 +1,6 @@
 """A worker process: imports once, then trains what it is sent until its pipe closes.
 
-Started as `python -m ablate.execution.worker FD`, not forked, so that no script of a user is run twice and no
+Started as a process of its own, not forked, so that no script of a user is run twice and no
 state of the driver is shared. Standard output and error are a file that the driver has opened: what a trial
 prints goes into its record, and what a crash leaves behind can still be read.
 """
@@ -82,12 +82,12 @@ def read_output(descriptor: int) -> str:
 
 
 def main() -> NoReturn:
-    """Entry point: arguments are the descriptor of the driver's pipe, and `ahead` to import all parts at once."""
+    """Entry point; arguments: descriptor of the driver's pipe, its path of modules, and `ahead` to import at once."""
     # Ctrl-C reaches the whole process group; the driver decides how to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(int(sys.argv[1]))
     worker = _Worker(connection)
-    if "ahead" in sys.argv[2:]:
+    if "ahead" in sys.argv[3:]:
         with gc_paused():
             CATALOGUE.load_builtin()
     try:
@@ -98,7 +98,3 @@ def main() -> NoReturn:
         os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
     threading.Thread(target=worker.listen, daemon=True).start()
     worker.work(reference)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """A record as two files: JSON, with a digest over all of it, and its arrays as `.npz`.
 
-Format 2 has the digest. Format 1, which had none, is still read.
+Format 1 had no digest, and is refused by name. A digest tells of accidents and edits; it is no signature.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ablate.core.record import Curve, Record, Status
 
 FORMAT = 2
-READ = (1, FORMAT)
-"""The formats that can be read."""
 _DIGEST_SIZE = 16
 _ARRAYS = ("curves", "arrays", "weights")
 """The fields of a record that are not in its JSON."""
@@ -63,14 +61,7 @@ def encoded(record: Record) -> tuple[bytes, bytes]:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     content = buffer.getvalue()
-    data: dict[str, Any] = {"format": FORMAT}
-    for item in dataclasses.fields(record):
-        if item.name not in _ARRAYS:
-            data[item.name] = getattr(record, item.name)
-    data["metrics"] = {
-        name: None if value is None or not math.isfinite(value) else value
-        for name, value in record.metrics.items()
-    }
+    data = {"format": FORMAT} | _plain(record)
     data["arrays_digest"] = digest_of(content)
     whole = data | {"digest": _digest_of_data(data)}
     return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode(), content
@@ -83,11 +74,9 @@ def decoded(text: bytes, arrays: bytes | None) -> Record:
         if not isinstance(data, dict):
             raise CorruptRecordError("not a record")
         version, digest = data.get("format"), data.pop("digest", None)
-        if version not in READ or isinstance(version, bool):
-            raise CorruptRecordError(
-                f"of format {version!r}; this version of ablate reads {READ[0]} to {READ[-1]}"
-            )
-        if (version, digest) != (1, None) and digest != _digest_of_data(data):
+        if version != FORMAT or isinstance(version, bool):
+            raise CorruptRecordError(f"of format {version!r}; this version of ablate reads format {FORMAT}")
+        if digest != _digest_of_data(data):
             raise CorruptRecordError("its content has another digest")
         del data["format"]
         fields = _Stored.model_validate(data).model_dump()
@@ -100,14 +89,23 @@ def decoded(text: bytes, arrays: bytes | None) -> Record:
             found = {name: file[name] for name in file.files}
         return Record(**fields, curves=_curves(found), arrays=_below("array/", found))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise CorruptRecordError(f"{where}: {first['msg']}") from None
+        raise CorruptRecordError(_first(error)) from None
     except CorruptRecordError:
         raise
     except Exception as error:
         # JSON, zip and numpy each raise errors of several kinds, and all of them mean the same here.
         raise CorruptRecordError(str(error) or type(error).__name__) from None
+
+
+def fault_of(record: Record) -> str:
+    """What keeps a record from being kept, and read again, as it is; empty where nothing does."""
+    try:
+        _Stored.model_validate(_plain(record) | {"arrays_digest": ""})
+    except ValidationError as error:
+        return _first(error)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def digest_of(*contents: bytes) -> str:
@@ -116,6 +114,22 @@ def digest_of(*contents: bytes) -> str:
     for content in contents:
         code.update(content)
     return code.hexdigest()
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    """The fields of a record beside its arrays, as JSON gives them back. Raises `TypeError` or `ValueError`."""
+    data = {f.name: getattr(record, f.name) for f in dataclasses.fields(record) if f.name not in _ARRAYS}
+    data["metrics"] = {
+        name: None if value is None or not math.isfinite(value) else value
+        for name, value in record.metrics.items()
+    }
+    found: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
+    return found
+
+
+def _first(error: ValidationError) -> str:
+    found = error.errors()[0]
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
 def _digest_of_data(data: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ablate.base.datafile import digest_of_file
 from ablate.base.errors import AblateError
 from ablate.base.files import write_text
 from ablate.core.cell import Cell
@@ -97,8 +98,8 @@ def first_of_each(cells: Iterable[Cell]) -> dict[str, Cell]:
 
 
 def digest_of(parts: Sequence[Any], files: Sequence[str]) -> str:
-    """Changes with the parts, and with the content of the files. Raises `OSError`."""
-    content = [hashlib.blake2b(Path(file).read_bytes()).hexdigest() for file in files]
+    """Changes with the parts, and with the content of the files. Raises `AblateError` for one that cannot be read."""
+    content = [digest_of_file(file) for file in files]
     return hashlib.blake2b(json.dumps([*parts, content]).encode(), digest_size=16).hexdigest()
 
 

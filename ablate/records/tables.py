@@ -89,7 +89,8 @@ def _check(path: Path, attributes: dict[str, Any], columns: Iterable[str]) -> No
 
 
 def _digest(attributes: Mapping[str, Any], columns: Iterable[str]) -> str:
-    text = json.dumps([attributes, list(columns)], sort_keys=True)
+    # Through JSON once, which makes text of keys that are numbers, and sorts them as such.
+    text = json.dumps(json.loads(json.dumps([attributes, list(columns)])), sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

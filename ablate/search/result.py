@@ -24,9 +24,10 @@ def sealed(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def result_of(trial: FrozenTrial) -> dict[str, Any]:
     """The result of a trial, empty before it has one. Raises `StorageError` when it is not what was written."""
-    found = dict(trial.user_attrs.get(RESULT, {}))
+    kept = trial.user_attrs.get(RESULT, {})
+    found = dict(kept) if isinstance(kept, dict) else {}
     digest = found.pop(_DIGEST, None)
-    if digest is not None and digest != _digest_of(found):
+    if not isinstance(kept, dict) or (digest is not None and digest != _digest_of(found)):
         raise StorageError(
             f"setting {trial.number} of the search was changed in its storage; move the storage away, and the search "
             "is repeated, with the trials that are in the store"
@@ -35,4 +36,6 @@ def result_of(trial: FrozenTrial) -> dict[str, Any]:
 
 
 def _digest_of(result: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(result, sort_keys=True).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(
+        json.dumps(json.loads(json.dumps(result)), sort_keys=True).encode(), digest_size=8
+    ).hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def remember(
     path: Path, options: Options, folder: StudyFolder, trials: Sequence[str], data: Iterable[str]
 ) -> None:
     """Notes what the report in `folder` was made from, for `up_to_date`; `data` are the files that its trials read."""
-    files = [*map(str, plugin_files()), *sorted(set(data))]
+    named = [*map(str, plugin_files()), *sorted(set(data))]
+    # Relative to the study: a copy of the folder has files of its own.
+    files = [os.path.relpath(file, path.parent) for file in named]
     folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
 
 
@@ -63,7 +66,9 @@ def _digest(
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, folder.name.removesuffix(CONFIRM)])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
-    return digest_of([asked, _package(), records, stamps], [str(path), *files])
+    return digest_of(
+        [asked, _package(), records, stamps], [str(path), *(str(path.parent / file) for file in files)]
+    )
 
 
 def _package() -> str:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from ablate.base.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
 from ablate.base.locks import exclusive, interruptible
 from ablate.base.wording import counted
@@ -32,10 +30,10 @@ from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.publish import publish
 from ablate.stages.select import select
+from ablate.study.designs import Resolve
 from ablate.study.experiment import Experiment, prepare
-from ablate.study.load import parse_value, translated
+from ablate.study.load import parse_value
 from ablate.study.patch import apply_patches, has_path
-from ablate.study.schema import config_model
 
 if TYPE_CHECKING:
     from ablate.core.cell import Cell
@@ -64,10 +62,9 @@ class Slice:
         mine = {path: value for path, value in self.changes.items() if has_path(config, path)}
         return Slice(_slice_name(mine), mine) if mine or not self.changes else None
 
-    def task(self, config: Config) -> Config:
-        """The task of a config, changed; the study has been checked with it."""
-        changed = apply_patches(config, self.changes)["task"]
-        assert isinstance(changed, Mapping)
+    def task(self, config: Config, resolve: Resolve) -> Config:
+        """The task of a config, changed. Raises `Invalid`."""
+        changed: Config = resolve(apply_patches(config, self.changes))["task"]
         return changed
 
 
@@ -104,11 +101,11 @@ def evaluate(
         everything = {cell.id for cell in experiment.cells()}
         others = set(evidence.trials["id"]) - everything
         kind, kept = _kept(cells, store, experiment, path, others, warn)
-        new = _evaluated(kept, kind, slices, store, workload)
+        new = _evaluated(kept, kind, slices, store, workload, experiment.resolve)
         folder.save_evaluated(folder.evaluated().of(everything).made_by(kind).updated(new))
         publish(folder)
         if current:
-            data = {file for _, record in kept for file in record.files}
+            data = {file for cell in experiment.cells() for file in cell.trial.files}
             remember(path, options, folder, [i for i in folder.ids() if store.has(i)], data)
     on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
     say(f"Evaluated {counted(len(kept), 'trial')} on {on}: {folder.path}")
@@ -158,7 +155,6 @@ def _slice_name(changes: Mapping[str, Any]) -> str:
 def _check(each: Slice, experiment: Experiment, workload: Workload, names: set[str]) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
     found: dict[str, tuple[Problem, list[str]]] = {}
-    model = config_model(experiment.workload)
     _check_paths(each, experiment, names)
     for variant in experiment.variants:
         for config in variant.configs if variant.name in names else ():
@@ -166,10 +162,7 @@ def _check(each: Slice, experiment: Experiment, workload: Workload, names: set[s
             if mine is None:
                 continue
             try:
-                changed = apply_patches(config, mine.changes)
-                workload.check_evaluation(config, model.model_validate(changed).model_dump()["task"])
-            except ValidationError as error:
-                problems = list(translated(error, model, changed))
+                workload.check_evaluation(config, mine.task(config, experiment.resolve))
             except Invalid as error:
                 problems = error.problems
             else:
@@ -259,6 +252,7 @@ def _evaluated(
     slices: Sequence[Slice],
     store: Store,
     workload: Workload,
+    resolve: Resolve,
 ) -> Evaluated:
     rows: list[dict[str, Any]] = []
     maps: list[AttentionMap] = []
@@ -275,7 +269,7 @@ def _evaluated(
             "seed": cell.seed,
         }
         for each in (mine for asked in slices if (mine := asked.of(cell.trial.config))):
-            found = workload.evaluate(cell.trial, weights, each.task(cell.trial.config))
+            found = workload.evaluate(cell.trial, weights, each.task(dict(cell.trial.config), resolve))
             of = place | {"weights": kind, "slice": each.name}
             rows += [of | {"metric": metric, "value": value} for metric, value in found.metrics.items()]
             if each.name != TEST or cell.seed != seed:

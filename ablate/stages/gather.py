@@ -12,7 +12,7 @@ from ablate.base.errors import listed
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.record import Record
+from ablate.core.record import FILE, Record
 from ablate.execution.reads import KEY
 
 
@@ -32,12 +32,14 @@ def comparable(
     found = dict(records)
     baselines = {(cell.task, cell.seed): cell for cell in cells if cell.variant == BASELINE and cell.judged}
     for cell in cells:
-        base = baselines.get((cell.task, cell.seed))
-        if base is None or not {cell.id, base.id} <= found.keys():
+        base = baselines.get((cell.task, cell.seed), cell)
+        mine, other = records.get(cell.id), records.get(base.id)
+        if mine is None or other is None or {mine.status, other.status} != {"completed"}:
             continue
         task = cell.trial.config.get("task")
-        mine, other = (sorted(records[i].data.values()) for i in (cell.id, base.id))
-        if task is not None and task == base.trial.config.get("task") and mine != other:
+        splits = (mine.data.keys() & other.data.keys()) - {FILE + file for file in mine.files}
+        apart = any(mine.data[name] != other.data[name] for name in splits)
+        if task is not None and task == base.trial.config.get("task") and apart and cell.id in found:
             del found[cell.id]
             warn(
                 f"{cell.name}: was trained on other data than the baseline of its seed, and is left out. Declare the "

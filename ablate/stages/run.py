@@ -116,7 +116,7 @@ def run(
     failures = any(record.status == "failed" for record in found.values())
     whole = all(cell.id in found for cell in work.everything)
     if tracked and whole and not (missing or failures or options.partial):
-        data = {file for record in found.values() for file in record.files}
+        data = {file for cell in work.everything for file in cell.trial.files}
         remember(experiment.path, options, folder, list(found), data)
     print_results(folder, console, options.tracking_uri)
     failed = _failed(work.everything, found, warn)

@@ -132,8 +132,8 @@ class Experiment:
             study.time_limit,
             study.checkpoint,
             save_every=study.save_every,
-            irrelevant=identity.irrelevant,
-            files={place: digest for _, place, digest in identity.files},
+            irrelevant=self._ids.irrelevant,
+            files=identity.files,
         )
 
     def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:

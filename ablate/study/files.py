@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,16 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
 
 
-def named_files(config: Any, path: str = "") -> Iterator[tuple[str, DataFile]]:
-    """Every `DataFile` in a validated config, with its dotted path; those in a list have the path of the list."""
+def named_files(config: Any) -> Iterator[DataFile]:
+    """Every `DataFile` in a validated config."""
     if isinstance(config, DataFile):
-        yield path, config
+        yield config
     elif isinstance(config, BaseModel):
-        for name in type(config).model_fields:
-            yield from named_files(getattr(config, name), f"{path}.{name}" if path else name)
-    elif isinstance(config, dict):
-        for name, value in config.items():
-            yield from named_files(value, f"{path}.{name}")
+        yield from named_files([getattr(config, name) for name in type(config).model_fields])
+    elif isinstance(config, Mapping):
+        yield from named_files(list(config.values()))
     elif isinstance(config, (list, tuple)):
-        for value in config:
-            yield from named_files(value, path)
+        yield from itertools.chain.from_iterable(map(named_files, config))
 
 
 def declared_files(owners: Iterable[type]) -> Iterator[tuple[str, str]]:

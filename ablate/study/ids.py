@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablate.base.datafile import digest_of_file
-from ablate.core.trial import without
+from ablate.core.trial import identified
 from ablate.core.workload import Workload
 from ablate.study.designs import Config
 from ablate.study.files import declared_files, named_files
@@ -27,10 +27,10 @@ class Identity:
     "Versions, device type, dtype: as the workload gives it."
     sources: str
     "Digest of the source that trains the config."
-    files: Sequence[tuple[str, str, str]]
-    "Of each file of data that it reads: path in the config or name, place, digest of the content."
-    irrelevant: tuple[str, ...]
-    "Dotted paths of the config that are not in the id."
+    files: Mapping[str, str]
+    "The files of data that it reads: place → digest of the content."
+    declared: Sequence[tuple[str, str]]
+    "Of those that its parts declare, and it does not name: name and digest."
 
 
 class TrialIds:
@@ -38,7 +38,7 @@ class TrialIds:
 
     def __init__(self, workload: Workload, ignored: Sequence[str] = ()) -> None:
         self.workload = workload
-        self.ignored = (*workload.irrelevant(), *ignored)
+        self.irrelevant = (*workload.irrelevant(), *ignored)
         self.model = config_model(workload)
         self.known: dict[str, Identity] = {}
         self.digests: dict[tuple[Any, ...], str] = {}
@@ -52,13 +52,14 @@ class TrialIds:
             roots = (*self.workload.sources(parsed), *parts)
             if roots not in self.digests:
                 self.digests[roots] = source_digest(roots, [type(self.workload), *parts])
-            named = list(named_files(parsed))
-            files = [*named, *declared_files(dict.fromkeys([type(self.workload), *parts]))]
+            declared = dict(declared_files(dict.fromkeys([type(self.workload), *parts])))
+            places = dict.fromkeys([*map(str, named_files(parsed)), *declared.values()])
+            files = {place: digest_of_file(place) for place in places}
             self.known[key] = Identity(
                 self.workload.identity(config),
                 self.digests[roots],
-                [(name, str(place), digest_of_file(place)) for name, place in files],
-                (*self.ignored, *(path for path, _ in named)),
+                files,
+                [(name, files[place]) for name, place in declared.items()],
             )
         return self.known[key]
 
@@ -66,12 +67,12 @@ class TrialIds:
         """The id of the trial that trains a resolved config under a seed: 16 hexadecimal digits."""
         identity = self.identity(config)
         content = {
-            "config": without(config, identity.irrelevant),
+            "config": identified(config, self.irrelevant, identity.files),
             "seed": seed,
             "stream": stream,
             "identity": dict(identity.of),
             "sources": identity.sources,
         }
-        if identity.files:
-            content["files"] = [(name, digest) for name, _, digest in identity.files]
+        if identity.declared:
+            content["files"] = identity.declared
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()

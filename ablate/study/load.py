@@ -22,7 +22,7 @@ from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
 from ablate.core.facts import CONFIRM
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
-from ablate.study.schema import StudyBase, study_model
+from ablate.study.schema import StudyBase, base_of, study_model
 
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
 _RULES = {
@@ -62,8 +62,7 @@ def load(
         CATALOGUE.load_builtin()
     if document.data.keys() & {"search", "tune"}:
         CATALOGUE.load_package("search")
-    given = document.data.get("folder")
-    folder = path.parent / given if isinstance(given, str) else path.parent
+    folder = base_of(path, document.data.get("folder"))
     _load_plugins(document, folder)
     workload = _workload(document)
     return document, _validated(document, study_model(workload), folder), workload

@@ -21,7 +21,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
         if empty in data and not data[empty]:
             del data[empty]
     if data["plugins"] or experiment.reads_files:
-        data["folder"] = os.path.relpath(study.base(experiment.path).resolve(), folder.resolve())
+        data["folder"] = os.path.relpath(study.base(experiment.path), folder.resolve())
     else:
         del data["folder"]
     for section in (data.get("search"), data.get("tune")):

@@ -125,7 +125,7 @@ class StudyBase(StrictModel):
 
     def base(self, path: Path) -> Path:
         """The folder to which the paths in the study are relative, where the study is at `path`."""
-        return path.parent / self.folder
+        return base_of(path, self.folder)
 
     def searches(self) -> dict[str, SearchSection | TuneSection]:
         """The `search` and the `tune` that the study has."""
@@ -139,6 +139,11 @@ class StudyBase(StrictModel):
             return [base]
         tasks = data["tasks"] or [data["task"]]
         return [{"task": task} | base for task in tasks]
+
+
+def base_of(path: Path, folder: object) -> Path:
+    """The folder to which paths are relative in a study at `path` whose `folder` is this, without links."""
+    return (path.parent / folder if isinstance(folder, str) else path.parent).resolve()
 
 
 def study_model(workload: Workload) -> type[StudyBase]:

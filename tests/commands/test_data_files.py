@@ -11,6 +11,7 @@ from harness import ablate
 
 from ablate.base.errors import StudyError
 from ablate.study.experiment import prepare
+from ablate.study.resolved import resolved_text
 
 READER = Path(__file__).parents[1] / "reader.py"
 STUDY = """
@@ -50,6 +51,32 @@ def test_an_edit_of_a_file_changes_every_id_and_its_place_changes_none(home: Pat
     assert ids(moved / "study.yaml") == after
 
 
+def test_a_list_that_holds_files_counts_for_the_rest_of_it(home: Path) -> None:
+    plugin, study = home / "reader.py", home / "study.yaml"
+    plugin.write_text(
+        plugin.read_text().replace("numbers: DataFile", "numbers: list[list[DataFile | float]]")
+    )
+    mix = "numbers: [[data/numbers.txt, 0.5]]"
+    study.write_text(STUDY.replace("numbers: data/numbers.txt", mix))
+    before = ids(study)
+    assert set(before).isdisjoint(ids(study, "task.numbers=[[data/numbers.txt, 0.6]]"))
+    assert ids(home.rename(home.parent / "elsewhere") / "study.yaml") == before
+
+
+def test_a_link_leads_to_the_same_trials(home: Path) -> None:
+    """A folder of results on another disk, and data behind a link."""
+    elsewhere = home.parent / "disk/deep/results"
+    elsewhere.mkdir(parents=True)
+    (home / "results").symlink_to(elsewhere)
+    (home / "data/numbers.txt").rename(home.parent / "v1.txt")
+    (home / "data/numbers.txt").symlink_to(home.parent / "v1.txt")
+    experiment = prepare(home / "study.yaml")
+    resolved = home / "results/read/study.yaml"
+    resolved.parent.mkdir()
+    resolved.write_text(resolved_text(experiment, resolved.parent))
+    assert ids(resolved) == ids(home / "study.yaml")
+
+
 def test_levels_may_be_files_and_are_named_as_the_study_writes_them(home: Path) -> None:
     (home / "data/more.txt").write_text("7 8 9")
     study = home / "study.yaml"
@@ -77,6 +104,11 @@ def test_after_an_edit_all_trials_are_trained_again_and_none_is_paired_with_an_o
         f"file {home}/data/numbers.txt",
         f"file {home}/offset.txt",
     ]
+    # A copy has data of its own, which its report follows.
+    copy = shutil.copytree(home, home.parent / "copy")
+    assert "Nothing to train" in ablate("run", "study.yaml", cwd=copy).stdout
+    (copy / "data/numbers.txt").write_text("9 9 9")
+    assert "6 trials to train" in ablate("run", "study.yaml", "--jobs", "1", cwd=copy).stdout
     # The resolved study runs from its own folder, and has no absolute path.
     resolved = home / "results/read/study.yaml"
     assert str(home) not in resolved.read_text()

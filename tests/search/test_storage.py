@@ -104,5 +104,8 @@ def test_a_result_that_was_edited_in_the_storage_is_noticed() -> None:
     trial.user_attrs[RESULT]["values"]["accuracy"] = 0.6
     with pytest.raises(StorageError, match="was changed in its storage; move the storage away"):
         result_of(trial)
+    trial.set_user_attr(RESULT, ["no mapping"])
+    with pytest.raises(StorageError):
+        result_of(trial)
     trial.set_user_attr(RESULT, result)  # before there was a digest
     assert result_of(trial)["ids"] == ["a"]

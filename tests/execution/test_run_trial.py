@@ -1,0 +1,73 @@
+"""From what a workload returns to a record that can be kept."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ablate.core.record import Record
+from ablate.core.trial import Emit, Trial
+from ablate.core.workload import Workload
+from ablate.execution.reads import Reads
+from ablate.execution.trial import run_trial
+
+
+class Careless(Workload):
+    """Changes its config, and returns what a test wants."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def schema(self) -> dict[str, tuple[Any, Any]]:
+        return {}
+
+    def train(self, trial: Trial, emit: Emit) -> Record:
+        trial.config["model"].pop("width")
+        return Record.of(trial, **self.fields)
+
+
+def trained(**fields: Any) -> Record:
+    return run_trial(
+        Careless(**fields), Trial("a1", {"model": {"width": 4}}, 3, "placebo"), lambda event: False
+    )
+
+
+def test_a_record_is_of_what_was_asked_for_whatever_the_workload_does_to_its_config() -> None:
+    record = trained(metrics={"accuracy": 1})
+    assert record.status == "completed"
+    assert (record.id, record.config, record.seed, record.stream) == (
+        "a1",
+        {"model": {"width": 4}},
+        3,
+        "placebo",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"data": {"train": 12}}, "data.train: Input should be a valid string"),
+        ({"environment": {"x": object()}}, "Object of type object is not JSON serializable"),
+        ({"status": "done"}, "status: "),
+    ],
+)
+def test_a_record_that_cannot_be_kept_is_a_failed_trial(fields: dict[str, Any], said: str) -> None:
+    record = trained(**fields)
+    assert record.status == "failed"
+    assert record.reason.startswith(f"TypeError: `train` returned a record that cannot be kept: {said}")
+
+
+def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path: Path) -> None:
+    """Not those that are written, declared now or before, hidden, or code; a link counts as what it leads to."""
+    for name in ("read.csv", "declared.csv", "own.py", ".hidden", "target.csv"):
+        (tmp_path / name).write_text("1")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
+    reads = Reads([tmp_path / "study.yaml"])
+    for name in ("read.csv", "declared.csv", "own.py", ".hidden", "link.csv"):
+        (tmp_path / name).read_text()
+    (tmp_path / "written.csv").write_text("1")
+    os.close(os.open(tmp_path / "made.csv", os.O_WRONLY | os.O_CREAT))
+    found = reads.undeclared([str(tmp_path / "declared.csv")])
+    assert found == [str(tmp_path / "read.csv"), str(tmp_path / "target.csv")]
+    assert reads.undeclared([str(tmp_path / "link.csv")]) == [str(tmp_path / "read.csv")]
