@@ -1,0 +1,114 @@
+"""Disks that are full, files that may not grow, folders that may only be read, output that nobody can take."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from .case import Place
+from .namespaces import inside
+from .studies import STUDIES, Watched
+
+TRACEBACKS = ("Traceback", "Exception ignored")
+
+
+def small_files(rng: Random, place: Place) -> str:
+    """A limit on the size of every file, which needs no rights: what is larger cannot be written."""
+    study = STUDIES[rng.choice(("run", "states", "tune", "sweep"))]
+    study.write(place.path)
+    watched = Watched(place, study)
+    size = int(10 ** rng.uniform(2.5, 6.2))
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    done = place.ablate(
+        *(study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 1))),
+        before=limit,
+        environment=watched.environment(),
+    )
+    return _then_whole(place, watched, done.code)
+
+
+def full_disk(rng: Random, place: Place) -> str:
+    """A disk of a random size for the results, which are then moved to one with room."""
+    study = STUDIES[rng.choice(("run", "states", "tune", "sweep"))]
+    study.write(place.path)
+    watched = Watched(place, study)
+    kilobytes = int(10 ** rng.uniform(2, 3.9))
+    (place.path / "small").mkdir()
+    # The disk lives as long as the namespace; what was on it is copied out.
+    mount = f'mount -t tmpfs -o size={kilobytes}k tmpfs small && "$@" --results small; code=$?; cp -a small results; exit $code'
+    prefix = [*inside("--mount"), "sh", "-c", mount, "sh"]
+    done = place.ablate(
+        *(study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 1))),
+        inside=prefix,
+        environment=watched.environment(),
+    )
+    return _then_whole(place, watched, done.code)
+
+
+def read_only(rng: Random, place: Place) -> str:
+    """Every command on results that are mounted read-only, and may have something to do."""
+    study = STUDIES[rng.choice(("run", "states", "tune", "sweep"))]
+    shutil.copytree(study.pristine(place.shared), place.path, dirs_exist_ok=True)
+    watched = Watched(place, study)
+    records = sorted((place.path / "results/store/trials").glob("*.json"))
+    known = rng.choice(records)
+    if work := rng.random() < 0.5:
+        rng.choice([path for path in records if path != known]).unlink()
+    watched.forgive()
+    prefix = [*inside("--mount"), "sh", "-c", 'mount --bind results results && mount -o remount,ro,bind results && "$@"', "sh"]
+    file = f"{study.name}.yaml"
+    commands: Sequence[tuple[str, ...]] = (
+        *((study.command, file), ("report", study.name), ("show", known.stem), ("list",), ("clean",), ("plan", file)),
+    )
+    for command in rng.sample(commands, 3):
+        done = place.ablate(*command, inside=prefix)
+        expected = 0 if command[0] in ("show", "list", "plan") else 1
+        if command[0] in (study.command, "clean") and not work:
+            continue
+        if done.code != expected:
+            place.violation(f"`{command[0]}` on a read-only disk ended with {done.code}: {done.output[-300:]!r}")
+    return _then_whole(place, watched, 1)
+
+
+def no_output(rng: Random, place: Place) -> str:
+    """Standard output goes to a full disk, or to a program that has ended: the work is done and kept."""
+    study = STUDIES["run"]
+    study.write(place.path)
+    watched = Watched(place, study)
+    started = place.start(study.command, "run.yaml", "--jobs", 0, output=Path("/dev/full"), environment=watched.environment())
+    done = started.wait(60)
+    if any(word in done for word in TRACEBACKS):
+        place.violation(f"output to a full disk: traceback: {done.output.strip().splitlines()[-1][:200]!r}")
+    elif done.code is None or done.code < 0:
+        place.violation(f"output to a full disk: ended with {done.code}")
+    return _then_whole(place, watched, done.code)
+
+
+WAYS = (small_files, full_disk, read_only, no_output)
+
+
+def disks(rng: Random, place: Place) -> str:
+    """One of the ways, in turn."""
+    way = WAYS[rng.choices(range(4), [3, 3, 3, 1])[0]]
+    place.counts[way.__name__] += 1
+    return way(rng, place)
+
+
+def _then_whole(place: Place, watched: Watched, code: int | None) -> str:
+    """With room and rights again, the run goes on from what it had."""
+    study = watched.study
+    watched.look()
+    if not os.path.exists(place.path / "results") and code == 0:
+        place.violation("nothing was written, and the exit code is 0")
+    done = place.ablate(study.command, f"{study.name}.yaml", "--jobs", 0, environment=watched.environment())
+    if done.code != 0:
+        place.violation(f"with room again it ended with {done.code}: {done.output[-400:]!r}")
+    watched.complete()
+    return "recovered"
