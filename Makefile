@@ -6,7 +6,7 @@ READY := .venv/ready
 SPREAD := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all lint studies bench ui clean
+.PHONY: help setup run test test-all torture lint studies bench ui clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,9 @@ test: lint ## lint, type check and test, in under five minutes
 
 test-all: lint ## the same with the slow tests
 	$(BIN)/pytest $(SPREAD) -m ""
+
+torture: $(READY) ## attack it at random for 20 minutes (again: SEED=N); writes results/torture
+	$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) --results results/torture
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,12 +43,18 @@ def run_case(kind: Kind, number: int, seed: int, shared: Shared, keep: Path | No
 
 def spread(cases: dict[str, int]) -> list[tuple[str, int]]:
     """All cases, the kinds evenly mixed: time that runs out costs each the same share."""
-    found = [((number + 0.5) / count, name, number) for name, count in cases.items() for number in range(count)]
+    found = [
+        ((number + 0.5) / count, name, number) for name, count in cases.items() for number in range(count)
+    ]
     return [(name, number) for _, name, number in sorted(found)]
 
 
 def campaign(
-    cases: dict[str, int], seed: int, seconds: float = float("inf"), lanes: int = 2, say=lambda line: None  # type: ignore[no-untyped-def]
+    cases: dict[str, int],
+    seed: int,
+    seconds: float = float("inf"),
+    lanes: int = 2,
+    say: Callable[[str], None] = str,
 ) -> list[Result]:
     """The results of so many cases of each kind; those that the time did not suffice for are missing."""
     warm_up()
@@ -73,8 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 1 where an invariant did not hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--seed", type=int, help="of all that is random (default: drawn, and printed)")
-    parser.add_argument("--minutes", type=float, default=20, help="cases begin for so long (default: 20)")
-    parser.add_argument("--lanes", type=int, default=os.cpu_count() or 1, help="cases at once (default: one a core)")
+    parser.add_argument("--minutes", type=float, default=19, help="cases begin for so long (default: 19)")
+    parser.add_argument(
+        "--lanes", type=int, default=os.cpu_count() or 1, help="cases at once (default: one a core)"
+    )
     parser.add_argument("--only", choices=sorted(KINDS), action="append", help="this kind; may be repeated")
     parser.add_argument("--share", type=float, default=1.0, help="of the cases of each kind (default: all)")
     parser.add_argument("--case", type=int, action="append", help="with --only: this number; may be repeated")
@@ -110,7 +118,9 @@ def _again(given: argparse.Namespace, seed: int) -> int:
             keep = given.keep / f"{kind}-{number}" if given.keep else None
             result = run_case(KINDS[kind], number, seed, shared, keep)
             bad += bool(result.violations)
-            print(f"{kind} {number}: {result.outcome or result.skipped} in {result.seconds:.1f} s {dict(result.counts)}")
+            print(
+                f"{kind} {number}: {result.outcome or result.skipped} in {result.seconds:.1f} s {dict(result.counts)}"
+            )
             for violation in result.violations:
                 print(f"  {violation}")
     return 1 if bad else 0

@@ -27,8 +27,6 @@ class Place:
     path: Path
     "Empty; removed when the case is over."
     shared: Shared
-    cold: bool = False
-    "Whether every process starts as a user's does, with all of its imports."
     violations: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     "What the case did beside being one case, such as kills."
@@ -41,17 +39,20 @@ class Place:
 
     def start(self, *arguments: object, **options: object) -> Started:
         """Starts `ablate` with these arguments in the folder of the case; see `Started`."""
-        options.setdefault("cold", self.cold)
         options.setdefault("cwd", self.path)
         return Started([str(argument) for argument in arguments], **options)  # type: ignore[arg-type]
 
-    def ablate(self, *arguments: object, limit: float = 60, slowest: float = SLOWEST_REFUSAL, **options: object) -> Done:
+    def ablate(
+        self, *arguments: object, limit: float = 60, slowest: float = SLOWEST_REFUSAL, **options: object
+    ) -> Done:
         """Runs `ablate` to its end, and holds it to the invariants of every command."""
         return self.hold(self.start(*arguments, **options).wait(limit), slowest=slowest)
 
     def hold(self, done: Done, codes: tuple[int, ...] = (0, 1, 2), slowest: float = SLOWEST_REFUSAL) -> Done:
         """Notes what no command may do: hang, crash, show a traceback, refuse late or without a word."""
-        self.heard.append(f"$ ablate {' '.join(done.arguments)}\n[{done.code}, {done.seconds:.1f} s]\n{done.output}")
+        self.heard.append(
+            f"$ ablate {' '.join(done.arguments)}\n[{done.code}, {done.seconds:.1f} s]\n{done.output}"
+        )
         said = f"`ablate {' '.join(done.arguments)}`"[:300]
         if done.code is None:
             self.violation(f"{said} did not end within {done.seconds:.0f} s")
@@ -82,8 +83,6 @@ class Kind:
     name: str
     attack: Attack
     cases: int
-    parts: tuple[str, ...] = ()
-    "Names of the variations that cases take in turn; the outcome of each is counted."
 
 
 class Shared:

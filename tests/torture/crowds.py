@@ -20,7 +20,14 @@ def crowds(rng: Random, place: Place) -> str:
     environment = watched[first.name].environment(pace=rng.choice((0.02, 0.05)))
     jobs = rng.choice((0, 1, 2))
     drivers = [
-        place.start(study.command, f"{study.name}.yaml", "--jobs", jobs, environment=environment, cold=rng.random() < 0.25)
+        place.start(
+            study.command,
+            f"{study.name}.yaml",
+            "--jobs",
+            jobs,
+            environment=environment,
+            cold=rng.random() < 0.25,
+        )
         for study in studies
     ]
     victim = rng.randrange(4)
@@ -34,13 +41,17 @@ def crowds(rng: Random, place: Place) -> str:
             continue
         place.hold(done)
         if done.code != 0:
-            place.violation(f"{studies[number].name}, which was not killed, ended with {done.code}: {done.output[-400:]!r}")
+            place.violation(
+                f"{studies[number].name}, which was not killed, ended with {done.code}: {done.output[-400:]!r}"
+            )
     again = studies[victim]
     for each in watched.values():
         each.look()
     done = place.ablate(again.command, f"{again.name}.yaml", "--jobs", 0, environment=environment)
     if done.code != 0:
-        place.violation(f"{again.name}, which was killed, then ended with {done.code}: {done.output[-400:]!r}")
+        place.violation(
+            f"{again.name}, which was killed, then ended with {done.code}: {done.output[-400:]!r}"
+        )
     # In flight when the driver was killed: as many as it had workers.
     most = trained(watched[first.name].ledger)
     twice = sum(count - 1 for count in most.values() if count > 1)

@@ -26,7 +26,9 @@ BESIDE = re.compile(r"(figures/|artifacts/|\.lock$)")
 def damage(rng: Random, place: Place) -> str:
     """One or two files are damaged; the study is run, reported, shown and cleaned in some order, and run again."""
     study = STUDIES[rng.choices(list(STUDIES), [5, 3, 3, 4, 1])[0]]
-    source = interrupted(study, place.shared) if study.name in ("states", "tune") and rng.random() < 0.5 else None
+    source = (
+        interrupted(study, place.shared) if study.name in ("states", "tune") and rng.random() < 0.5 else None
+    )
     whole = source is None
     shutil.copytree(source or study.pristine(place.shared), place.path, symlinks=True, dirs_exist_ok=True)
     watched = Watched(place, study)
@@ -46,7 +48,9 @@ def damage(rng: Random, place: Place) -> str:
     watched.forgive()
     watched.complete(mlflow=False)
     _mend_mlflow(place, study)
-    place.violations[before:] = [f"{violation} [{'; '.join(harmed)}]" for violation in place.violations[before:]]
+    place.violations[before:] = [
+        f"{violation} [{'; '.join(harmed)}]" for violation in place.violations[before:]
+    ]
     return "refused" if refused else "recovered"
 
 
@@ -93,7 +97,9 @@ def _reads(place: Place, study: Study, command: str, *arguments: str) -> bool:
             place.violation(f"`report` gives a wrong number: {line}")
     if command == "show" and done.code == 0:
         metrics = re.findall(r"^  (?:accuracy|loss) +(\S+)$", done.output, re.MULTILINE)
-        true = place.shared.once(f"metrics-{study.name}", lambda folder: _metrics(study.pristine(place.shared)))
+        true = place.shared.once(
+            f"metrics-{study.name}", lambda folder: _metrics(study.pristine(place.shared))
+        )
         assert isinstance(true, set)
         if wrong_metrics := set(metrics) - true:
             place.violation(f"`show` gives wrong numbers: {sorted(wrong_metrics)}")
@@ -112,7 +118,9 @@ def _until_done(place: Place, study: Study, watched: Watched) -> bool:
     """Runs the study, following the advice of refusals; whether there was one."""
     results = place.path / "results"
     for attempt in range(ADVICE + 1):
-        done = place.ablate(study.command, f"{study.name}.yaml", "--jobs", 0, environment=watched.environment() | BEAT)
+        done = place.ablate(
+            study.command, f"{study.name}.yaml", "--jobs", 0, environment=watched.environment() | BEAT
+        )
         if done.code == 0:
             return attempt > 0
         named = _named(done, results)
@@ -130,7 +138,9 @@ def _mend_mlflow(place: Place, study: Study) -> None:
         if not (fault := tracked(store, study.name)):
             return
         # The notes change nothing but the page, which is then written again.
-        file.write_text(re.sub("^notes:.*\n", "", file.read_text(), flags=re.MULTILINE) + f"notes: {attempt}\n")
+        file.write_text(
+            re.sub("^notes:.*\n", "", file.read_text(), flags=re.MULTILINE) + f"notes: {attempt}\n"
+        )
         done = place.ablate(study.command, file.name, "--jobs", 0, environment=BEAT)
         if not (fault := tracked(store, study.name)):
             return
@@ -176,10 +186,14 @@ def harm(rng: Random, path: Path, files: list[Path]) -> str:
             "a line lost": lambda: path.write_text(_line_lost(rng, path.read_text())),
         }
     if path.suffix == ".json":
-        ways |= {f"JSON {number}": lambda: path.write_text(_retyped(rng, path.read_text())) for number in range(4)}
+        ways |= {
+            f"JSON {number}": lambda: path.write_text(_retyped(rng, path.read_text())) for number in range(4)
+        }
         if path.parent.name == "trials":
             ways |= {f"swapped {number}": lambda: _swapped(rng, path) for number in range(3)}
-            ways["an older one"] = lambda: path.write_text(path.read_text().replace('"format": ', '"format": 9', 1))
+            ways["an older one"] = lambda: path.write_text(
+                path.read_text().replace('"format": ', '"format": 9', 1)
+            )
     if os.geteuid() == 0:
         del ways["no rights"]
     name = rng.choice(list(ways))
@@ -217,7 +231,14 @@ def _digit(rng: Random, text: str) -> str:
     return text[:place] + rng.choice("0123456789") + text[place + 1 :]
 
 
-WORDS = {"completed": "diverged", "baseline": "variant", "better": "worse", "supported": "refuted", "null": "0", "false": "true"}
+WORDS = {
+    "completed": "diverged",
+    "baseline": "variant",
+    "better": "worse",
+    "supported": "refuted",
+    "null": "0",
+    "false": "true",
+}
 
 
 def _word(rng: Random, text: str) -> str:
@@ -241,5 +262,18 @@ def _retyped(rng: Random, text: str) -> str:
     if isinstance(data[key], dict) and data[key] and rng.random() < 0.5:
         holder, key = data[key], rng.choice(list(data[key]))
     holder[key] = "ODD"
-    odd = ("null", "[]", "{}", "[1, 2]", '"x"', "1e999", "NaN", "-1", "true", "[" * 100_000 + "]" * 100_000, '{"a": {"a": 1}}', "12345678901234567890" * 20)
+    odd = (
+        "null",
+        "[]",
+        "{}",
+        "[1, 2]",
+        '"x"',
+        "1e999",
+        "NaN",
+        "-1",
+        "true",
+        "[" * 100_000 + "]" * 100_000,
+        '{"a": {"a": 1}}',
+        "12345678901234567890" * 20,
+    )
     return json.dumps(data, indent=1).replace('"ODD"', rng.choice(odd))

@@ -62,10 +62,23 @@ def read_only(rng: Random, place: Place) -> str:
     if work := rng.random() < 0.5:
         rng.choice([path for path in records if path != known]).unlink()
     watched.forgive()
-    prefix = [*inside("--mount"), "sh", "-c", 'mount --bind results results && mount -o remount,ro,bind results && "$@"', "sh"]
+    prefix = [
+        *inside("--mount"),
+        "sh",
+        "-c",
+        'mount --bind results results && mount -o remount,ro,bind results && "$@"',
+        "sh",
+    ]
     file = f"{study.name}.yaml"
     commands: Sequence[tuple[str, ...]] = (
-        *((study.command, file), ("report", study.name), ("show", known.stem), ("list",), ("clean",), ("plan", file)),
+        *(
+            (study.command, file),
+            ("report", study.name),
+            ("show", known.stem),
+            ("list",),
+            ("clean",),
+            ("plan", file),
+        ),
     )
     for command in rng.sample(commands, 3):
         done = place.ablate(*command, inside=prefix)
@@ -73,7 +86,9 @@ def read_only(rng: Random, place: Place) -> str:
         if command[0] in (study.command, "clean") and not work:
             continue
         if done.code != expected:
-            place.violation(f"`{command[0]}` on a read-only disk ended with {done.code}: {done.output[-300:]!r}")
+            place.violation(
+                f"`{command[0]}` on a read-only disk ended with {done.code}: {done.output[-300:]!r}"
+            )
     return _then_whole(place, watched, 1)
 
 
@@ -82,7 +97,9 @@ def no_output(rng: Random, place: Place) -> str:
     study = STUDIES["run"]
     study.write(place.path)
     watched = Watched(place, study)
-    started = place.start(study.command, "run.yaml", "--jobs", 0, output=Path("/dev/full"), environment=watched.environment())
+    started = place.start(
+        study.command, "run.yaml", "--jobs", 0, output=Path("/dev/full"), environment=watched.environment()
+    )
     done = started.wait(60)
     if any(word in done for word in TRACEBACKS):
         place.violation(f"output to a full disk: traceback: {done.output.strip().splitlines()[-1][:200]!r}")

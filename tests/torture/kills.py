@@ -6,11 +6,12 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
 from .case import Place
-from .process import Done
+from .process import Done, Started
 from .studies import STUDIES, Study, Watched
 
 KILLS = 2
@@ -46,7 +47,9 @@ def kills(rng: Random, place: Place) -> str:
         else:
             return "recovered"  # told by what `hold` has noted
     place.counts["kills"] += made
-    done = place.ablate(study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 2)), environment=watched.environment())
+    done = place.ablate(
+        study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 2)), environment=watched.environment()
+    )
     if done.code != 0:
         place.violation(f"after {made} kills it ended with {done.code}: {done.output[-500:]}")
     for word in ("corrupt", "set aside", "warning: MLflow"):
@@ -64,7 +67,7 @@ def _struck(
     trials = len(study.expected(place.shared)["trials.parquet"].splitlines()) - 1
     usual = study.seconds(place.shared) + trials * 4 * pace / max(1, jobs) + (2.0 if jobs else 0.0)
     moment = rng.uniform(0, 1)
-    cold = place.cold or rng.random() < 0.1
+    cold = rng.random() < 0.1
     started = place.start(
         study.command,
         f"{study.name}.yaml",
@@ -77,7 +80,10 @@ def _struck(
         delay = moment * (usual + 5 * cold)
     else:
         store = watched.results / "store"
-        _wait_for(started, lambda: any(store.glob("*mlflow.db*")) if aim != "report" else _all_trained(watched, trials))
+        _wait_for(
+            started,
+            lambda: any(store.glob("*mlflow.db*")) if aim != "report" else _all_trained(watched, trials),
+        )
         delay = moment * 1.5
     until = time.monotonic() + delay
     while time.monotonic() < until and started.running():
@@ -99,7 +105,7 @@ def _struck(
     return None
 
 
-def _worker_struck(rng: Random, watched: Watched, started) -> Done | None:  # type: ignore[no-untyped-def]
+def _worker_struck(rng: Random, watched: Watched, started: Started) -> Done | None:
     """The driver goes on without the worker, to the right end."""
     place = watched.place
     workers = started.workers()
@@ -118,7 +124,7 @@ def _all_trained(watched: Watched, trials: int) -> bool:
     return len(list((watched.results / "store" / "trials").glob("[!.]*.json"))) >= trials
 
 
-def _wait_for(started, condition) -> None:  # type: ignore[no-untyped-def]
+def _wait_for(started: Started, condition: Callable[[], bool]) -> None:
     while started.running() and not condition():
         time.sleep(0.01)
 

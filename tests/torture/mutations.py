@@ -21,6 +21,7 @@ from .tables import VERDICTS, tables
 from .values import changed
 
 SMALL = (*(study.text for study in STUDIES.values()), TUNED_SEQUENCE)
+TERMINALS = ({}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii"})
 SHARE_SHIPPED = 0.25
 """Of the cases that begin from a study of the repository, which are larger and take longer to check."""
 
@@ -36,7 +37,10 @@ def mutations(rng: Random, place: Place) -> str:
 
 
 def _judged(rng: Random, place: Place) -> str:
-    done = place.ablate("plan", "study.yaml", limit=30)
+    # Now and then as a user starts it, on a terminal that knows few characters.
+    done = place.ablate(
+        "plan", "study.yaml", limit=30, cold=rng.random() < 0.02, environment=rng.choice(TERMINALS)
+    )
     if done.code != 0:
         return "refused"
     if b"workload: ledger" in (place.path / "study.yaml").read_bytes() and rng.random() < 0.15:
@@ -82,7 +86,28 @@ def _of_text(rng: Random, text: str) -> bytes:
                 continue
             case "insert":
                 at = rng.randrange(len(content) + 1)
-                what = rng.choice(("\t", "\r", "\0", "&a ", "*a ", "!!int ", "!x ", "{", "]", "- ", ": ", "'", '"', "|\n", "\ufeff", "%", "\x85", "<<: "))
+                what = rng.choice(
+                    (
+                        "\t",
+                        "\r",
+                        "\0",
+                        "&a ",
+                        "*a ",
+                        "!!int ",
+                        "!x ",
+                        "{",
+                        "]",
+                        "- ",
+                        ": ",
+                        "'",
+                        '"',
+                        "|\n",
+                        "\ufeff",
+                        "%",
+                        "\x85",
+                        "<<: ",
+                    )
+                )
                 content = content[:at] + what.encode() + content[at:]
                 continue
             case "double":
@@ -131,7 +156,9 @@ def thought_out(rng: Random, place: Place) -> str:
     name, make = list(THOUGHT_OUT.items())[number % len(THOUGHT_OUT)]
     make(place.path)
     # A plugin may take a minute to import.
-    done = place.ablate("plan", "study.yaml", limit=75 if name in SLOW else 30, slowest=65 if name in SLOW else 10)
+    done = place.ablate(
+        "plan", "study.yaml", limit=75 if name in SLOW else 30, slowest=65 if name in SLOW else 10
+    )
     return "refused" if done.code != 0 else "accepted"
 
 
@@ -175,10 +202,20 @@ THOUGHT_OUT: dict[str, Callable[[Path], Any]] = {
     "billion laughs": _study(RUN + _bomb(10, 9)),
     "billion laughs in a level": _study(_bomb(10, 9) + RUN.replace("[0.2]", "[*a9]")),
     "chained aliases": _study(RUN + _chain(400)),
-    "chained merges": _study(RUN + "\n".join(f"b{i}: &b{i} {{<<: *b{i - 1}}}" if i else "b0: &b0 {x: 1}" for i in range(300)) + "\n"),
+    "chained merges": _study(
+        RUN
+        + "\n".join(f"b{i}: &b{i} {{<<: *b{i - 1}}}" if i else "b0: &b0 {x: 1}" for i in range(300))
+        + "\n"
+    ),
     "20,000 unknown keys": _study(RUN + "".join(f"key{i}: {i}\n" for i in range(20_000))),
-    "20,000 factors": _study(RUN.replace("seeds: 3", "x: 1").replace("[0.2]", str([i / 1000 for i in range(20_000)]))),
-    "20,000 claims": _study(RUN.replace("claims: [", "claims: [" + "model.effect=0.2 beats baseline on accuracy by 0.1, " * 20_000)),
+    "20,000 factors": _study(
+        RUN.replace("seeds: 3", "x: 1").replace("[0.2]", str([i / 1000 for i in range(20_000)]))
+    ),
+    "20,000 claims": _study(
+        RUN.replace(
+            "claims: [", "claims: [" + "model.effect=0.2 beats baseline on accuracy by 0.1, " * 20_000
+        )
+    ),
     "200,000 levels of nesting": _study("name: " + "[" * 200_000),
     "nested mappings": _study("name: " + "{a: " * 3_000 + "1" + "}" * 3_000 + "\n"),
     "a million layers": _sized(num_layers=1_000_000),
@@ -217,9 +254,14 @@ THOUGHT_OUT: dict[str, Callable[[Path], Any]] = {
     "a plugin of bytes": _plugin("\0\0\0"),
     "a plugin that is a folder": _plugin("", "."),
     "a plugin that is not there": _plugin("", "gone.py"),
-    "a plugin that is a fifo": lambda folder: (os.mkfifo(folder / "own.py"), _study(RUN.replace("[ledger.py]", "[ledger.py, own.py]"))(folder)),
+    "a plugin that is a fifo": lambda folder: (
+        os.mkfifo(folder / "own.py"),
+        _study(RUN.replace("[ledger.py]", "[ledger.py, own.py]"))(folder),
+    ),
     "a margin beyond the range": _study(SEQUENCE + "metric: {name: accuracy, margin: 5}\n"),
-    "a variant that changes nothing": _study(SEQUENCE.replace("factors: {model.norm: [batch]}", "variants: {a: {}}")),
+    "a variant that changes nothing": _study(
+        SEQUENCE.replace("factors: {model.norm: [batch]}", "variants: {a: {}}")
+    ),
 }
 """By what they are."""
 SLOW = ("a plugin that never ends",)

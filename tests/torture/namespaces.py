@@ -69,7 +69,9 @@ def namespaces(rng: Random, place: Place) -> str:
             continue
         place.hold(done)
         if done.code != 0:
-            place.violation(f"the driver in container {number} ended with {done.code}: {done.output[-400:]!r}")
+            place.violation(
+                f"the driver in container {number} ended with {done.code}: {done.output[-400:]!r}"
+            )
     for each in watched.values():
         each.look()
     done = place.ablate(first.command, f"{first.name}.yaml", "--jobs", 0, environment=environment)

@@ -25,13 +25,27 @@ from pathlib import Path
 SLOWEST_REFUSAL = 10.0
 """Seconds."""
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])), "COLUMNS": "1000", "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "MLFLOW_DISABLE_TELEMETRY": "true"}
+ENVIRONMENT = {
+    "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])),
+    "COLUMNS": "1000",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
 """Of every process. The package beside these tests, wherever it is installed. Wide lines: a path that is broken in two could not be found in a message."""
 MEMORY = 6 << 30
 """Bytes of data that a process may hold: one that builds what it should refuse runs out of them, not the machine."""
 LIBRARIES = (
     *("mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store", "alembic.command", "alembic.config"),
-    *("torch", "torch._dynamo", "pandas", "pyarrow.parquet", "pyarrow.dataset", "matplotlib.pyplot", "seaborn"),
+    *(
+        "torch",
+        "torch._dynamo",
+        "pandas",
+        "pyarrow.parquet",
+        "pyarrow.dataset",
+        "matplotlib.pyplot",
+        "seaborn",
+    ),
     *("optuna", "statsmodels.api", "sklearn.ensemble", "rich.console", "ruamel.yaml"),
 )
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -106,7 +120,9 @@ class Started:
                 )
             self.pid = self._cold.pid
         else:
-            process = _CONTEXT.Process(target=_call, args=(list(arguments), cwd, name, dict(environment)), daemon=True)
+            process = _CONTEXT.Process(
+                target=_call, args=(list(arguments), cwd, name, dict(environment)), daemon=True
+            )
             with _LOCK:
                 process.start()
             self._warm = process
@@ -158,7 +174,9 @@ class Started:
     def workers(self) -> list[int]:
         """The processes that it has started and that still run."""
         try:
-            return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+            return [
+                int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+            ]
         except OSError:
             return []
 
@@ -175,6 +193,9 @@ def _call(arguments: list[str], cwd: Path, output: str, environment: dict[str, s
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the server has closed its own
     signal.signal(signal.SIGINT, signal.default_int_handler)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    if encoding := environment.get("PYTHONIOENCODING"):
+        sys.stdout.reconfigure(encoding=encoding)  # type: ignore[union-attr]
+        sys.stderr.reconfigure(encoding=encoding)  # type: ignore[union-attr]
     sys.argv = ["ablate", *arguments]
     from ablate.cli import main
 

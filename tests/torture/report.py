@@ -34,9 +34,15 @@ def summary(results: list[Result], cases: dict[str, int], seed: int, seconds: fl
             "violated": sum(bool(result.violations) for result in mine),
             **dict(sorted(sum((Counter(result.counts) for result in mine), Counter()).items())),
         }
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     dirty = subprocess.run(
-        ["git", "status", "--porcelain", "--", "ablate", "tests", "studies"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "status", "--porcelain", "--", "ablate", "tests", "studies"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -89,6 +95,9 @@ def _page(found: dict[str, Any]) -> str:
         lines += ["", "Skipped", *(f"- {reason} ({count})" for reason, count in found["skipped"].items())]
     if found["violations"]:
         lines += ["", "Violations"]
-        lines += [f"- {one['violation'].splitlines()[0][:300]}  \n  `{one['repeat']}`" for one in found["violations"][:MOST]]
+        lines += [
+            f"- {one['violation'].splitlines()[0][:300]}  \n  `{one['repeat']}`"
+            for one in found["violations"][:MOST]
+        ]
     versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     return "\n".join([*lines, "", f"{found['machine']}; {versions}.", ""])

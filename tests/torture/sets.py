@@ -11,17 +11,108 @@ from .studies import STUDIES, TUNED_SEQUENCE
 from .values import ODD, at, nodes, tweaked
 
 TEXTS = (
-    *("&a [*a]", "&a {b: *a}", "*a", "!!bool maybe", "!!int x", "!!float .", "!x y", "!!python/name:os.system", "!!binary x"),
-    *("[", "{", "'", '"', "{a: 1, a: 2}", "? a", "- a", "a: b: c", "%TAG", "---", "...", "@", "`", "|", ">", "#", "<<", "\t"),
-    *("[" * 2000, "{a: " * 500, "[&a [x], " + "*a, " * 5000 + "]", "{<<: {a: 1}}", "2026-13-45", "0o9", "1e999", "-.inf", ".nan"),
-    *("9" * 5000, "1" + "0" * 400, "\x00", "\x1b[2J", "\u202e", "é", "{}", "[]", "null", "~", "''", "0", "-1", "1e400"),
-    *("[&a0 [x, x, x, x, x, x, x, x, x], " + ", ".join(f"&a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10)) + "]",),
+    *(
+        "&a [*a]",
+        "&a {b: *a}",
+        "*a",
+        "!!bool maybe",
+        "!!int x",
+        "!!float .",
+        "!x y",
+        "!!python/name:os.system",
+        "!!binary x",
+    ),
+    *(
+        "[",
+        "{",
+        "'",
+        '"',
+        "{a: 1, a: 2}",
+        "? a",
+        "- a",
+        "a: b: c",
+        "%TAG",
+        "---",
+        "...",
+        "@",
+        "`",
+        "|",
+        ">",
+        "#",
+        "<<",
+        "\t",
+    ),
+    *(
+        "[" * 2000,
+        "{a: " * 500,
+        "[&a [x], " + "*a, " * 5000 + "]",
+        "{<<: {a: 1}}",
+        "2026-13-45",
+        "0o9",
+        "1e999",
+        "-.inf",
+        ".nan",
+    ),
+    *(
+        "9" * 5000,
+        "1" + "0" * 400,
+        "\x00",
+        "\x1b[2J",
+        "\u202e",
+        "é",
+        "{}",
+        "[]",
+        "null",
+        "~",
+        "''",
+        "0",
+        "-1",
+        "1e400",
+    ),
+    *(
+        "[&a0 [x, x, x, x, x, x, x, x, x], "
+        + ", ".join(f"&a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10))
+        + "]",
+    ),
     *("[&a0 {x: 1}, " + ", ".join(f"&a{i} {{x: *a{i - 1}}}" for i in range(1, 400)) + "]",),
 )
 PATHS = (
-    *("", ".", "..", "a", "a.b", "model", "model.", ".model", "model..norm", "factors", "variants", "variants.a", "seeds.from"),
-    *("model.norm.name", "task", "tasks.0.name", "claims[0]", "claims.0", "plugins", "workload", "name", "metric.margin"),
-    *("training." + "x." * 500, "model.mixer[0]", "\x00", "model.\u202e", "a" * 5000, "search.trials", "search.storage", "notes"),
+    *(
+        "",
+        ".",
+        "..",
+        "a",
+        "a.b",
+        "model",
+        "model.",
+        ".model",
+        "model..norm",
+        "factors",
+        "variants",
+        "variants.a",
+        "seeds.from",
+    ),
+    *(
+        "model.norm.name",
+        "task",
+        "tasks.0.name",
+        "claims[0]",
+        "claims.0",
+        "plugins",
+        "workload",
+        "name",
+        "metric.margin",
+    ),
+    *(
+        "training." + "x." * 500,
+        "model.mixer[0]",
+        "\x00",
+        "model.\u202e",
+        "a" * 5000,
+        "search.trials",
+        "search.storage",
+        "notes",
+    ),
 )
 
 
@@ -71,4 +162,13 @@ def _value(rng: Random) -> str:
         case "name":
             return rng.choice(names())
         case _:
-            return repr(rng.choice((rng.randint(-5, 5), rng.uniform(-2, 2), 10 ** rng.randint(0, 40), 10.0 ** -rng.randint(0, 320))))
+            return repr(
+                rng.choice(
+                    (
+                        rng.randint(-5, 5),
+                        rng.uniform(-2, 2),
+                        10 ** rng.randint(0, 40),
+                        10.0 ** -rng.randint(0, 320),
+                    )
+                )
+            )

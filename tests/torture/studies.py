@@ -13,6 +13,7 @@ PLUGIN = Path(__file__).with_name("ledger.py")
 SHIPPED = sorted((Path(__file__).parents[2] / "studies").glob("*.yaml"))
 
 HEAD = "workload: ledger\nplugins: [ledger.py]\ntask: {name: coin}\n"
+"""Their baselines differ, so that no two studies share a trial: two that run at once would both train it."""
 RUN = f"""\
 name: run
 {HEAD}factors:
@@ -22,10 +23,11 @@ seeds: 3
 checkpoint: final
 claims: [model.effect=0.2 beats baseline on accuracy by 0.1]
 """
-STATES = f"name: states\n{HEAD}factors: {{model.effect: [0.2]}}\ntraining: {{steps: 8}}\nseeds: 3\nsave_every: 1\n"
+STATES = f"name: states\n{HEAD}model: {{x: 0.1}}\nfactors: {{model.effect: [0.2]}}\ntraining: {{steps: 8}}\nseeds: 3\nsave_every: 1\n"
 TUNE = f"""\
 name: tune
-{HEAD}variants: {{wide: {{model.kind: wide, model.effect: 0.05}}}}
+{HEAD}model: {{x: 0.2}}
+variants: {{wide: {{model.kind: wide, model.effect: 0.05}}}}
 tune:
   over: {{training.lr: {{float: [1e-3, 1e-1], log: true}}}}
   trials: 3
@@ -34,7 +36,8 @@ seeds: 2
 """
 SWEEP = f"""\
 name: sweep
-{HEAD}search:
+{HEAD}model: {{x: 0.4}}
+search:
   over:
     model.x: {{float: [-1, 1]}}
     training.lr: {{float: [1e-3, 1e-1], log: true}}
@@ -78,8 +81,6 @@ class Study:
     name: str
     text: str
     command: str = "run"
-    jobs: int | None = None
-    "Where given, always this many workers."
 
     def write(self, folder: Path) -> str:
         """Puts the study and its plugin into a folder; the name of its file."""
@@ -103,7 +104,7 @@ class Study:
             place = folder / "place"
             place.mkdir()
             file = self.write(place)
-            done = Place(place, shared).ablate(self.command, file, "--jobs", self.jobs or 0)
+            done = Place(place, shared).ablate(self.command, file, "--jobs", 0)
             if done.code != 0:
                 raise RuntimeError(f"{self.name} does not run undisturbed: {done.output}")
             (folder / "seconds").write_text(str(done.seconds))

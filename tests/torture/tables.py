@@ -11,7 +11,13 @@ from pathlib import Path
 import pandas as pd
 
 TABLES = (
-    *("trials.parquet", "curves.parquet", "examples.parquet", "untuned/trials.parquet", "untuned/curves.parquet"),
+    *(
+        "trials.parquet",
+        "curves.parquet",
+        "examples.parquet",
+        "untuned/trials.parquet",
+        "untuned/curves.parquet",
+    ),
     *("sweep.parquet", "tuning.parquet", "comparisons.csv", "claims.csv", "importances.csv"),
 )
 FREE = ("_seconds", "_per_second", "_memory")
@@ -64,7 +70,11 @@ def finished(store: Path) -> dict[str, tuple[int, str]]:
 
 def trained(ledger: Path) -> Counter[str]:
     """How often each trial has begun, by the ledger that its workload keeps."""
-    return Counter(line.split()[0] for line in ledger.read_text().splitlines()) if ledger.is_file() else Counter()
+    return (
+        Counter(line.split()[0] for line in ledger.read_text().splitlines())
+        if ledger.is_file()
+        else Counter()
+    )
 
 
 def tracked(store: Path, study: str) -> str:

@@ -12,12 +12,83 @@ Path = tuple[Any, ...]
 
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 3, 7, 1e-300, 1e300, -0.0, 0.1, 1e6, 10**9, 10**18, 10**30, -(10**9)),
-    *(math.nan, math.inf, -math.inf, "", " ", "null", "on", "off", "baseline", "winner", "none", "1e-3", "~", "a" * 300),
-    *("a" * 100_000, "\x00", "\x1b[31mred", "\u202egnp.exe", "é" * 50, "\U0001f600", "a/b", "../up", "..", "/etc/passwd", "con"),
-    *("a\nb", "a,b", "a=b", "a: b", "=", "$(id)", "{{ 1 + 1 }}", "%s%n", "<script>alert(1)</script>", "model.norm"),
-    *([], {}, [[]], [{}], [None], [1, 2, 3], ["a", "a"], [0] * 1000, {"name": None}, {"name": {}}, {"": 1}, {"a": {"b": {"c": 1}}}),
-    *({"float": [1, 0]}, {"from": 0, "count": 10**9}, {"min": 1, "max": 10**12}, {"name": "attention", "num_heads": 3}),
-    *(4096, 100_000, 65_537, 1_000_000, 0.5, 1.5, -0.5, 2**31, 2**63, "2026-11-22", "0x10", "1_000", "012", ".5"),
+    *(
+        math.nan,
+        math.inf,
+        -math.inf,
+        "",
+        " ",
+        "null",
+        "on",
+        "off",
+        "baseline",
+        "winner",
+        "none",
+        "1e-3",
+        "~",
+        "a" * 300,
+    ),
+    *(
+        "a" * 100_000,
+        "\x00",
+        "\x1b[31mred",
+        "\u202egnp.exe",
+        "é" * 50,
+        "\U0001f600",
+        "a/b",
+        "../up",
+        "..",
+        "/etc/passwd",
+        "con",
+    ),
+    *(
+        "a\nb",
+        "a,b",
+        "a=b",
+        "a: b",
+        "=",
+        "$(id)",
+        "{{ 1 + 1 }}",
+        "%s%n",
+        "<script>alert(1)</script>",
+        "model.norm",
+    ),
+    *(
+        [],
+        {},
+        [[]],
+        [{}],
+        [None],
+        [1, 2, 3],
+        ["a", "a"],
+        [0] * 1000,
+        {"name": None},
+        {"name": {}},
+        {"": 1},
+        {"a": {"b": {"c": 1}}},
+    ),
+    *(
+        {"float": [1, 0]},
+        {"from": 0, "count": 10**9},
+        {"min": 1, "max": 10**12},
+        {"name": "attention", "num_heads": 3},
+    ),
+    *(
+        4096,
+        100_000,
+        65_537,
+        1_000_000,
+        0.5,
+        1.5,
+        -0.5,
+        2**31,
+        2**63,
+        "2026-11-22",
+        "0x10",
+        "1_000",
+        "012",
+        ".5",
+    ),
 )
 
 
@@ -46,7 +117,21 @@ def changed(rng: Random, tree: Any, names: list[str]) -> str:
     parent, key = at(tree, path[:-1]), path[-1]
     other = rng.choice(paths)
     way = rng.choice(
-        ("value", "value", "delete", "rename", "swap", "copy", "name", "nest", "wrap", "alias", "insert", "cycle", *["tweak"] * 4)
+        (
+            "value",
+            "value",
+            "delete",
+            "rename",
+            "swap",
+            "copy",
+            "name",
+            "nest",
+            "wrap",
+            "alias",
+            "insert",
+            "cycle",
+            *["tweak"] * 4,
+        )
     )
     if way == "value":
         parent[key] = copy.deepcopy(rng.choice(ODD))
@@ -54,7 +139,9 @@ def changed(rng: Random, tree: Any, names: list[str]) -> str:
         del parent[key]
     elif way == "rename" and isinstance(parent, dict):
         text = str(key)
-        new = rng.choice((text + "s", text[:-1], text.upper(), text.replace("_", "-"), rng.choice(names), "", "x" * 200))
+        new = rng.choice(
+            (text + "s", text[:-1], text.upper(), text.replace("_", "-"), rng.choice(names), "", "x" * 200)
+        )
         parent[new] = parent.pop(key)
     elif way == "swap":
         holder = at(tree, other[:-1])
@@ -76,7 +163,9 @@ def changed(rng: Random, tree: Any, names: list[str]) -> str:
     elif way == "tweak":
         parent[key] = tweaked(rng, parent[key])
     elif way == "insert" and isinstance(parent, dict):
-        parent[rng.choice((*names, "steps", "lr", "seeds", "task", "plugins", "workload", "extends", "metric"))] = rng.choice(ODD)
+        parent[
+            rng.choice((*names, "steps", "lr", "seeds", "task", "plugins", "workload", "extends", "metric"))
+        ] = rng.choice(ODD)
     return f"{way} at {'.'.join(map(str, path))[:100]}"
 
 
@@ -89,7 +178,15 @@ def tweaked(rng: Random, value: Any) -> Any:
     if isinstance(value, float):
         return value * rng.choice((0.5, 2, 1e-3, 1e3, -1, 1e9))
     if isinstance(value, str):
-        return rng.choice((value.upper(), f" {value} ", value[: len(value) // 2], f"{value}{value}", value.replace("=", "= ")))
+        return rng.choice(
+            (
+                value.upper(),
+                f" {value} ",
+                value[: len(value) // 2],
+                f"{value}{value}",
+                value.replace("=", "= "),
+            )
+        )
     if isinstance(value, list):
         return rng.choice((value[::-1], value * 2, value[:1]))
     return dict(reversed(value.items())) if isinstance(value, dict) else value
