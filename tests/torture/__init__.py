@@ -7,6 +7,6 @@ One file a kind of attack. An attack is a function `attack(rng, place) -> outcom
 does, with every choice drawn from `rng`, in a folder of its own, and returns "refused", "accepted" or "recovered". What
 breaks an invariant it tells `place.violation`; what this machine cannot do it raises as `Skipped`, with the reason.
 
-    no traceback; nothing over 10 s for a refusal; no finished trial lost or trained twice; final tables bitwise those of
-    an uninterrupted run (columns that end in _seconds, _per_second or _memory may differ); no wrong number accepted
+    no traceback; nothing over 10 s for a refusal; no finished trial lost or trained twice; no wrong number accepted;
+    final tables bitwise those of an uninterrupted run (columns in _seconds, _per_second or _memory may differ)
 """

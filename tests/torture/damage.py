@@ -139,7 +139,7 @@ def _mend_mlflow(place: Place, study: Study) -> None:
             return
         # The notes change nothing but the page, which is then written again.
         file.write_text(
-            re.sub("^notes:.*\n", "", file.read_text(), flags=re.MULTILINE) + f"notes: {attempt}\n"
+            re.sub("^notes:.*\n", "", file.read_text(), flags=re.MULTILINE) + f"notes: attempt {attempt}\n"
         )
         done = place.ablate(study.command, file.name, "--jobs", 0, environment=BEAT)
         if not (fault := tracked(store, study.name)):

@@ -42,8 +42,9 @@ def full_disk(rng: Random, place: Place) -> str:
     kilobytes = int(10 ** rng.uniform(2, 3.9))
     (place.path / "small").mkdir()
     # The disk lives as long as the namespace; what was on it is copied out.
-    mount = f'mount -t tmpfs -o size={kilobytes}k tmpfs small && "$@" --results small; code=$?; cp -a small results; exit $code'
-    prefix = [*inside("--mount"), "sh", "-c", mount, "sh"]
+    mount = f"mount -t tmpfs -o size={kilobytes}k tmpfs small"
+    script = f'{mount} && "$@" --results small; code=$?; cp -a small results; exit $code'
+    prefix = [*inside("--mount"), "sh", "-c", script, "sh"]
     done = place.ablate(
         *(study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 1))),
         inside=prefix,

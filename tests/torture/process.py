@@ -32,7 +32,8 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
-"""Of every process. The package beside these tests, wherever it is installed. Wide lines: a path that is broken in two could not be found in a message."""
+"""Of every process. The package is the one beside these tests, whichever is installed; lines are wide, because a path
+that is broken in two could not be found in a message."""
 MEMORY = 6 << 30
 """Bytes of data that a process may hold: one that builds what it should refuse runs out of them, not the machine."""
 LIBRARIES = (
@@ -195,7 +196,7 @@ def _call(arguments: list[str], cwd: Path, output: str, environment: dict[str, s
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     if encoding := environment.get("PYTHONIOENCODING"):
         sys.stdout.reconfigure(encoding=encoding)  # type: ignore[union-attr]
-        sys.stderr.reconfigure(encoding=encoding)  # type: ignore[union-attr]
+        sys.stderr.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
     sys.argv = ["ablate", *arguments]
     from ablate.cli import main
 

@@ -82,8 +82,8 @@ def _page(found: dict[str, Any]) -> str:
         f"`make torture SEED={found['seed']}`, {found['date'][:10]}, commit {found['commit'][:12]}, "
         f"{found['minutes']:.0f} minutes: {len(found['violations'])} violations.",
         "",
-        "Held for every case: no traceback; no refusal after more than 10 s; no finished trial lost or trained twice; final",
-        "tables bitwise those of an uninterrupted run, times aside; no wrong number accepted.",
+        "Held for every case: no traceback; no refusal after more than 10 s; no finished trial lost or trained twice;",
+        "no wrong number accepted; final tables bitwise those of an uninterrupted run, times aside.",
         "",
         f"| kind | {' | '.join(column.replace('_', ' ') for column in columns)} | of which |",
         f"|---|{'---:|' * len(columns)}---|",

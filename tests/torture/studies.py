@@ -23,7 +23,14 @@ seeds: 3
 checkpoint: final
 claims: [model.effect=0.2 beats baseline on accuracy by 0.1]
 """
-STATES = f"name: states\n{HEAD}model: {{x: 0.1}}\nfactors: {{model.effect: [0.2]}}\ntraining: {{steps: 8}}\nseeds: 3\nsave_every: 1\n"
+STATES = f"""\
+name: states
+{HEAD}model: {{x: 0.1}}
+factors: {{model.effect: [0.2]}}
+training: {{steps: 8}}
+seeds: 3
+save_every: 1
+"""
 TUNE = f"""\
 name: tune
 {HEAD}model: {{x: 0.2}}
