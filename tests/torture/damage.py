@@ -15,8 +15,6 @@ from .process import Done
 from .studies import STUDIES, Study, Watched
 from .tables import VERDICTS, differences, finished, tables, tracked
 
-BEAT = {"ABLATE_HEARTBEAT": "1"}
-"""A copy of a store is another driver, which waits for two beats of the one whose trials it takes over."""
 ADVICE = 3
 """Refusals, one after another, whose advice is followed: the file that they name is moved away."""
 BESIDE = re.compile(r"(figures/|artifacts/|\.lock$)")
@@ -26,11 +24,9 @@ BESIDE = re.compile(r"(figures/|artifacts/|\.lock$)")
 def damage(rng: Random, place: Place) -> str:
     """One or two files are damaged; the study is run, reported, shown and cleaned in some order, and run again."""
     study = STUDIES[rng.choices(list(STUDIES), [5, 3, 3, 4, 1])[0]]
-    source = (
-        interrupted(study, place.shared) if study.name in ("states", "tune") and rng.random() < 0.5 else None
-    )
-    whole = source is None
-    shutil.copytree(source or study.pristine(place.shared), place.path, symlinks=True, dirs_exist_ok=True)
+    whole = study.name != "states" or rng.random() < 0.5
+    source = study.pristine(place.shared) if whole else interrupted(study, place.shared)
+    shutil.copytree(source, place.path, symlinks=True, dirs_exist_ok=True)
     watched = Watched(place, study)
     results = place.path / "results"
     files = [path for path in sorted(results.rglob("*")) if path.is_file() and not BESIDE.search(str(path))]
@@ -42,11 +38,15 @@ def damage(rng: Random, place: Place) -> str:
     before = len(place.violations)
     refused = False
     if whole:
-        for command in rng.sample((("report", study.name), ("list",), ("clean",), ("show",), ("plan",)), 2):
+        for command in rng.sample(
+            (("report", study.name), ("list",), ("clean",), ("show",), ("plan",)), rng.choice((1, 2))
+        ):
             refused |= not _reads(place, study, *command)
     refused |= _until_done(place, study, watched)
     watched.forgive()
-    watched.complete(mlflow=False)
+    # Without their dates nobody knows that claims came before the results.
+    lost = any("claims.csv" in each for each in harmed)
+    watched.complete(mlflow=False, without=("exploratory", "reason") if lost else ())
     _mend_mlflow(place, study)
     place.violations[before:] = [
         f"{violation} [{'; '.join(harmed)}]" for violation in place.violations[before:]
@@ -55,7 +55,7 @@ def damage(rng: Random, place: Place) -> str:
 
 
 def interrupted(study: Study, shared: Shared) -> Path:
-    """A folder with the results of a run that was killed, with saved states where the study saves any."""
+    """A folder with the results of a run that was killed, saved states among them."""
 
     def make(folder: Path) -> Path:
         path = folder / "place"
@@ -65,7 +65,7 @@ def interrupted(study: Study, shared: Shared) -> Path:
         started = place.start(study.command, file, "--jobs", 0, environment={"TORTURE_PACE": "0.1"})
         trials = path / "results" / "store" / "trials"
         while started.running():
-            if len([*trials.glob("*.json")]) >= 2 and (any(trials.glob("*.state")) or study.name != "states"):
+            if len([*trials.glob("*.json")]) >= 2 and any(trials.glob("*.state")):
                 break
         started.kill()
         started.wait()
@@ -119,7 +119,7 @@ def _until_done(place: Place, study: Study, watched: Watched) -> bool:
     results = place.path / "results"
     for attempt in range(ADVICE + 1):
         done = place.ablate(
-            study.command, f"{study.name}.yaml", "--jobs", 0, environment=watched.environment() | BEAT
+            study.command, f"{study.name}.yaml", "--jobs", 0, environment=watched.environment()
         )
         if done.code == 0:
             return attempt > 0
@@ -141,7 +141,7 @@ def _mend_mlflow(place: Place, study: Study) -> None:
         file.write_text(
             re.sub("^notes:.*\n", "", file.read_text(), flags=re.MULTILINE) + f"notes: attempt {attempt}\n"
         )
-        done = place.ablate(study.command, file.name, "--jobs", 0, environment=BEAT)
+        done = place.ablate(study.command, file.name, "--jobs", 0)
         if not (fault := tracked(store, study.name)):
             return
         if "mlflow.db" not in done and "the database in" not in done:
@@ -210,7 +210,7 @@ def _flipped(rng: Random, content: bytes) -> bytes:
 
 def _another(rng: Random, path: Path, files: list[Path]) -> None:
     same = [other for other in files if other != path and other.suffix == path.suffix and other.is_file()]
-    shutil.copyfile(rng.choice(same or [path]), path)
+    path.write_bytes(rng.choice(same).read_bytes() if same else b"")
 
 
 def _swapped(rng: Random, path: Path) -> None:

@@ -22,7 +22,7 @@ from .values import changed
 
 SMALL = (*(study.text for study in STUDIES.values()), TUNED_SEQUENCE)
 TERMINALS = ({}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii"})
-SHARE_SHIPPED = 0.25
+SHARE_SHIPPED = 0.1
 """Of the cases that begin from a study of the repository, which are larger and take longer to check."""
 
 

@@ -95,9 +95,9 @@ class Study:
         (folder / f"{self.name}.yaml").write_text(self.text)
         return f"{self.name}.yaml"
 
-    def expected(self, shared: Shared) -> Tables:
+    def expected(self, shared: Shared, without: tuple[str, ...] = ()) -> Tables:
         """The tables of a run that nothing interrupts."""
-        return tables(self.pristine(shared) / "results" / self.name)
+        return tables(self.pristine(shared) / "results" / self.name, without=without)
 
     def seconds(self, shared: Shared) -> float:
         """The time that such a run takes, warm."""
@@ -165,12 +165,12 @@ class Watched:
         """What is there now is right as it is; the next look starts from here."""
         self._finished, self._begun = finished(self.results / "store"), trained(self.ledger)
 
-    def complete(self, mlflow: bool = True) -> None:
-        """Holds the final tables, and MLflow, to those of a run that nothing interrupts."""
+    def complete(self, mlflow: bool = True, without: tuple[str, ...] = ()) -> None:
+        """Holds the final tables, but for some columns, and MLflow to those of a run that nothing interrupts."""
         self.look()
-        expected = self.study.expected(self.place.shared)
+        expected = self.study.expected(self.place.shared, without)
         try:
-            found = tables(self.results / self.study.name)
+            found = tables(self.results / self.study.name, without=without)
         except Exception as error:
             self.place.violation(f"the final tables cannot be read: {error!r:.300}")
             return

@@ -29,8 +29,10 @@ VERDICTS = ("comparisons.csv", "claims.csv")
 Tables = dict[str, str]
 
 
-def tables(folder: Path, names: tuple[str, ...] = TABLES) -> Tables:
+def tables(folder: Path, names: tuple[str, ...] = TABLES, without: tuple[str, ...] = ()) -> Tables:
     """Name → content of the tables of a study's folder, exact to the last bit, without what may differ.
+
+    `without` names more columns that are left out.
 
     Raises whatever pandas raises where one cannot be read.
     """
@@ -40,7 +42,7 @@ def tables(folder: Path, names: tuple[str, ...] = TABLES) -> Tables:
             frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
             if {"metric", "step"} <= {*frame.columns}:
                 frame = frame[~frame["metric"].str.endswith(FREE)]
-            kept = [c for c in frame.columns if not c.endswith(FREE) and c not in DATED]
+            kept = [c for c in frame.columns if not c.endswith(FREE) and c not in (*DATED, *without)]
             found[name] = "\n".join(map(repr, [kept, *frame[kept].itertuples(index=False, name=None)]))
     return found
 
