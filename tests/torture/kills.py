@@ -13,6 +13,7 @@ from random import Random
 from .case import Place
 from .process import Done, Started
 from .studies import STUDIES, Study, Watched
+from .tables import finished
 
 KILLS = 2
 """In one case; what was killed last is then brought to its end."""
@@ -45,7 +46,8 @@ def kills(rng: Random, place: Place) -> str:
             watched.ledger.unlink(missing_ok=True)
             watched.forgive()
         else:
-            return "recovered"  # told by what `hold` has noted
+            place.violation(f"undisturbed it ended with {done.code}: {done.output[-500:]}")
+            break
     place.counts["kills"] += made
     done = place.ablate(
         study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 2)), environment=watched.environment()
@@ -64,7 +66,7 @@ def _struck(
 ) -> Done | None:
     """Runs the study and kills `whom`; None when that was in time, else how the run ended."""
     place = watched.place
-    trials = len(study.expected(place.shared)["trials.parquet"].splitlines()) - 1
+    trials = len(finished(study.pristine(place.shared) / "results" / "store"))
     usual = study.seconds(place.shared) + trials * 4 * pace / max(1, jobs) + (2.0 if jobs else 0.0)
     moment = rng.uniform(0, 1)
     cold = rng.random() < 0.1
@@ -101,8 +103,8 @@ def _struck(
                 place.violation("a worker goes on 20 s after its driver was killed")
                 break
             time.sleep(0.02)
-    started.wait(20)
-    return None
+    done = started.wait(20)
+    return None if done.code == -signal.SIGKILL else place.hold(done)
 
 
 def _worker_struck(rng: Random, watched: Watched, started: Started) -> Done | None:
