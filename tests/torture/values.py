@@ -130,7 +130,7 @@ def changed(rng: Random, tree: Any, names: list[str]) -> str:
             "alias",
             "insert",
             "cycle",
-            *["tweak"] * 4,
+            *["tweak"] * 8,
         )
     )
     if way == "value":
