@@ -27,6 +27,7 @@ def render(material: Material) -> dict[str, str | bytes]:
     with style.context():
         for picture in pictures(block for section in sections for block in section.blocks):
             png, source = style.saved(picture.draw(), picture.name)
+            source = printable(source)
             files |= {f"{FIGURES}/{picture.name}.png": png, f"{FIGURES}/{picture.name}.svg": source}
             inline[picture.name] = Markup(style.inlined(source))
     for name in ("report.html", "report.md"):

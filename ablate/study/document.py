@@ -18,6 +18,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
+from ablate.base.passwords import masked_inside
 from ablate.base.reading import unreadable
 from ablate.study.nodes import MAX_DEPTH, MAX_NODES, NotYAML, composed, new_yaml, too_deep, too_many
 from ablate.study.patch import document_keys, set_in_document
@@ -53,7 +54,10 @@ class Document:
         return next((self.lines[node] for node in ancestors if node in self.lines), None)
 
     def report(self, problem: Problem) -> None:
-        """Notes a problem, with its line or the option that caused it; raises `StudyError` when there are too many."""
+        """Notes a problem, with its line or the option that caused it; raises `StudyError` when there are too many.
+
+        Passwords in what was given are masked here, before an error cuts it.
+        """
         path = problem.path
         self.faulty.append(path)
         option = next((text for node, text in self.origins.items() if path and _overlap(node, path)), None)
@@ -62,7 +66,7 @@ class Document:
             if option
             else {"line": problem.line or self.line(path), "source": problem.source or self.source}
         )
-        self.note(replace(problem, **place))
+        self.note(replace(problem, given=masked_inside(problem.given), **place))
 
     def note(self, problem: Problem) -> None:
         """Notes a problem that has its place, without marking the node as faulty: its value is checked too."""

@@ -24,6 +24,7 @@ from ablate.base.passwords import masked
             "https://h?client_secret=a&X-Amz-Signature=b&sig=c",
             "https://h?client_secret=…&X-Amz-Signature=…&sig=…",
         ),
+        ("MLflow (a://h?token=t) is down", "MLflow (a://h?token=…) is down"),
         ("mssql+pyodbc:///?odbc_connect=PWD%3Dsecret", "mssql+pyodbc:///?odbc_connect=…"),
         (
             "--set 'search={storage: \"a://u:p@h?token=t\", trials: 3}'",
