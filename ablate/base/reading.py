@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ablate.base.wording import size
 
-MISNAMED = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
+MISNAMED = (errno.ENAMETOOLONG, errno.ELOOP)
 """What the system says of a name that no file can have."""
 
 

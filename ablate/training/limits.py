@@ -14,7 +14,7 @@ from torch import nn
 from ablate.base.errors import Gather
 from ablate.base.wording import size
 from ablate.core.signature import Signature
-from ablate.training.trial import TrialConfig
+from ablate.training.trial import TrialConfig, resolve_device
 
 _WIDTH, _LAYERS, _LENGTH, _EXAMPLES = 65_536, 256, 16_384, 1_000_000
 LIMITS: Mapping[str, int] = {
@@ -66,21 +66,18 @@ def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> 
     outputs = signature.num_outputs * (length if signature.readout == "all" else 1)
     activations = rows * (length * trial.model.d_model * trial.model.num_layers + outputs)
     here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    # A model is made, and checked, in the memory of the processor, wherever it is trained.
+    both, step = 2 * _FLOAT * weights, _FLOAT * activations
+    on_cpu = resolve_device(trial.training.device) == "cpu"
+    allowed = f"the {size(here)} of this machine"
     with Gather() as at:
-        rule, allowed = "has too many parameters", f"at most {MAX_PARAMETERS:,}"
-        at.refuse(weights > MAX_PARAMETERS, "model", rule, weights, allowed)
-        model_bytes, step_bytes = 2 * _FLOAT * weights, _FLOAT * activations
-        rule = f"needs {size(model_bytes)} of memory and more for its weights and their gradients"
-        at.refuse(
-            model_bytes > here and not at.problems, "model", rule, allowed=f"the {size(here)} of this machine"
-        )
-        rule = f"needs {size(step_bytes)} of memory and more for one step"
-        allowed = f"the {size(here)} of this machine"
-        at.refuse(
-            step_bytes > here,
-            "training.batch_size",
-            rule,
-            rows,
-            allowed,
+        if weights > MAX_PARAMETERS:
+            at.refuse(True, "model", "has too many parameters", weights, f"at most {MAX_PARAMETERS:,}")
+        else:
+            rule = f"needs {size(both)} of memory and more for its weights and their gradients"
+            at.refuse(both > here, "model", rule, allowed=allowed)
+        rule, hint = (
+            f"needs {size(step)} of memory and more for a step",
             "Make batch, length or model smaller",
         )
+        at.refuse(on_cpu and step > here, "training.batch_size", rule, rows, allowed, hint)

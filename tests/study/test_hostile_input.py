@@ -65,10 +65,6 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
             "allowed; given 1; allowed: at least 100",
         ),
         ("training: {batch_size: 1000000000}", "line 3: training.batch_size: is too large; given 1000000000"),
-        (
-            "training: {batch_size: 100000}\nmodel: {d_model: 8192}",
-            "line 3: training.batch_size: needs 39.3 GB of",
-        ),
         ("seeds: 1000000000", "line 3: seeds: reach the seeds from 10000 on"),
         (
             "seeds: 9000\nmodel: {d_model: 4, mixer: {num_heads: 1}}\ndesign: factorial\nfactors:\n"
@@ -126,6 +122,22 @@ def test_a_size_beyond_all_bounds(write: Callable[..., Path], text: str, expecte
 )
 def test_a_task_beyond_all_bounds(write: Callable[..., Path], task: str, expected: str) -> None:
     assert any(f"line 2: {expected}" in p for p in problems(write(f"name: big\ntask: {task}\n")))
+
+
+def test_a_step_that_no_machine_has_the_memory_for(write: Callable[..., Path]) -> None:
+    found = problems(
+        write(
+            """\
+            name: big
+            task: {name: recall, seq_len: 16384}
+            model: {d_model: 128, num_layers: 64}
+            training: {batch_size: 100000, device: cpu}
+            """
+        )
+    )
+    rule = "line 4: training.batch_size: needs 53687.2 GB of memory and more for a step; given 100000; allowed: the "
+    assert len(found) == 1
+    assert found[0].startswith(rule)
 
 
 def test_twenty_thousand_keys_or_values(write: Callable[..., Path]) -> None:

@@ -121,11 +121,11 @@ class _Budget(StrictModel):
 
     over: Space
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
-    trials: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    trials: Annotated[int, Field(gt=0, le=100_000)] | None = None
     "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
     pruner: Annotated[Any, Slot("pruner")] = "none"
     "The rule by which a setting is stopped early."
-    batch: Annotated[int, Field(ge=1, le=10_000)] = 4
+    batch: Annotated[int, Field(gt=0, le=10_000)] = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
     settings do not depend on the number of workers."""
     storage: str | None = None
@@ -143,7 +143,7 @@ class SearchSection(_Budget):
     "How the next setting is chosen."
     seeds: SEEDS = 3
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
-    winners: Annotated[int, Field(ge=1, le=1_000)] = 1
+    winners: Annotated[int, Field(gt=0, le=1_000)] = 1
     """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
     objective, and the next; with several objectives those of the Pareto front."""
 
