@@ -21,8 +21,9 @@ LIMITS: Mapping[str, int] = {
     **dict.fromkeys(("d_model", "d_k", "d_q", "d_v", "hidden", "rank", "kernel_size", "expansion"), _WIDTH),
     **dict.fromkeys(("num_heads", "num_kv_heads"), 1_024),
     **dict.fromkeys(("num_layers", "num_encoder_layers"), _LAYERS),
-    **dict.fromkeys(("seq_len", "max_distance", "num_pairs"), _LENGTH),
-    # Counting the sequences of every length takes the square of the longest.
+    **dict.fromkeys(("seq_len", "max_distance"), _LENGTH),
+    # Counting the sequences of every length, and drawing pairs, take the square of these.
+    "num_pairs": 256,
     **dict.fromkeys(("min_len", "max_len"), 2_048),
     **dict.fromkeys(("vocab_size", "train_size", "validation_size", "test_size"), _EXAMPLES),
     **dict.fromkeys(("steps", "warmup_steps", "eval_every"), 10_000_000),

@@ -111,6 +111,10 @@ def test_a_size_beyond_all_bounds(write: Callable[..., Path], text: str, expecte
             "{name: recall, seq_len: 1000000000, num_pairs: 400000000}",
             "task.num_pairs: is too large; given 400000000",
         ),
+        (
+            "{name: recall, seq_len: 16384, num_pairs: 8000, vocab_size: 20000}",
+            "task.num_pairs: is too large; given 8000; allowed: at most 256",
+        ),
         ("{name: recall, vocab_size: 1000000000}", "task.vocab_size: is too large; given 1000000000"),
         ("{name: recall, test_size: 10000000000000}", "task.test_size: is too large; given 10000000000000"),
         (
