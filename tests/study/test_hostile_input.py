@@ -139,7 +139,7 @@ def test_a_step_that_no_machine_has_the_memory_for(write: Callable[..., Path]) -
             """
         )
     )
-    rule = "line 4: training.batch_size: needs 53687.2 GB of memory and more for a step; given 100000; allowed: the "
+    rule = "line 4: training.batch_size: needs 53687.1 GB of memory and more for a step; given 100000; allowed: the "
     assert len(found) == 1
     assert found[0].startswith(rule)
 
