@@ -23,7 +23,7 @@ PREFIX = "ablate_plugin_"
 FAILS = "fails when it is loaded"
 MAX_BYTES = 10_000_000
 """Of a plugin, and of each module beside it."""
-SECONDS = 50.0
+SECONDS = 40.0
 """Time in which a plugin must be loaded."""
 
 
