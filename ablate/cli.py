@@ -11,6 +11,8 @@ import click
 
 from ablate import commands
 from ablate.base.errors import AblateError
+from ablate.base.reading import MISNAMED
+from ablate.commands.options import safe
 
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
 
@@ -44,7 +46,7 @@ class Group(click.Group):
         try:
             code = super().invoke(ctx) or 0
         except AblateError as error:
-            click.echo(str(error), err=True)
+            click.echo(safe(str(error)), err=True)
             code = error.exit_code
         except KeyboardInterrupt:
             click.echo("Interrupted; no trial was running.", err=True)
@@ -53,11 +55,12 @@ class Group(click.Group):
             code = 141
         except OSError as error:
             # The user can repair what the machine refuses; anything else is a fault of this program.
-            if error.errno not in REFUSED or error.filename is None:
+            if error.errno not in (*MISNAMED, *REFUSED) or error.filename is None:
                 raise
-            hint = "use a folder that you can read and write"
-            click.echo(f"{error.filename}: cannot be used: {error.strerror}; {hint}", err=True)
-            code = 1
+            wrong = error.errno in MISNAMED
+            hint = "choose another name" if wrong else "use a folder that you can read and write"
+            click.echo(safe(f"{error.filename}: cannot be used: {error.strerror}; {hint}"), err=True)
+            code = 2 if wrong else 1
         ctx.exit(code)
 
 

@@ -10,16 +10,21 @@ import ast
 import hashlib
 import importlib.util
 import sys
-import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Problem
+from ablate.base.probe import described, fate
+from ablate.base.reading import unreadable
 from ablate.base.registry import CATALOGUE
 
 PREFIX = "ablate_plugin_"
 FAILS = "fails when it is loaded"
+MAX_BYTES = 10_000_000
+"""Of a plugin, and of each module beside it."""
+SECONDS = 40.0
+"""Time in which a plugin must be loaded."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Plugin:
 
 _loaded: dict[str, tuple[Plugin, set[str]]] = {}
 """Module name → what was loaded, and the names of the modules beside it."""
+_tried: set[str] = set()
+"""Digests of plugins that neither end nor stop a process."""
 
 
 def load_plugin(path: Path, expected: str | None = None) -> Plugin:
@@ -72,17 +79,21 @@ def plugin_fault(path: Path) -> tuple[str, int | None] | None:
     """Loads a plugin; None, or the error that it raises and the line of the file at which it does."""
     file = path.resolve()
     try:
+        digest = _digest([file, *dict(_beside(file)).values()])
+        if digest not in _tried and (found := fate(lambda: load_plugin(file), SECONDS, str(file))):
+            return found
+        _tried.add(digest)
         load_plugin(file)
     except (Exception, SystemExit) as error:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file]
-        line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
-        return f"{type(error).__name__}: {error}", line
+        return described(error, str(file))
     return None
 
 
 def load_plugins(paths: Iterable[Path]) -> None:
     """Registers the parts of plugins; raises `AblateError` with the line at which the first faulty one fails."""
     for path in paths:
+        if rule := unreadable(path, MAX_BYTES):
+            raise AblateError(str(Problem(rule, hint="Name a Python file", source=str(path))))
         if fault := plugin_fault(path):
             error, line = fault
             raise AblateError(
@@ -109,8 +120,9 @@ def _forget(name: str, beside: set[str]) -> None:
         sys.modules.pop(module, None)
 
 
-def _beside(path: Path, seen: frozenset[Path] = frozenset()) -> Iterator[tuple[str, Path]]:
+def _beside(path: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
     """The modules in the plugin's folder that it imports, one from another."""
+    seen = {path} if seen is None else seen
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -121,9 +133,10 @@ def _beside(path: Path, seen: frozenset[Path] = frozenset()) -> Iterator[tuple[s
             names = [node.module]
         for name in names:
             file = path.parent / f"{name.split('.')[0]}.py"
-            if file.is_file() and file != path and file not in seen:
+            if file not in seen and not unreadable(file, MAX_BYTES):
+                seen.add(file)
                 yield file.stem, file
-                yield from _beside(file, seen | {path, file})
+                yield from _beside(file, seen)
 
 
 def _digest(files: list[Path]) -> str:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ablate.base.passwords import masked
+from ablate.base.printable import printable
+from ablate.base.reading import MISNAMED
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 DEFAULT_RESULTS = Path("results")
 STUDY = click.argument("study", type=click.Path(path_type=Path))
+
+
+def _folder(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    """The path, unless it is or names what can be no folder."""
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError as error:
+        if error.errno in MISNAMED:
+            raise click.BadParameter(f"cannot be used: {error.strerror}", context, parameter) from None
+        return path
+    if not is_folder:
+        raise click.BadParameter("is not a folder", context, parameter)
+    return path
+
+
 RESULTS = click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
+    callback=_folder,
     default=DEFAULT_RESULTS,
     show_default=True,
     help="Results folder.",
@@ -58,7 +80,12 @@ PLUGINS = click.option(
 
 def warn(message: str) -> None:
     """Prints a warning to stderr."""
-    click.secho(f"warning: {message}", fg="yellow", err=True)
+    click.secho(f"warning: {safe(message)}", fg="yellow", err=True)
+
+
+def safe(message: str) -> str:
+    """A message without passwords, and without characters that control a terminal."""
+    return printable(masked(message))
 
 
 def saying(console: Console, kind: str = "") -> Callable[[str], None]:
@@ -66,6 +93,6 @@ def saying(console: Console, kind: str = "") -> Callable[[str], None]:
 
     def say(message: str) -> None:
         text, style = (f"{kind}: {message}", "yellow") if kind else (message, None)
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        console.print(safe(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
     return say

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.commands.options import DEFAULT_RESULTS, RESULTS, warn
+from ablate.commands.options import DEFAULT_RESULTS, RESULTS, safe, warn
 
 if TYPE_CHECKING:
     from ablate.core.cell import Cell
@@ -68,8 +67,8 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "config": _yaml(record.config),
         "environment": _yaml(record.environment),
         "data": _yaml(record.data),
-        "output": _printable(record.output),
-        "traceback": _printable(record.error),
+        "output": record.output,
+        "traceback": record.error,
         "to repeat it, with the baseline of the same seed": "\n".join(
             _repeat(folder, file, cell, record) for folder, file, cell, _ in where
         ),
@@ -77,7 +76,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     for title, text in sections.items():
         if text.strip():
             lines += ["", title, *(f"  {line}".rstrip() for line in text.rstrip().splitlines())]
-    return "\n".join(lines).lstrip("\n")
+    return safe("\n".join(lines).lstrip("\n"))
 
 
 def _the_id(given: str, results: Path, trials: Path) -> str:
@@ -153,9 +152,3 @@ def _yaml(data: Mapping[str, Any]) -> str:
     buffer = io.StringIO()
     yaml.dump(dict(data), buffer)
     return buffer.getvalue()
-
-
-def _printable(text: str) -> str:
-    """The output of a trial without the characters that control a terminal."""
-    plain = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text)
-    return "".join(c for c in plain if c in "\n\t" or c.isprintable())

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from ablate.base import wording
+from ablate.base.printable import printable
 from ablate.core.cell import Cell
 from ablate.core.events import Asked, Event, Finished, Known, Started
 from ablate.core.record import Record
@@ -88,7 +89,7 @@ class Display:
             self._task = self._bar.add_task("training", total=self.total, state=self._state())
 
     def _say(self, line: str) -> None:
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
     def _finished(self, cell: Cell, record: Record) -> None:
         took = time.monotonic() - self._running.pop(record.id, time.monotonic())

@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from ablate.base.printable import printable
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
@@ -26,6 +27,7 @@ def render(material: Material) -> dict[str, str | bytes]:
     with style.context():
         for picture in pictures(block for section in sections for block in section.blocks):
             png, source = style.saved(picture.draw(), picture.name)
+            source = printable(source)
             files |= {f"{FIGURES}/{picture.name}.png": png, f"{FIGURES}/{picture.name}.svg": source}
             inline[picture.name] = Markup(style.inlined(source))
     for name in ("report.html", "report.md"):
@@ -62,7 +64,7 @@ def _rendered(name: str, material: Material, sections: list[Shown], inline: dict
         breakable=_breakable,
         glued=_glued,
     )
-    return environment.get_template(f"{name}.j2").render(
+    page = environment.get_template(f"{name}.j2").render(
         facts=material.facts,
         sections=sections,
         inline=inline,
@@ -71,6 +73,7 @@ def _rendered(name: str, material: Material, sections: list[Shown], inline: dict
         light=Markup(palette.css_variables("light")),
         dark=Markup(palette.css_variables("dark")),
     )
+    return printable(page)
 
 
 def _breakable(name: str) -> Markup:

@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.errors import AblateError
+from ablate.base.printable import printable
 from ablate.report.palette import VERDICTS
 from ablate.report.section import sections
 from ablate.report.tables import Column, Table, wrapped
@@ -59,13 +60,14 @@ def print_table(table: Table, console: Console) -> None:
         )
     for row in table.rows:
         shown.add_row(*(_cell(row[c.key], c, first, table, ascii_only) for c in table.columns))
+    caption = printable(table.caption)
     console.print()
-    console.print(Text(_ascii(table.caption) if ascii_only else table.caption, style="bold"))
+    console.print(Text(_ascii(caption) if ascii_only else caption, style="bold"))
     console.print(shown)
 
 
 def _cell(value: str, column: Column, first: int, table: Table, ascii_only: bool) -> Text:
-    colour = ""
+    colour, value = "", printable(value)
     if column.key == "verdict" and value in VERDICTS:
         colour = COLOURS[VERDICTS[value].colour]
     if column is table.columns[0]:

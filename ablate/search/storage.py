@@ -160,7 +160,7 @@ def _reason(error: Exception, url: str) -> str:
     while found.__cause__ is not None and not str(found):
         found = found.__cause__
     reason = (str(found).splitlines() or [type(found).__name__])[0]
-    return reason.replace(url, masked(url))
+    return masked(reason.replace(url, masked(url)))
 
 
 def _connect(url: str) -> dict[str, Any]:

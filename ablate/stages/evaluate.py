@@ -31,8 +31,8 @@ from ablate.stages.options import Options
 from ablate.stages.publish import publish
 from ablate.stages.select import select
 from ablate.study.designs import Resolve
+from ablate.study.document import parse_value
 from ablate.study.experiment import Experiment, prepare
-from ablate.study.load import parse_value
 from ablate.study.patch import apply_patches, has_path
 
 if TYPE_CHECKING:

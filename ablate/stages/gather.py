@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.base.errors import listed
+from ablate.base.printable import printable
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import BASELINE, Facts
@@ -60,7 +61,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         rows.append(
             {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
             | dict(cell.levels)
-            | {"status": record.status, "reason": record.reason}
+            | {"status": record.status, "reason": printable(record.reason)}
             | {name: np.nan if value is None else value for name, value in record.metrics.items()}
         )
         curves += [

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ablate.base.collector import gc_paused
 from ablate.base.errors import StudyError
+from ablate.base.passwords import masked
+from ablate.base.printable import printable
 from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def describe(folder: StudyFolder) -> str:
 
     judged = [row for row in folder.claims() if row["verdict"]]
     question = folder.facts().question or f"Verdicts of {folder.name}"
-    return f"{question}\n\n{verdict_markdown(folder.comparisons(), judged)}"
+    return printable(f"{question}\n\n{verdict_markdown(folder.comparisons(), judged)}")
 
 
 def print_results(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
@@ -79,5 +81,6 @@ def print_results(folder: StudyFolder, console: Console, tracking_uri: str | Non
 
     print_verdicts(folder.path, console)
     results = "" if folder.results == Path("results") else f" --results {folder.results}"
-    for line in (f"Report: {folder.report_file}", f"MLflow: {tracking_uri or f'ablate ui{results}'}"):
-        console.print(line, highlight=False, soft_wrap=True)
+    mlflow = masked(tracking_uri) if tracking_uri else f"ablate ui{results}"
+    for line in (f"Report: {folder.report_file}", f"MLflow: {mlflow}"):
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

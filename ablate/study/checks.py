@@ -23,6 +23,7 @@ from ablate.study.load import translated
 from ablate.study.patch import value_at
 from ablate.study.schema import StudyBase, winner_names
 
+MAX_TRIALS = 1_000_000
 MAX_CHECKED = 500
 """Variants of a factorial that are all built before the first is trained; of more, a sample is."""
 
@@ -112,6 +113,14 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
         hint = f"It was raised in line {frame.lineno} of {frame.filename}"
         reason = (str(error).splitlines() or [""])[0][:300]
         return None, [Problem(f"cannot be built: {type(error).__name__}: {reason}", hint=hint)]
+
+
+def check_number(study: StudyBase, design: Design, document: Document) -> None:
+    """Refuses a study of more trials than anyone trains."""
+    count = len(design.variants) * len(design.variants[0].configs) * study.seeds.count
+    if count > MAX_TRIALS:
+        rule = "make too many trials, one for each variant, task and seed"
+        document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
 
 
 def check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from ablate.base.errors import Invalid, listed, nearest
 from ablate.core.claim import Claim
 from ablate.study.designs import Design
-from ablate.study.load import parse_value
+from ablate.study.document import parse_value
 
 GRAMMAR = (
     "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "

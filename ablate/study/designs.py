@@ -11,6 +11,7 @@ from typing import Any
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem
+from ablate.base.printable import printable
 from ablate.core.facts import BASELINE
 from ablate.study.document import Document, PathKey
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
@@ -22,6 +23,8 @@ Resolve = Callable[[Mapping[str, Any]], Config]
 CHANGES_NOTHING = "Give it another value, or take it out"
 
 MAX_VARIANTS = 100_000
+MAX_LEVELS = 1_000
+"""Of all factors together, with the variants that are named."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,13 @@ class Design:
 
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
     """All variants of `study`; problems are reported to the document."""
+    count = sum(map(len, study.factors.values())) + len(study.variants)
+    if count > MAX_LEVELS:
+        where = "factors" if study.factors else "variants"
+        document.refuse(
+            (where,), "are too many, all levels and variants counted", count, f"at most {MAX_LEVELS:,}"
+        )
+        return Design([Variant(BASELINE, baseline)], {}, [])
     every = {path: _factor(path, study, baseline, resolve, document) for path in study.factors}
     factors = {path: levels for path, levels in every.items() if levels is not None}
     found = (
@@ -234,7 +244,9 @@ def level_labels(values: Iterable[Any]) -> dict[str, str]:
     values of one name (`low_rank(rank=8)`).
     """
     distinct = {key_of(value): value for value in values}
-    return {key: _short(value) + _telling(value, distinct.values()) for key, value in distinct.items()}
+    return {
+        key: printable(_short(value) + _telling(value, distinct.values())) for key, value in distinct.items()
+    }
 
 
 def _short(value: Any) -> str:

@@ -23,6 +23,7 @@ from ablate.study.checks import (
     check_keeping,
     check_live,
     check_metric,
+    check_number,
     check_variants,
     parse_claims,
     resolved,
@@ -236,6 +237,7 @@ def prepare(
     check_faulty_paths(study, baseline[0], document)
     known = check_baseline(workload, baseline, document)
     design = expand(study, baseline, resolve, document)
+    check_number(study, design, document)
     check_variants(workload, design, known, document)
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
     for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:

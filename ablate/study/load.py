@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,19 +11,22 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
-from ablate.base.plugins import FAILS, plugin_fault
+from ablate.base.passwords import masked
+from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
+from ablate.base.reading import unreadable
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
 from ablate.core.facts import CONFIRM
 from ablate.core.workload import Workload
-from ablate.study.document import Document, PathKey, read_document
+from ablate.study.document import Document, PathKey, parse_value, read_document
+from ablate.study.nodes import MAX_DEPTH
 from ablate.study.schema import StudyBase, base_of, study_model
 
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
+MAX_SHOWN = 200
+"""Characters of a `--set` that its problems show."""
 _RULES = {
     "missing": "is required",
     "int_type": "must be a whole number",
@@ -68,26 +70,20 @@ def load(
     return document, _validated(document, study_model(workload), folder), workload
 
 
-def parse_value(text: str) -> Any:
-    """A value as YAML would read it; raises `ValueError`."""
-    try:
-        return YAML(typ="safe", pure=True).load(io.StringIO(text))
-    except YAMLError as error:
-        raise ValueError(getattr(error, "problem", None) or str(error).splitlines()[0]) from None
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
 def _set(document: Document, text: str) -> None:
     path, equals, value = text.partition("=")
-    option = f"--set {text}"
-    if not equals or not all(path.strip().split(".")):
-        document.problems.append(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
-        return
-    try:
-        document.set(path.strip(), parse_value(value), option)
-    except ValueError as error:
-        document.problems.append(Problem(f"has a value that is not YAML: {error}", source=option))
+    path = path.strip()
+    option = masked(f"--set {text}")
+    option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
+    if not equals or not all(path.split(".")):
+        document.note(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
+    elif path.count(".") >= MAX_DEPTH:
+        document.note(Problem(f"has a path of more than {MAX_DEPTH} steps", source=option))
+    else:
+        try:
+            document.set(path, parse_value(value), option)
+        except ValueError as error:
+            document.note(Problem(f"has a value that is not YAML: {error}", source=option))
 
 
 def _load_plugins(document: Document, folder: Path) -> None:
@@ -97,10 +93,11 @@ def _load_plugins(document: Document, folder: Path) -> None:
         at: PathKey = ("plugins", index)
         if not isinstance(name, str):
             continue
+        if rule := unreadable(folder / name, MAX_BYTES):
+            document.refuse(at, rule, name, "a Python file, relative to the study")
+            continue
         path = (folder / name).resolve()
-        if not path.is_file():
-            document.refuse(at, "does not exist", name, "a Python file, relative to the study")
-        elif stems.setdefault(path.stem, name) != name:
+        if stems.setdefault(path.stem, name) != name:
             document.refuse(
                 at,
                 f"has the name of another plugin, {stems[path.stem]}",
@@ -201,6 +198,8 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
     if kind in ("bool_type", "bool_parsing"):
         return Problem(_RULES["bool_type"], path, given, "on, off, true, false")
     length = context.get("max_length", context.get("min_length", 1))
+    if kind == "too_long" and length > 2:
+        return Problem(f"must have at most {length:,} entries", path, context["actual_length"])
     if kind in ("too_short", "too_long") and length != 1:
         return Problem(f"must have {length} entries", path, given)
     rule = _RULES.get(kind) or details["msg"].replace("Input should", "must").replace("should", "must")

@@ -85,7 +85,7 @@ class StudyBase(StrictModel):
     "The kind of trial."
     folder: str = "."
     "The folder to which plugins and files of data are relative, itself relative to the study file."
-    plugins: list[str] = []
+    plugins: Annotated[list[str], Field(max_length=100)] = []
     "Python files that register parts, tasks or workloads."
     metric: Annotated[
         MetricSection, BeforeValidator(lambda given: {"name": given} if isinstance(given, str) else given)
@@ -113,7 +113,7 @@ class StudyBase(StrictModel):
     "The weights that are kept for `ablate eval`: final, of the last step; best, of the best evaluation."
     save_every: PositiveInt | None = None
     "Steps after which a trial saves its state, so that it resumes there after a kill."
-    claims: list[str] = []
+    claims: Annotated[list[str], Field(max_length=1_000)] = []
     "Statements to be judged."
     notes: str = ""
     "Free text for the report."
@@ -152,7 +152,7 @@ def study_model(workload: Workload) -> type[StudyBase]:
     if "task" in fields:
         kind, _ = fields["task"]
         fields["task"] = (kind | None, None)
-        fields["tasks"] = (list[kind], [])  # type: ignore[valid-type]
+        fields["tasks"] = (Annotated[list[kind], Field(max_length=100)], [])  # type: ignore[valid-type]
     return create_model("Study", __base__=_Study, **fields)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ablate.base.printable import printable
 from ablate.core.cell import Cell
 from ablate.core.record import Record
 from ablate.records.roster import digest_of
@@ -77,7 +78,7 @@ def content_of(study: str, cell: Cell, record: Record) -> Content:
         params=cleaned(params, MAX_PARAM),
         tags=_tags(study, cell, record),
         points=_points(record, start, end),
-        texts={name: text for name, text in texts.items() if text.strip()},
+        texts={name: printable(text) for name, text in texts.items() if text.strip()},
         status="FAILED" if record.status == "failed" else "FINISHED",
         start=start,
         end=end,
@@ -104,7 +105,11 @@ def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 def cleaned(values: Mapping[str, Any], limit: int) -> dict[str, str]:
     """Returns names and values that MLflow accepts; values are cut to `limit` characters, and None is left out."""
-    return {clean_key(key): cut(str(value), limit) for key, value in values.items() if value is not None}
+    return {
+        clean_key(key): cut(printable(str(value)), limit)
+        for key, value in values.items()
+        if value is not None
+    }
 
 
 def clean_key(name: str) -> str:

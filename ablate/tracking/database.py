@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from ablate.base.errors import StoreError
 from ablate.base.files import remove_leftovers, replacing
+from ablate.base.passwords import masked
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "artifacts"
@@ -176,6 +177,6 @@ def experiments(path: Path) -> list[tuple[int, str]]:
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of an error's message, cut to 300 characters."""
-    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    """Returns the first line of an error's message without passwords, cut to 300 characters."""
+    line = masked(next(iter(str(error).strip().splitlines()), type(error).__name__))
     return line if len(line) <= 300 else f"{line[:299]}…"

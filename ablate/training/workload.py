@@ -25,9 +25,10 @@ from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 from ablate.training.fingerprint import fingerprint
 from ablate.training.kept import check_evaluation, evaluate_kept
+from ablate.training.limits import check_limits, check_memory
 from ablate.training.reach import unreached
 from ablate.training.section import TrainingSection
-from ablate.training.trial import TaskConfig, isolated, parse, resolve_device, train_trial
+from ablate.training.trial import TaskConfig, TrialConfig, isolated, parse, resolve_device, train_trial
 
 
 @register("workload", "sequence")
@@ -38,7 +39,6 @@ class SequenceWorkload(Workload):
     resumes = True
     steps_path = "training.steps"
     rate_path = "training.lr"
-    check_evaluation = staticmethod(check_evaluation)
 
     def __init__(self) -> None:
         self._flops: dict[str, Flops | None] = {}
@@ -54,7 +54,7 @@ class SequenceWorkload(Workload):
 
     def check(self, config: Mapping[str, Any]) -> None:
         """Builds everything, the model without memory; all problems at once."""
-        trial = parse(config)
+        trial = _within_limits(config)
         warmup, steps, device = trial.training.warmup_steps, trial.training.steps, trial.training.device
         with Gather() as at:
             rule = f"must not be more than steps = {steps}"
@@ -76,10 +76,12 @@ class SequenceWorkload(Workload):
                 model = build_model(trial.model, signature, device="meta")
                 with at("training", "optimizer"):
                     trial.training.optimizer.build(list(model.parameters()))
+            if not at.problems:
+                check_memory(trial, signature, model)
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         """Metrics of the task, parameters by part, FLOPs of one example; None where they cannot be counted."""
-        trial = parse(config)
+        trial = _within_limits(config)
         task: Task = trial.task.build()
         model = build_model(trial.model, task.signature, device="meta")
         # Counting takes ten times as long as building; a search asks for one model again and again.
@@ -103,7 +105,7 @@ class SequenceWorkload(Workload):
 
     def parameters(self, config: Mapping[str, Any]) -> int:
         """Trainable parameters alone, without counting FLOPs."""
-        trial = parse(config)
+        trial = _within_limits(config)
         model = build_model(trial.model, trial.task.build().signature, device="meta")
         return sum(model.parameters_by_part().values())
 
@@ -122,7 +124,7 @@ class SequenceWorkload(Workload):
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         """Inputs that the output cannot see, test examples seen in training, and the best without an ability."""
-        trial = parse(config)
+        trial = _within_limits(config)
         task: Task = trial.task.build()
         key = _task_and_model(config)
         if key not in self._unreached:
@@ -135,7 +137,7 @@ class SequenceWorkload(Workload):
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Of task and model, without `training:`."""
-        trial = parse(config)
+        trial = _within_limits(config)
         with isolated("cpu", stream_seed(0, "global")):
             task: Task = trial.task.build()
             with Gather() as at, at("model"):
@@ -160,9 +162,20 @@ class SequenceWorkload(Workload):
         """See `train_trial`."""
         return train_trial(trial, emit, self.threads)
 
+    def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+        """See `ablate.training.kept.check_evaluation`."""
+        check_limits({"task": task})
+        check_evaluation(config, task)
+
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
         """See `ablate.training.kept.evaluate_kept`."""
         return evaluate_kept(trial, weights, task, self.threads)
+
+
+def _within_limits(config: Mapping[str, Any]) -> TrialConfig:
+    """The sections of a trial that may be built; raises `Invalid` for one that is too large."""
+    check_limits(config)
+    return parse(config)
 
 
 def _task_and_model(config: Mapping[str, Any]) -> str:

@@ -159,7 +159,7 @@ def test_a_trial_that_no_study_refers_to(tmp_path: Path) -> None:
 def test_what_a_trial_printed_cannot_act_on_the_terminal(tmp_path: Path) -> None:
     output = "\x1b[31mred\x1b[0m \x1b[2J\x07bell\ttab\n"
     Store(tmp_path / "store").save(Record("ab12", {}, 0, "completed", output=output))
-    assert sections(text("ab12", tmp_path))["output"].strip() == "red bell\ttab"
+    assert sections(text("ab12", tmp_path))["output"].strip() == "red \\x07bell\ttab"
 
 
 def test_on_the_command_line(folder: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -10,10 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 from matplotlib.image import imread
+from rich.console import Console
 from synthetic import UGLY, study
 
 from ablate.core.evidence import Evidence
 from ablate.report.draw import style
+from ablate.report.terminal import print_verdicts
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
 VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
@@ -221,3 +224,25 @@ def test_a_metric_where_less_is_better(publish: Publish) -> None:
     facts = dataclasses.replace(evidence.facts, metric="loss", column="loss", margin=None)
     text = Page((publish(Evidence(facts, evidence.trials, evidence.curves)) / "report.html").read_text()).text
     assert "Every run's loss" in text
+
+
+def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_terminal(publish: Publish) -> None:
+    bad = "\x1b[31mred\x1b[2J\x07\u202eesrever\u2066\u200b\ufeff\x85"
+    kept = "e\u0301 שלום\u200f 👩\u200d👧"
+    found = study(factors=SMALL, named={bad: -0.1}, claims=False, num_seeds=3)
+    facts = dataclasses.replace(found.facts, question=f"Q {bad} {kept}", notes=f"N {bad} {kept}")
+    folder = publish(Evidence(facts, found.trials.assign(reason=f"R {bad}"), found.curves))
+    written = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in folder.rglob("*")
+        if path.suffix in (".html", ".md", ".svg")
+    }
+    buffer = io.StringIO()
+    print_verdicts(folder, Console(file=buffer, width=200))
+    for name, text in {**written, "terminal": buffer.getvalue()}.items():
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]", text), (
+            name
+        )
+    for name in ("report.html", "report.md"):
+        assert kept in written[name]
+        assert r"\u202eesrever" in written[name].replace("\\\\", "\\")

@@ -9,24 +9,9 @@ import optuna
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from ablate.base.passwords import masked
 from ablate.search.quiet import quiet
 from ablate.search.result import RESULT, result_of, sealed
 from ablate.search.storage import StorageError, open_storage, storage_errors, url_of
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("postgresql://me:secret@host:5432/x", "postgresql://me:…@host:5432/x"),
-        ("redis://:secret@host/0", "redis://:…@host/0"),
-        ("sqlite:///a/b.db", "sqlite:///a/b.db"),
-        ("journal:x.log", "journal:x.log"),
-        ("http://[", "http://["),
-    ],
-)
-def test_a_url_is_shown_without_its_password(url: str, expected: str) -> None:
-    assert masked(url) == expected
 
 
 def test_what_is_not_named_is_a_file_in_the_studys_folder(tmp_path: Path) -> None:

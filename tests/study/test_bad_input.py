@@ -115,7 +115,7 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_study(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="must be a study file, not a folder"):
+    with pytest.raises(StudyError, match="is a folder, not a file; name a study file"):
         prepare(tmp_path)
 
 

@@ -1,18 +1,22 @@
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ablate.study.document import read_document
+import pytest
+
+from ablate.base.errors import StudyError
+from ablate.study.document import MAX_BYTES, MAX_PROBLEMS, Document, parse_value, read_document
+from ablate.study.nodes import MAX_DEPTH, MAX_NODES
 
 
 def test_scalars_are_those_of_yaml_1_2(write: Callable[..., Path]) -> None:
     data = read_document(
-        write(
-            "a: 1e-4\nb: off\nc: 3\nd: '3'\ne: true\nf: ~\ng: 0o17\nh: 2020-01-01\ni: 1.5\nj: yes\nk: !x y\n"
-        )
+        write("a: 1e-4\nb: off\nc: 3\nd: '3'\ne: true\nf: ~\ng: 0o17\nh: 2020-01-01\ni: 1.5\nj: yes\n")
     ).data
     assert data == {
         "a": 1e-4, "b": "off", "c": 3, "d": "3", "e": True, "f": None,
-        "g": 15, "h": "2020-01-01", "i": 1.5, "j": "yes", "k": "y",
+        "g": 15, "h": "2020-01-01", "i": 1.5, "j": "yes",
     }  # fmt: skip
 
 
@@ -30,3 +34,115 @@ def test_a_duplicate_key_keeps_the_first_and_is_a_problem(write: Callable[..., P
 
 def test_anchors_are_followed(write: Callable[..., Path]) -> None:
     assert read_document(write("a: &x {b: 1}\nc: *x\n")).data == {"a": {"b": 1}, "c": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("!foo bar", "b: has a tag that means nothing in a study; given '!foo'"),
+        (
+            "!python/object:os.system ls",
+            "b: has a tag that means nothing in a study; given '!python/object:os.system'",
+        ),
+        ("!!set {x, y}", "b: has a tag that means nothing in a study; given '!!set'"),
+        ("!!binary aGk=", "b: has a tag that means nothing in a study; given '!!binary'"),
+        ("{!foo c: 1}", "b.c: has a tag that means nothing in a study; given '!foo'"),
+        ("!!bool maybe", "b: is not a value that YAML knows; given 'maybe'"),
+        ("!!int ''", "b: is not a value that YAML knows; given ''"),
+        ("0x8000000000000000", "b: must be a number of at most 64 bits; given '0x8000000000000000'"),
+        (r'"\e[31mred"', r"b: must not have a control character; given '\x1b[31mred'"),
+        (r'"\0"', r"b: must not have a control character; given '\x00'"),
+        (r'"\x85"', r"b: must not have a control character; given '\x85'"),
+        (r'"\ud800"', r"b: must not have a control character; given '\ud800'"),
+        (r'{"\a": 1}', r"b: a key must not have a control character; given '\x07'"),
+        ("&a {x: *a}", "b.x: must not contain itself"),
+        ("&a [[*a]]", "b[0][0]: must not contain itself"),
+    ],
+)
+def test_a_value_that_is_refused_in_a_file_and_in_an_option(
+    write: Callable[..., Path], text: str, expected: str
+) -> None:
+    document = read_document(write(f"a: 1\nb: {text}\nc: 2\n"))
+    assert [str(p).partition(":")[2] for p in document.problems] == [f"2: {expected}"]
+    assert document.data.keys() >= {"a", "c"}
+    inside = expected.removeprefix("b: ").removeprefix("b.").removeprefix("b")
+    with pytest.raises(ValueError, match=f"^{re.escape(inside)}$"):
+        parse_value(text)
+
+
+def test_text_of_any_language_is_read(write: Callable[..., Path]) -> None:
+    text = "שלום, نص, e\u0301, 👩\u200d👩\u200d👧, \u202eabc, tab\there"
+    assert read_document(write(f'a: "{text}"\n')).data == {"a": text}
+    assert parse_value(f'"{text}"') == text
+
+
+LAUGHS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+CHAIN = "a0: &a0 1\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 900))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            LAUGHS,
+            "5: must have at most 20,000 keys and values, those behind an alias counted wherever it is used",
+        ),
+        ("a: [" + "1, " * MAX_NODES + "1]\n", "1: must have at most 20,000 keys and values"),
+        (CHAIN, "41: must be YAML: is nested too deeply; allowed: 40 levels"),
+        ("a: " + "[" * (MAX_DEPTH + 1), "1: must be YAML: is nested too deeply; allowed: 40 levels"),
+        ("!foo\na: 1\n", "1: has a tag that means nothing in a study; given '!foo'"),
+    ],
+)
+def test_what_a_file_holds_is_counted_before_it_is_built(
+    write: Callable[..., Path], text: str, expected: str
+) -> None:
+    path = write(text)
+    with pytest.raises(StudyError) as caught:
+        read_document(path)
+    assert f"study.yaml:{expected}" in str(caught.value)
+    value = "{" + text.replace("\n", ", ") + "}" if text in (LAUGHS, CHAIN) else text
+    with pytest.raises(ValueError, match=r"keys and values|nested too deeply|means nothing"):
+        parse_value(value)
+
+
+def test_what_is_within_the_limits_is_read(write: Callable[..., Path]) -> None:
+    deep = "[" * (MAX_DEPTH - 2) + "1" + "]" * (MAX_DEPTH - 2)
+    assert str(read_document(write(f"a: {deep}\n")).data["a"]) == deep
+    many = read_document(write("a: &a [1, 2]\nb: [" + "*a, " * 5000 + "]\n"))
+    assert many.data["b"] == [[1, 2]] * 5000
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "large"])
+def test_what_is_no_plain_file_of_bounded_size(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "study.yaml"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path = Path("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(MAX_BYTES + 1)
+    expected = (
+        "too large" if kind == "large" else "is a pipe, a socket or a device, not a file; name a study file"
+    )
+    with pytest.raises(StudyError, match=expected):
+        read_document(path)
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    for name in ("a\0b", "n" * 5000, "\ud800"):
+        with pytest.raises(StudyError, match=r"cannot be|does not exist"):
+            read_document(tmp_path / name)
+
+
+def test_problems_end_when_there_are_too_many() -> None:
+    document = Document("study.yaml")
+    for index in range(MAX_PROBLEMS):
+        document.refuse((f"key{index}",), "unknown key")
+    with pytest.raises(StudyError) as caught:
+        document.refuse(("another",), "unknown key")
+    assert len(caught.value.problems) == MAX_PROBLEMS + 1
+    assert "study.yaml: has more problems; these are the first 100 that were found" in str(caught.value)

@@ -22,6 +22,7 @@ from ablate.core.facts import MatchFacts
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
 Conditions = str | list[str]
+MAX_TARGET = 1e24
 QUANTITIES = ("parameters", "flops", "compute", "seconds")
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
 
@@ -82,7 +83,7 @@ class IntRange(_Range):
 class Choice(StrictModel):
     """One of several values: parts, numbers or words."""
 
-    choice: Annotated[list[Any], Field(min_length=1)]
+    choice: Annotated[list[Any], Field(min_length=1, max_length=1_000)]
     "Values of the path; a part by its name, or {name: …, parameters}."
     when: Conditions = []
     "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
@@ -120,11 +121,11 @@ class _Budget(StrictModel):
 
     over: Space
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
-    trials: PositiveInt | None = None
+    trials: Annotated[int, Field(gt=0, le=100_000)] | None = None
     "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
     pruner: Annotated[Any, Slot("pruner")] = "none"
     "The rule by which a setting is stopped early."
-    batch: PositiveInt = 4
+    batch: Annotated[int, Field(gt=0, le=10_000)] = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
     settings do not depend on the number of workers."""
     storage: str | None = None
@@ -142,7 +143,7 @@ class SearchSection(_Budget):
     "How the next setting is chosen."
     seeds: SEEDS = 3
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
-    winners: PositiveInt = 1
+    winners: Annotated[int, Field(gt=0, le=1_000)] = 1
     """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
     objective, and the next; with several objectives those of the Pareto front."""
 
@@ -160,9 +161,9 @@ class TuneSection(_Budget):
 
 
 def _target(value: Any) -> Any:
-    if value == "baseline" or (type(value) in (int, float) and value > 0):
+    if value == "baseline" or (type(value) in (int, float) and 0 < value <= MAX_TARGET):
         return value
-    raise refusal("must be a quantity", "baseline, or a number above 0")
+    raise refusal("must be a quantity", f"baseline, or a number above 0, at most {MAX_TARGET:g}")
 
 
 Target = Annotated[Literal["baseline"] | float, BeforeValidator(_target)]

@@ -1,0 +1,94 @@
+"""A secret in a URL of the command line is in no file that a command leaves, and in nothing that it prints."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from harness import TOY_STUDY, ablate, with_database
+
+from ablate.base.errors import StudyError
+from ablate.study.experiment import prepare
+
+SECRET = "Hunter2secret"
+SEARCH = "search: {over: {model.noise: {float: [0.05, 0.3]}}, trials: 2, seeds: 1, sampler: random}\n"
+TUNE = "tune: {over: {training.seconds: {float: [0.01, 0.02]}}, trials: 2, seeds: 1}\n"
+
+
+def content(path: Path) -> bytes:
+    """A file's bytes; of a compressed one what is in it too."""
+    found = path.read_bytes()
+    if path.suffix == ".parquet":
+        table = pyarrow.parquet.read_table(path)
+        found += repr((table.schema.metadata, table.to_pylist())).encode()
+    if path.suffix == ".npz":
+        with np.load(path) as arrays:
+            found += b"".join(arrays[name].tobytes() for name in arrays)
+    return found
+
+
+def assert_nowhere(folder: Path, *done: subprocess.CompletedProcess[str]) -> None:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert not [path for path in files if SECRET.encode() in content(path)]
+    for process in done:
+        assert SECRET not in process.stdout + process.stderr
+
+
+def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write: Callable[..., Path], tmp_path: Path) -> None:
+    study, results = write(TOY_STUDY + SEARCH), tmp_path / "results"
+    with_database(results / "store")
+    uri = f"sqlite:///{tmp_path}/other.db?password={SECRET}"
+    ran = ablate("run", study, "--seeds", 2, "--jobs", 1, "--tracking-uri", uri, cwd=tmp_path)
+    assert ran.returncode == 0
+    assert "other.db?password=…) is not up to date" in ran.stdout
+    assert f"MLflow: sqlite:///{tmp_path}/other.db?password=…" in ran.stdout
+    storage = f"search.storage=sqlite:///{tmp_path}/optuna.db?password={SECRET}"
+    swept = ablate("sweep", study, "--seeds", 2, "--jobs", 1, "--set", storage, cwd=tmp_path)
+    assert (swept.returncode, swept.stderr) == (0, "")
+    assert (tmp_path / "optuna.db").is_file()
+    resolved = [path.read_text() for path in results.glob("*/study.yaml")]
+    assert any("password=…" in text for text in resolved)
+    trial = next((results / "store/trials").glob("*.json"))
+    shown = ablate("show", trial.stem, cwd=tmp_path)
+    assert "password=…" in shown.stdout
+    assert_nowhere(results, ran, swept, shown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"http://me:{SECRET}@127.0.0.1:9/x?api_key={SECRET}",
+        f"https://{SECRET}{SECRET}@127.0.0.1:9",
+        f"postgresql://me:{SECRET}@127.0.0.1:9/x?sslpassword={SECRET}",
+        f"mssql+pyodbc:///?odbc_connect=PWD%3D{SECRET}",
+    ],
+)
+def test_a_tracker_or_a_storage_that_is_down(write: Callable[..., Path], tmp_path: Path, uri: str) -> None:
+    study, results = write(TOY_STUDY + TUNE), tmp_path / "results"
+    ran = ablate("run", study, "--jobs", 1, "--tracking-uri", uri, cwd=tmp_path)
+    assert ran.returncode == 0
+    assert "is not up to date" in ran.stdout
+    refused = ablate("run", study, "--jobs", 1, "--set", f"tune.storage={uri}", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "storage " in refused.stderr
+    assert_nowhere(results, ran, refused)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        f"search.storage=[postgresql://a-long-name-of-a-user-of-the-database-of-all-searches-here:{SECRET}@h/x]",
+        f"search.storge=postgresql://me:{SECRET}@h/x",
+        f"nonsense postgresql://me:{SECRET}@h/x",
+        f"search={{storage: 'postgresql://h/x?token={SECRET}', trials: x}}",
+        f"notse='{'x' * 170} postgresql://me:{SECRET}@h/x'",
+    ],
+)
+def test_a_refusal_shows_no_secret(write: Callable[..., Path], option: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        prepare(write(TOY_STUDY + SEARCH), [option])
+    assert SECRET[:6] not in str(caught.value)
