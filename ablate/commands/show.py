@@ -83,8 +83,9 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
 def _the_id(given: str, results: Path, trials: Path) -> str:
     """The only trial of the store or of a study's tables whose id starts with `given`."""
     from ablate.records.folder import StudyFolder
+    from ablate.records.trials import stored
 
-    ids = {path.stem for path in trials.glob("[!.]*.json")}
+    ids = {trial for trial, (first, *_) in stored(trials).items() if first.suffix == ".json"}
     ids.update(trial for folder in StudyFolder.all(results) for trial in folder.ids())
     if not ids:
         raise AblateError(

@@ -30,7 +30,7 @@ for size in (0, 1, 200_000, 500_000, 800_000):
         os._exit(0)
     def written():
         try:
-            return [at.stat().st_size for at in path.parent.glob(f".mlflow.db.{child}-*.part")]
+            return [at.stat().st_size for at in path.parent.glob(f".mlflow.db.*-{child}-*.part")]
         except FileNotFoundError:  # it has its name now
             return []
     while not path.exists() and not any(done >= size for done in written()):
