@@ -56,7 +56,9 @@ def figures(material: Material) -> dict[str, Figure]:
     return found
 
 
-def _rendered(name: str, material: Material, sections: list[Shown], inline: dict[str, Markup | Failed]) -> str:
+def _rendered(
+    name: str, material: Material, sections: list[Shown], inline: dict[str, Markup | Failed]
+) -> str:
     environment = Environment(
         loader=PackageLoader("ablate.report"),
         autoescape=name.endswith(".html"),

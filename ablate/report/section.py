@@ -115,7 +115,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Failed:
-    """What could not be drawn, and why: a line of the page, and a warning. The rest of the report does not depend on it."""
+    """What could not be drawn, and why: a line of the page, and a warning."""
 
     what: str
     error: Exception

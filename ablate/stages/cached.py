@@ -60,7 +60,9 @@ def remember(
         files = [os.path.relpath(file, path.parent) for file in named]
         folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
     except (AblateError, OSError, ValueError) as error:
-        warn(f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}")
+        warn(
+            f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"
+        )
 
 
 def _digest(
