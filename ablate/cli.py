@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import pkgutil
+import sys
+import threading
 from collections.abc import Iterator, Mapping
 
 import click
 
 from ablate import commands
 from ablate.base.errors import AblateError
+from ablate.tracking import THREAD
 
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
 
@@ -58,6 +62,11 @@ class Group(click.Group):
             hint = "use a folder that you can read and write"
             click.echo(f"{error.filename}: cannot be used: {error.strerror}; {hint}", err=True)
             code = 1
+        if any(thread.name == THREAD for thread in threading.enumerate()):
+            # A tracker that does not answer holds up nothing, nor do the threads of its libraries.
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit(code)
         ctx.exit(code)
 
 

@@ -27,7 +27,7 @@ class Rubbish:
     trials: dict[str, list[Path]]
     "Id → its files, the record first."
     aside: list[Path]
-    "Corrupt records that were set aside, with their arrays."
+    "Corrupt records that were set aside, with their arrays; and damaged databases of MLflow's."
     unfinished: list[Path]
     "Files that killed processes were writing."
     num_trials: int
@@ -65,7 +65,7 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     return Rubbish(
         results,
         {trial: files for trial, files in trials.items() if trial not in kept},
-        set_aside(root / "trials"),
+        [*set_aside(root / "trials"), *sorted(root.glob("mlflow.db.corrupt-[0-9]*"))],
         sorted(path for place in places for path in leftovers(place)),
         len(trials),
         sorted(folders),

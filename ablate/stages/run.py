@@ -7,6 +7,7 @@ from contextlib import closing, nullcontext
 
 from rich.console import Console
 
+from ablate.base.errors import StoreError
 from ablate.core.cell import Cell
 from ablate.core.events import everyone
 from ablate.core.plan import FixedPlan
@@ -107,10 +108,13 @@ def run(
             print_places(folder, console, options.tracking_uri)
             # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.
             kept = [*work.everything, *given.cells()]
-            if options.partial:
-                folder.roster.add(kept)
-            else:
-                folder.roster.close(kept, search.ids() if search is not None else ())
+            try:
+                if options.partial:
+                    folder.roster.add(kept)
+                else:
+                    folder.roster.close(kept, search.ids() if search is not None else ())
+            except StoreError as error:
+                warn(f"{error}. The roster keeps what it had, and no trial is lost")
             tracked = tracker.finish()
     found = {cell.id: records[cell.id] for cell in work.everything if cell.id in records}
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in work.cells)
