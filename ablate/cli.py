@@ -9,11 +9,13 @@ import pkgutil
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
 from ablate import commands
 from ablate.base.errors import AblateError
+from ablate.base.output import forgive
 from ablate.tracking import THREAD
 
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
@@ -42,6 +44,11 @@ def _modules() -> list[str]:
 
 class Group(click.Group):
     """Ends with the exit code of its command; a user's mistake is a message, not a traceback."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Parses the command line and runs the command, whatever the terminal can show."""
+        forgive()
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""

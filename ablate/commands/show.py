@@ -35,6 +35,7 @@ def command(trial: str, results: Path) -> None:
 
 def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     """The trial whose id is `given`, or starts with it, as text. Raises `AblateError`."""
+    from ablate.core.record import why
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
 
@@ -53,7 +54,12 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
             f"This is its row of {rows[0][0]}:",
         ]
         record = _from_row(rows[0][1])
-    facts = {"id": record.id, "status": record.status, "reason": record.reason, "seed": record.seed}
+    facts = {
+        "id": record.id,
+        "status": record.status,
+        "reason": why(record.status, record.reason),
+        "seed": record.seed,
+    }
     if record.started_at:
         facts |= {"started": record.started_at, "finished": record.finished_at, "attempts": record.attempts}
     if record.kept:

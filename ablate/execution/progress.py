@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from ablate.base import wording
 from ablate.core.cell import Cell
 from ablate.core.events import Asked, Event, Finished, Known, Started
-from ablate.core.record import Record
+from ablate.core.record import Record, outcome
 
 
 class Display:
@@ -102,7 +102,7 @@ class Display:
     def _outcome(self, cell: Cell, record: Record) -> str:
         """The metric that counts: for a cell that tunes, on validation data if measured."""
         if record.status != "completed":
-            return f"{record.status}: {record.reason}"
+            return outcome(record.status, record.reason)
         validation = f"validation_{self.metric}"
         name = self.metric if cell.judged or validation not in record.metrics else validation
         value = record.metrics.get(name)
