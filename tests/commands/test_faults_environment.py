@@ -288,7 +288,6 @@ def test_results_that_may_only_be_read(
     ("name", "said"),
     [
         ("store/trials", "cannot be written: Permission denied"),
-        ("store/studies", "store/studies/toy.json: cannot be written: Permission denied"),
         ("toy", "toy/study.yaml: cannot be written: Permission denied"),
     ],
 )
@@ -306,6 +305,19 @@ def test_one_folder_of_the_results_that_may_only_be_read(
     locked(results / name, 0o700)
     assert ablate("run", "study.yaml", "--jobs", 0, cwd=copy).returncode == 0
     assert_tracked_once(copy)
+
+
+def test_a_roster_that_cannot_be_written_after_the_last_trial_is_a_warning(
+    copy: Path, locked: Callable[[Path, int], None]
+) -> None:
+    locked(copy / "results/store/studies", 0o500)
+    done = ablate("run", "study.yaml", "--jobs", 0, cwd=copy, preexec_fn=give_up_the_rights_of_root)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    where = "store/studies/toy.json: cannot be written: Permission denied; free space or choose --results"
+    assert done.stdout.count(where) == 2
+    assert "warning: the report is whole, but the next run writes it again" in done.stdout
+    assert "better" in done.stdout
 
 
 @pytest.mark.slow
