@@ -54,12 +54,13 @@ class New:
 
 def fits() -> bool:
     """Whether MLflow's models have the columns that are known here."""
-    from mlflow.store.tracking.dbmodels import models
+    try:
+        from mlflow.store.tracking.dbmodels import models
 
-    return all(
-        {column.name for column in getattr(models, name).__table__.columns} == known
-        for name, known in COLUMNS.items()
-    )
+        tables = {name: getattr(models, name).__table__ for name in COLUMNS}
+    except (ImportError, AttributeError):
+        return False
+    return all({column.name for column in table.columns} == COLUMNS[name] for name, table in tables.items())
 
 
 def insert(store: Any, experiment: str, location: str, runs: Sequence[New]) -> None:

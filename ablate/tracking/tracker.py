@@ -129,7 +129,8 @@ class Tracker:
                     runs.finish(parent_of(self.folder, self.describe))
                     self._done = True
         if self._done and runs.alone:
-            sync_all(StudyFolder.all(self.folder.results), self.store, self.describe, warn)
+            # One that another driver is writing just now is left to it, and `ablate ui` says what is wrong with others.
+            sync_all(StudyFolder.all(self.folder.results), self.store, self.describe, lambda warning: None)
 
     def _repeat(self) -> None:
         try:
