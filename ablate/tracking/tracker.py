@@ -119,18 +119,21 @@ class Tracker:
                 self._repeat()
 
     def _write(self) -> None:
-        warn, root = self._warn, self.store.root
-        with study_runs(self.folder.name, root, self.uri, _WAIT_FOR_WRITER, warn) as runs:
+        whole, root = False, self.store.root
+        with study_runs(self.folder.name, root, self.uri, _WAIT_FOR_WRITER, self._warn) as runs:
             if time.monotonic() > self._deadline:
                 return
             with runs.running():
                 runs.put_all(self._batches())
                 if self._completing and time.monotonic() < self._deadline:
                     runs.finish(parent_of(self.folder, self.describe))
-                    self._done = True
-        if self._done and runs.alone:
+                    whole = True
+        if whole and runs.alone:
+            self._repeat()  # for trials of the study that this run has not heard of
             # One that another driver is writing just now is left to it, and `ablate ui` says what is wrong with others.
             sync_all(StudyFolder.all(self.folder.results), self.store, self.describe, lambda warning: None)
+        else:
+            self._done = whole
 
     def _repeat(self) -> None:
         try:

@@ -162,7 +162,8 @@ FAST = ("text", "cut_short", "half_made")
 @pytest.mark.parametrize(
     "damage", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in DAMAGES]
 )
-def test_a_damaged_database_is_set_aside_and_built_again_with_every_study(results, damage):
+def test_a_damaged_database_is_set_aside_and_built_again_with_every_study(results, damage, monkeypatch):
+    monkeypatch.setattr("ablate.tracking.tracker.LIMIT", 200)  # however slow the machine is
     database = results / "store" / "mlflow.db"
     track(results, tracked("baseline", 0, output="printed"), study="one")
     track(results, tracked("baseline", 1), study="two")

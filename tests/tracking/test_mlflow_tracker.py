@@ -336,9 +336,12 @@ def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(tmp_path, monk
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_database_that_stays_locked_is_one_warning_at_the_limit(results, monkeypatch, journal):
-    monkeypatch.setattr("ablate.tracking.tracker.LIMIT", 0.5)
     warnings: list[str] = []
-    with closing(sqlite3.connect(results / "store" / "mlflow.db")) as database:
+    with (
+        closing(sqlite3.connect(results / "store" / "mlflow.db")) as database,
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr("ablate.tracking.tracker.LIMIT", 0.5)
         database.execute(f"PRAGMA journal_mode = {journal}")
         database.execute("BEGIN EXCLUSIVE")
         assert not finish_quietly(tracker_of(results, warnings.append), tracked("baseline", 0))
