@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -31,16 +30,6 @@ from ablate.tracking.content import (
     cut,
     run_name,
     user,
-)
-from ablate.tracking.database import (
-    DATABASE,
-    artifacts_uri,
-    database_path,
-    database_uri,
-    ensure_database,
-    import_mlflow,
-    quiet,
-    sole_writer,
 )
 from ablate.tracking.parent import COUNT, Parent
 
@@ -62,30 +51,6 @@ class _Run:
     deleted: bool
     latest: int
     "When it started or ended, whichever is later, in milliseconds since 1970."
-
-
-@contextmanager
-def study_runs(
-    study: str, store: Path, uri: str | None, timeout: float, warn: Callable[[str], None]
-) -> Iterator[StudyRuns]:
-    """The runs of `study`, for its only writer; MLflow's database is made when there is none or it is damaged.
-
-    `timeout` is how long to wait, in seconds, for another writer of the same study. Raises `StoreError`, and
-    whatever MLflow raises when a server does not answer.
-    """
-    own = (store / DATABASE).resolve()
-    uri = uri or database_uri(own)
-    database = database_path(uri)
-    with quiet(), sole_writer(store, study, timeout):
-        made = database is not None and ensure_database(database, repair=database == own, warn=warn)
-        client = import_mlflow()(tracking_uri=uri)
-        try:
-            runs = StudyRuns(client, study, artifacts_uri(database) if database is not None else None)
-            runs.alone = made and database == own
-            yield runs
-        finally:
-            if database is not None:
-                client._tracking_client.store.engine.dispose()
 
 
 class StudyRuns:

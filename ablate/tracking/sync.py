@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import first_line
+from ablate.tracking.database import (
+    DATABASE,
+    artifacts_uri,
+    database_path,
+    database_uri,
+    ensure_database,
+    first_line,
+    import_mlflow,
+    quiet,
+    sole_writer,
+)
 from ablate.tracking.parent import Describe, parent_of
-from ablate.tracking.runs import study_runs
+from ablate.tracking.runs import StudyRuns
 
 BATCH = 100
 """Trials that are written at once."""
+
+
+@contextmanager
+def study_runs(
+    study: str, store: Path, uri: str | None, timeout: float, warn: Callable[[str], None]
+) -> Iterator[StudyRuns]:
+    """The runs of `study`, for its only writer; MLflow's database is made when there is none or it is damaged.
+
+    `timeout` is how long to wait, in seconds, for another writer of the same study. Raises `StoreError`, and
+    whatever MLflow raises when a server does not answer.
+    """
+    own = (store / DATABASE).resolve()
+    uri = uri or database_uri(own)
+    database = database_path(uri)
+    with quiet(), sole_writer(store, study, timeout):
+        made = database is not None and ensure_database(database, repair=database == own, warn=warn)
+        client = import_mlflow()(tracking_uri=uri)
+        try:
+            runs = StudyRuns(client, study, artifacts_uri(database) if database is not None else None)
+            runs.alone = made and database == own
+            yield runs
+        finally:
+            if database is not None:
+                client._tracking_client.store.engine.dispose()
 
 
 def sync(

@@ -21,8 +21,7 @@ from ablate.records.store import Store
 from ablate.tracking import THREAD
 from ablate.tracking.database import first_line
 from ablate.tracking.parent import Describe, parent_of
-from ablate.tracking.runs import study_runs
-from ablate.tracking.sync import BATCH, sync, sync_all
+from ablate.tracking.sync import BATCH, study_runs, sync, sync_all
 
 LIMIT = 20.0
 """Seconds that MLflow may take after the last trial."""
