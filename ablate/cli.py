@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import pkgutil
+import sys
+import threading
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
 from ablate import commands
 from ablate.base.errors import AblateError
+from ablate.base.output import forgive
 from ablate.base.reading import MISNAMED
 from ablate.commands.options import safe
+from ablate.tracking import THREAD
 
-REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 
 
 class Found(Mapping[str, click.Command]):
@@ -41,10 +48,16 @@ def _modules() -> list[str]:
 class Group(click.Group):
     """Ends with the exit code of its command; a user's mistake is a message, not a traceback."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Parses the command line and runs the command, whatever the terminal can show."""
+        forgive()
+        return super().main(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
         try:
             code = super().invoke(ctx) or 0
+            sys.stdout.flush()
         except AblateError as error:
             click.echo(safe(str(error)), err=True)
             code = error.exit_code
@@ -55,12 +68,24 @@ class Group(click.Group):
             code = 141
         except OSError as error:
             # The user can repair what the machine refuses; anything else is a fault of this program.
-            if error.errno not in (*MISNAMED, *REFUSED) or error.filename is None:
+            if error.errno not in (*MISNAMED, *REFUSED) or (
+                error.filename is None and error.errno not in FULL
+            ):
                 raise
             wrong = error.errno in MISNAMED
             hint = "choose another name" if wrong else "use a folder that you can read and write"
-            click.echo(safe(f"{error.filename}: cannot be used: {error.strerror}; {hint}"), err=True)
+            if error.filename is None:
+                # Of what is left in the buffer of standard output, nothing can be written at the end.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                hint = "free space, or send it elsewhere"
+            where = error.filename or "standard output"
+            click.echo(safe(f"{where}: cannot be used: {error.strerror}; {hint}"), err=True)
             code = 2 if wrong else 1
+        if any(thread.name == THREAD for thread in threading.enumerate()):
+            # A tracker that does not answer holds up nothing, nor do the threads of its libraries.
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit(code)
         ctx.exit(code)
 
 

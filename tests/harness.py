@@ -36,7 +36,7 @@ def _empty_database() -> Path:
     folder = tempfile.mkdtemp(prefix="ablate-mlflow-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = Path(folder) / "mlflow.db"
-    ensure_database(path, repair=True)
+    ensure_database(path, repair=True, warn=print)
     return path
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ablate.commands.options import RESULTS, STUDY
+from ablate.commands.options import RESULTS, STUDY, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,5 +36,5 @@ def rebuild(study: Path, results: Path, console: Console) -> None:
     folder = StudyFolder.at(study)
     if not folder.has_report:
         folder = StudyFolder(results, study_name(study))
-    publish(folder)
+    publish(folder, saying(console, "warning"))
     print_results(folder, console)

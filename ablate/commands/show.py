@@ -34,6 +34,7 @@ def command(trial: str, results: Path) -> None:
 
 def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     """The trial whose id is `given`, or starts with it, as text. Raises `AblateError`."""
+    from ablate.core.record import why
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
 
@@ -52,7 +53,12 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
             f"This is its row of {rows[0][0]}:",
         ]
         record = _from_row(rows[0][1])
-    facts = {"id": record.id, "status": record.status, "reason": record.reason, "seed": record.seed}
+    facts = {
+        "id": record.id,
+        "status": record.status,
+        "reason": why(record.status, record.reason),
+        "seed": record.seed,
+    }
     if record.started_at:
         facts |= {"started": record.started_at, "finished": record.finished_at, "attempts": record.attempts}
     if record.kept:
@@ -82,8 +88,9 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
 def _the_id(given: str, results: Path, trials: Path) -> str:
     """The only trial of the store or of a study's tables whose id starts with `given`."""
     from ablate.records.folder import StudyFolder
+    from ablate.records.trials import stored
 
-    ids = {path.stem for path in trials.glob("[!.]*.json")}
+    ids = {trial for trial, (first, *_) in stored(trials).items() if first.suffix == ".json"}
     ids.update(trial for folder in StudyFolder.all(results) for trial in folder.ids())
     if not ids:
         raise AblateError(

@@ -28,6 +28,16 @@ def lost_to_its_variant(status: str, reason: str) -> bool:
     )
 
 
+def outcome(status: str, reason: str) -> str:
+    """The status with its reason, where that does not begin with the status already: `diverged: loss …`."""
+    return reason if reason.startswith(f"{status}: ") else f"{status}: {reason}"
+
+
+def why(status: str, reason: str) -> str:
+    """The reason where the status stands beside it: without the status."""
+    return reason.removeprefix(f"{status}: ")
+
+
 FILE = "file "
 """In front of the path of a file of data, among the digests of a record."""
 

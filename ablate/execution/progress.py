@@ -11,7 +11,7 @@ from ablate.base import wording
 from ablate.base.printable import printable
 from ablate.core.cell import Cell
 from ablate.core.events import Asked, Event, Finished, Known, Started
-from ablate.core.record import Record
+from ablate.core.record import Record, outcome
 
 
 class Display:
@@ -103,7 +103,7 @@ class Display:
     def _outcome(self, cell: Cell, record: Record) -> str:
         """The metric that counts: for a cell that tunes, on validation data if measured."""
         if record.status != "completed":
-            return f"{record.status}: {record.reason}"
+            return outcome(record.status, record.reason)
         validation = f"validation_{self.metric}"
         name = self.metric if cell.judged or validation not in record.metrics else validation
         value = record.metrics.get(name)

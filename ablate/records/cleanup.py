@@ -14,7 +14,7 @@ from pathlib import Path
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import leftovers, remove_leftovers
 from ablate.records.folder import StudyFolder
-from ablate.records.store import SUFFIXES
+from ablate.records.trials import set_aside, stored
 
 _UNCHANGED = "nothing was removed. Run `ablate clean` as a user who may read and write there"
 
@@ -27,7 +27,7 @@ class Rubbish:
     trials: dict[str, list[Path]]
     "Id → its files, the record first."
     aside: list[Path]
-    "Corrupt records that were set aside, with their arrays."
+    "Corrupt records that were set aside, with their arrays; and damaged databases of MLflow's."
     unfinished: list[Path]
     "Files that killed processes were writing."
     num_trials: int
@@ -44,7 +44,7 @@ class Rubbish:
 def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     """The files that can be removed from a results folder. Raises `AblateError` when that is unknown."""
     root = results / "store"
-    stored = _stored(root / "trials")
+    trials = stored(root / "trials")
     for path in results.iterdir():
         if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
             raise StoreError(f"{path}: may be a study's folder, and cannot be read; {_UNCHANGED}")
@@ -53,7 +53,7 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     folders = known | here
     kept = {trial for folder in folders.values() for trial in folder.ids()}
     for name in sorted(here.keys() - known.keys()):
-        if stored.keys() - kept and not here[name].has_report:
+        if trials.keys() - kept and not here[name].has_report:
             raise AblateError(
                 f"{here[name].path}: the trials of {name} are unknown: it has no roster in the store, and no report. "
                 f"Nothing was removed. Run {name} again, or remove {here[name].path}"
@@ -64,10 +64,10 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     places = {root / "trials", *(path for folder in folders.values() for path in folder.written_folders())}
     return Rubbish(
         results,
-        {trial: files for trial, files in stored.items() if trial not in kept},
-        sorted((root / "trials").glob("[!.]*.corrupt-*")),
+        {trial: files for trial, files in trials.items() if trial not in kept},
+        [*set_aside(root / "trials"), *sorted(root.glob("mlflow.db.corrupt-[0-9]*"))],
         sorted(path for place in places for path in leftovers(place)),
-        len(stored),
+        len(trials),
         sorted(folders),
     )
 
@@ -105,16 +105,6 @@ def standstill(results: Path) -> Iterator[set[str]]:
                     f"{folder / name}: cannot be written: {error.strerror}; {_UNCHANGED}"
                 ) from error
         yield names
-
-
-def _stored(folder: Path) -> dict[str, list[Path]]:
-    """Trial id → its files, the record first; a trial without a record has not finished."""
-    found: dict[str, list[Path]] = {}
-    for suffix in SUFFIXES:
-        for path in sorted(folder.glob(f"[!.]*{suffix}")):
-            if ".corrupt-" not in path.name:
-                found.setdefault(path.stem, []).append(path)
-    return found
 
 
 def locks(results: Path) -> set[str]:

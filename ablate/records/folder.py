@@ -52,10 +52,10 @@ _EVIDENCE = {
 """Of the variants as they are judged, and of those that were not tuned yet; the last of the three may be missing."""
 _RATES = "rates.json"
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
-_REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES, _FIGURES)
+_REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
 """The files of every report."""
-_BESIDE = (_EXAMPLES, _EVALUATION, _MAPS, *_TABLES.values(), _IMPORTANCES, *_EVIDENCE[True])
-"""The files that searches and evaluations add to a report."""
+_BESIDE = (_FIGURES, _EXAMPLES, _EVALUATION, _MAPS, *_TABLES.values(), _IMPORTANCES, *_EVIDENCE[True])
+"""The files of some: there are no figures where no trial has a result."""
 
 _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
 CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
@@ -274,20 +274,20 @@ class StudyFolder:
         comparisons, claims = (pd.read_csv(self.path / name) for name in (_COMPARISONS, _CLAIMS))
         return comparisons, claims[claims["verdict"].notna()].reset_index(drop=True)
 
-    def publish(
-        self,
-        comparisons: pd.DataFrame,
-        claims: pd.DataFrame,
-        page: Mapping[str, str | bytes],
-        untuned: pd.DataFrame | None = None,
+    def save_verdicts(
+        self, comparisons: pd.DataFrame, claims: pd.DataFrame, untuned: pd.DataFrame | None = None
     ) -> None:
-        """Writes verdicts, page and figures, and removes figures of an earlier report that this one lacks.
-
-        `page`: path in the folder → content. `untuned`: the comparisons of the variants before they were tuned.
-        """
+        """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
         tables = {_COMPARISONS: comparisons, _CLAIMS: claims, f"{_UNTUNED}/{_COMPARISONS}": untuned}
-        texts = {name: frame.to_csv(index=False) for name, frame in tables.items() if frame is not None}
-        for name, content in {**texts, **page}.items():
+        for name, frame in tables.items():
+            if frame is not None:
+                write_text(self.path / name, frame.to_csv(index=False))
+
+    def save_page(self, page: Mapping[str, str | bytes]) -> None:
+        """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
+        one lacks.
+        """
+        for name, content in page.items():
             with replacing(self.path / name) as path:
                 path.write_bytes(content.encode() if isinstance(content, str) else content)
         for old in (self.path / _FIGURES).glob("[!.]*.[ps][nv]g"):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ablate.core.facts import BASELINE, Facts, VariantFacts
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MAX_CURVES = 8
 "Curves in one panel, the baseline's included."
+MAX_PANELS = 16
+"Panels of one figure: more take long to draw, and nobody looks through them."
 PLACEBO_GROUP = "placebo"
 
 
@@ -42,16 +49,38 @@ def _entry(variant: VariantFacts) -> Entry:
     return Entry(variant.name, " + ".join(variant.changes), label)
 
 
-def panels(facts: Facts) -> dict[str, list[Entry]]:
-    """Title → the variants that a panel shows beside the baseline, at most MAX_CURVES − 1."""
+def panels(facts: Facts, comparisons: pd.DataFrame) -> dict[str, list[Entry]]:
+    """Title → the variants that a panel shows beside the baseline, at most MAX_CURVES − 1.
+
+    Where they would take more than MAX_PANELS, those furthest from the baseline on the primary metric, and placebos.
+    """
+    every = entries(facts)
+    mine = comparisons[comparisons["metric"] == facts.metric]
+    far = mine["diff"].astype(float).abs().groupby(mine["variant"]).max().fillna(-1.0).to_dict()
+    ranked = sorted(every, key=lambda entry: (not entry.placebo, -far.get(entry.variant, -1.0)))
+    found = _arranged(every)
+    while len(found) > MAX_PANELS:
+        ranked = ranked[: len(ranked) - max(1, len(ranked) // 20)]
+        kept = {entry.variant for entry in ranked}
+        found = _arranged([entry for entry in every if entry.variant in kept])
+    return found or {BASELINE: []}
+
+
+def left_out(facts: Facts, shown: Mapping[str, Sequence[Entry]]) -> str:
+    """What a caption says of variants for which the panels have no room."""
+    every, some = len(facts.variants) - 1, sum(map(len, shown.values()))
+    return f" Of {every} variants, the {some} furthest from the baseline are shown." if some < every else ""
+
+
+def _arranged(members: Sequence[Entry]) -> dict[str, list[Entry]]:
     groups: dict[str, list[Entry]] = {}
-    for entry in entries(facts):
+    for entry in members:
         groups.setdefault(entry.group, []).append(entry)
     result = {}
-    for group, members in groups.items():
-        count = -(-len(members) // (MAX_CURVES - 1))
-        size = -(-len(members) // count)
-        parts = [members[i : i + size] for i in range(0, len(members), size)]
+    for group, of in groups.items():
+        count = -(-len(of) // (MAX_CURVES - 1))
+        size = -(-len(of) // count)
+        parts = [of[i : i + size] for i in range(0, len(of), size)]
         for i, part in enumerate(parts):
             result[f"{group} ({i + 1} of {len(parts)})" if len(parts) > 1 else group] = part
-    return result or {BASELINE: []}
+    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -12,24 +13,35 @@ from ablate.base.printable import printable
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
-from ablate.report.section import Material, Shown, pictures, shown
+from ablate.report.section import Failed, Material, Shown, pictures, shown, unfolded
 from ablate.report.tables import text
 
 FIGURES = "figures"
 "The folder of the figures, beside the page."
 
 
-def render(material: Material) -> dict[str, str | bytes]:
-    """The files of a report by their paths in the folder of a study; the same material gives the same bytes."""
+def render(material: Material, warn: Callable[[str], None]) -> dict[str, str | bytes]:
+    """The files of a report by their paths in the folder of a study; the same material gives the same bytes.
+
+    What cannot be drawn is a line of the page, and a warning.
+    """
     sections = shown(material)
     files: dict[str, str | bytes] = {}
-    inline: dict[str, Markup] = {}
+    inline: dict[str, Markup | Failed] = {}
+    blocks = [block for section in sections for block in unfolded(section.blocks)]
     with style.context():
-        for picture in pictures(block for section in sections for block in section.blocks):
-            png, source = style.saved(picture.draw(), picture.name)
+        for picture in pictures(blocks):
+            try:
+                png, source = style.saved(picture.draw(), picture.name)
+            except Exception as error:
+                inline[picture.name] = Failed(f"The figure “{picture.title}”", error)
+                continue
             source = printable(source)
             files |= {f"{FIGURES}/{picture.name}.png": png, f"{FIGURES}/{picture.name}.svg": source}
             inline[picture.name] = Markup(style.inlined(source))
+    for failed in [*blocks, *inline.values()]:
+        if isinstance(failed, Failed):
+            warn(failed.words)
     for name in ("report.html", "report.md"):
         files[name] = _rendered(name, material, sections, inline)
     return files
@@ -46,7 +58,9 @@ def figures(material: Material) -> dict[str, Figure]:
     return found
 
 
-def _rendered(name: str, material: Material, sections: list[Shown], inline: dict[str, Markup]) -> str:
+def _rendered(
+    name: str, material: Material, sections: list[Shown], inline: dict[str, Markup | Failed]
+) -> str:
     environment = Environment(
         loader=PackageLoader("ablate.report"),
         autoescape=name.endswith(".html"),

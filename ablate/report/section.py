@@ -113,7 +113,21 @@ class Folded:
     "At first."
 
 
-Block = Heading | Text | Sentences | Terms | Table | Picture | Folded
+@dataclass(frozen=True)
+class Failed:
+    """What could not be drawn, and why: a line of the page, and a warning."""
+
+    what: str
+    error: Exception
+
+    @property
+    def words(self) -> str:
+        """In a sentence."""
+        first = next(iter(str(self.error).strip().splitlines()), "")[:300]
+        return f"{self.what} could not be drawn: {type(self.error).__name__}{first and f': {first}'}"
+
+
+Block = Heading | Text | Sentences | Terms | Table | Picture | Folded | Failed
 
 
 class Section:
@@ -176,21 +190,30 @@ def sections(*, brief: bool = False) -> list[Section]:
 
 
 def shown(material: Material) -> list[Shown]:
-    """The sections that apply to a study and have anything to show."""
-    return [
-        Shown(section, section.heading(material), blocks, section.accent(material))
-        for section in sections()
-        if section.applies(material) and (blocks := list(section.blocks(material)))
-    ]
+    """The sections that apply to a study and have anything to show; one that fails says so."""
+    found = []
+    for section in sections():
+        try:
+            if section.applies(material) and (blocks := list(section.blocks(material))):
+                found.append(Shown(section, section.heading(material), blocks, section.accent(material)))
+        except Exception as error:
+            failed = Failed(f"The section “{section.title}”", error)
+            found.append(Shown(section, section.title, [failed], ""))
+    return found
 
 
 def pictures(blocks: Iterable[Block]) -> Iterator[Picture]:
-    """The pictures among blocks, those of folded blocks included."""
+    """The pictures among blocks."""
+    return (block for block in unfolded(blocks) if isinstance(block, Picture))
+
+
+def unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, those of folded blocks in place of these."""
     for block in blocks:
-        if isinstance(block, Picture):
+        if isinstance(block, Folded):
+            yield from unfolded(block.blocks)
+        else:
             yield block
-        elif isinstance(block, Folded):
-            yield from pictures(block.blocks)
 
 
 def by_task(facts: Facts) -> list[tuple[TaskFacts, str, str]]:

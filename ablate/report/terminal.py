@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.errors import AblateError
+from ablate.base.output import plain
 from ablate.base.printable import printable
 from ablate.report.palette import VERDICTS
 from ablate.report.section import sections
@@ -62,7 +63,7 @@ def print_table(table: Table, console: Console) -> None:
         shown.add_row(*(_cell(row[c.key], c, first, table, ascii_only) for c in table.columns))
     caption = printable(table.caption)
     console.print()
-    console.print(Text(_ascii(caption) if ascii_only else caption, style="bold"))
+    console.print(Text(plain(caption) if ascii_only else caption, style="bold"))
     console.print(shown)
 
 
@@ -72,10 +73,4 @@ def _cell(value: str, column: Column, first: int, table: Table, ascii_only: bool
         colour = COLOURS[VERDICTS[value].colour]
     if column is table.columns[0]:
         value = "\n".join(wrapped(value, first))
-    return Text(_ascii(value) if ascii_only else value, style=colour)
-
-
-def _ascii(value: str) -> str:
-    for fancy, plain in {"−": "-", "–": "-", "∞": "inf", "…": "..."}.items():
-        value = value.replace(fancy, plain)
-    return value.encode("ascii", "backslashreplace").decode("ascii")
+    return Text(plain(value) if ascii_only else value, style=colour)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,26 @@ def up_to_date(path: Path, options: Options) -> StudyFolder | None:
 
 
 def remember(
-    path: Path, options: Options, folder: StudyFolder, trials: Sequence[str], data: Iterable[str]
+    path: Path,
+    options: Options,
+    folder: StudyFolder,
+    trials: Sequence[str],
+    data: Iterable[str],
+    warn: Callable[[str], None],
 ) -> None:
-    """Notes what the report in `folder` was made from, for `up_to_date`; `data` are the files that its trials read."""
+    """Notes what the report in `folder` was made from, for `up_to_date`; `data` are the files that its trials read.
+
+    A warning where that cannot be noted.
+    """
     named = [*map(str, plugin_files()), *sorted(set(data))]
-    # Relative to the study: a copy of the folder has files of its own.
-    files = [os.path.relpath(file, path.parent) for file in named]
-    folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
+    try:
+        # Relative to the study: a copy of the folder has files of its own.
+        files = [os.path.relpath(file, path.parent) for file in named]
+        folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
+    except (AblateError, OSError, ValueError) as error:
+        warn(
+            f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"
+        )
 
 
 def _digest(

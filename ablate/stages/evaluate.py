@@ -103,10 +103,10 @@ def evaluate(
         kind, kept = _kept(cells, store, experiment, path, others, warn)
         new = _evaluated(kept, kind, slices, store, workload, experiment.resolve)
         folder.save_evaluated(folder.evaluated().of(everything).made_by(kind).updated(new))
-        publish(folder)
+        publish(folder, warn)
         if current:
             data = {file for cell in experiment.cells() for file in cell.trial.files}
-            remember(path, options, folder, [i for i in folder.ids() if store.has(i)], data)
+            remember(path, options, folder, [i for i in folder.ids() if store.has(i)], data, warn)
     on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
     say(f"Evaluated {counted(len(kept), 'trial')} on {on}: {folder.path}")
     return folder

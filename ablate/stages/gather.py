@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from ablate.base.printable import printable
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.record import FILE, Record
+from ablate.core.record import FILE, Curve, Record
 from ablate.execution.reads import KEY
 
 
@@ -51,7 +52,8 @@ def comparable(
 
 def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
     """The evidence of a study from its records by trial id; cells that have not run are absent."""
-    rows, curves = [], []
+    rows: list[dict[str, Any]] = []
+    curves: list[tuple[str, str, Curve]] = []
     examples: dict[tuple[str, str], NDArray[np.float32]] = {}
     metrics = {task.name: task.metrics for task in facts.tasks}
     for cell in cells:
@@ -64,10 +66,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
             | {"status": record.status, "reason": printable(record.reason)}
             | {name: np.nan if value is None else value for name, value in record.metrics.items()}
         )
-        curves += [
-            pd.DataFrame({"id": record.id, "step": curve.steps, "metric": name, "value": curve.values})
-            for name, curve in record.curves.items()
-        ]
+        curves += [(record.id, name, curve) for name, curve in record.curves.items()]
         for name in metrics[cell.task] if record.status == "completed" else ():
             judged = facts.column if name == facts.metric else name
             if (values := record.arrays.get(f"test/{judged}")) is not None:
@@ -79,13 +78,23 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
         if column not in trials:
             trials[column] = np.nan
-    empty = pd.DataFrame(
-        {"id": pd.Series(dtype=str), "step": [], "metric": pd.Series(dtype=str), "value": []}
-    )
-    curve_frame = pd.concat(curves, ignore_index=True) if curves else empty
     return Evidence(
         facts,
         trials,
-        curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True),
+        _frame(curves).drop_duplicates(["id", "step", "metric"], ignore_index=True),
         pd.DataFrame([(*key, values) for key, values in examples.items()], columns=no_examples().columns),
+    )
+
+
+def _frame(curves: Sequence[tuple[str, str, Curve]]) -> pd.DataFrame:
+    """Curves with the ids of their trials and their names as one frame: id, step, metric, value."""
+    lengths = [len(curve.steps) for _, _, curve in curves]
+    ids, names = (np.repeat(np.array([c[i] for c in curves], object), lengths) for i in (0, 1))
+    return pd.DataFrame(
+        {
+            "id": pd.Series(ids, dtype=str),
+            "step": np.concatenate([*(curve.steps for _, _, curve in curves), np.array([], np.int64)]),
+            "metric": pd.Series(names, dtype=str),
+            "value": np.concatenate([*(curve.values for _, _, curve in curves), np.array([])]),
+        }
     )

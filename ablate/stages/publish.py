@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,20 +18,28 @@ if TYPE_CHECKING:
     from ablate.report.section import Material
 
 
-def publish(folder: StudyFolder) -> None:
-    """Writes comparisons, claims, figures and page from the folder alone. Raises `AblateError`."""
-    with gc_paused():
-        from ablate.report.page import render
-        from ablate.stages.claims import with_waiting
+def publish(
+    folder: StudyFolder, warn: Callable[[str], None], judged: Callable[[], None] = lambda: None
+) -> None:
+    """Writes comparisons and claims from the folder alone, then figures and page. Raises `AblateError`.
 
+    `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
+    """
+    from ablate.stages.claims import with_waiting
+
+    with gc_paused():
         found = material(folder)
         before = found.untuned_comparisons
-        folder.publish(
+        folder.save_verdicts(
             found.comparisons,
             with_waiting(found.claims, folder),
-            render(found),
             None if before is None else before.assign(exploratory=True),
         )
+    judged()
+    with gc_paused():
+        from ablate.report.page import render
+
+        folder.save_page(render(found, lambda fault: warn(f"{folder.report_file}: {fault}")))
 
 
 def material(folder: StudyFolder) -> Material:
@@ -75,11 +84,21 @@ def describe(folder: StudyFolder) -> str:
     return printable(f"{question}\n\n{verdict_markdown(folder.comparisons(), judged)}")
 
 
-def print_results(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
+def print_results(folder: StudyFolder, console: Console) -> None:
     """The verdicts of a study, and where the report and MLflow are."""
+    print_table(folder, console)
+    print_places(folder, console)
+
+
+def print_table(folder: StudyFolder, console: Console) -> None:
+    """The verdicts of a study."""
     from ablate.report.terminal import print_verdicts
 
     print_verdicts(folder.path, console)
+
+
+def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
+    """Where the report and MLflow are."""
     results = "" if folder.results == Path("results") else f" --results {folder.results}"
     mlflow = masked(tracking_uri) if tracking_uri else f"ablate ui{results}"
     for line in (f"Report: {folder.report_file}", f"MLflow: {mlflow}"):

@@ -7,6 +7,7 @@ from contextlib import closing, nullcontext
 
 from rich.console import Console
 
+from ablate.base.errors import StoreError
 from ablate.core.cell import Cell
 from ablate.core.events import everyone
 from ablate.core.plan import FixedPlan
@@ -24,7 +25,7 @@ from ablate.stages.engine import number_of_jobs, open_engine, preload, reference
 from ablate.stages.gather import comparable
 from ablate.stages.judge import work_of
 from ablate.stages.options import Options, Outcome
-from ablate.stages.publish import describe, print_results, publish
+from ablate.stages.publish import describe, print_places, print_table, publish
 from ablate.stages.search import SearchStage, for_sweep
 from ablate.study.experiment import Experiment
 from ablate.study.resolved import resolved_text
@@ -103,13 +104,17 @@ def run(
                     folder.save_importances(importances(table))
             paired = comparable(work.everything, records, warn)
             work.save_evidence(folder, claims, environment, paired)
-            publish(folder)
+            publish(folder, warn, lambda: print_table(folder, console))
+            print_places(folder, console, options.tracking_uri)
             # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.
             kept = [*work.everything, *given.cells()]
-            if options.partial:
-                folder.roster.add(kept)
-            else:
-                folder.roster.close(kept, search.ids() if search is not None else ())
+            try:
+                if options.partial:
+                    folder.roster.add(kept)
+                else:
+                    folder.roster.close(kept, search.ids() if search is not None else ())
+            except StoreError as error:
+                warn(f"{error}. The roster keeps what it had, and no trial is lost")
             tracked = tracker.finish()
     found = {cell.id: records[cell.id] for cell in work.everything if cell.id in records}
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in work.cells)
@@ -117,8 +122,7 @@ def run(
     whole = all(cell.id in found for cell in work.everything)
     if tracked and whole and not (missing or failures or options.partial):
         data = {file for cell in work.everything for file in cell.trial.files}
-        remember(experiment.path, options, folder, list(found), data)
-    print_results(folder, console, options.tracking_uri)
+        remember(experiment.path, options, folder, list(found), data, warn)
     failed = _failed(work.everything, found, warn)
     if missing:
         say(f"{missing} of {len(work.cells)} trials have not been run.")

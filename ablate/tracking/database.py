@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,11 +63,12 @@ def import_mlflow() -> Any:
     return MlflowClient
 
 
-def ensure_database(path: Path, *, repair: bool) -> str:
-    """Makes the database if there is none, and returns its URI.
+def ensure_database(path: Path, *, repair: bool, warn: Callable[[str], None]) -> bool:
+    """Makes the database if there is none, and returns whether it did.
 
-    With `repair`, artifact locations that point below the folder where the database was made are moved to where
-    it is now. Raises `StoreError` when the folder cannot be written or the file is no database of MLflow's.
+    With `repair`, a damaged file is set aside with a warning, and artifact locations that point below the folder where
+    the database was made are moved to where it is now. Raises `StoreError` when the folder cannot be written or,
+    without `repair`, the file is no whole database of MLflow's.
     """
     path = path.resolve()
     if set("?%") & set(str(path)):
@@ -77,18 +79,22 @@ def ensure_database(path: Path, *, repair: bool) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(f".{path.name}.lock")):
             remove_leftovers(path.parent)
-            if not path.exists():
+            if path.exists() and (fault := _fault(path) or (_outdated(path) if repair else "")):
+                if not repair:
+                    raise StoreError(f"{path}: {fault}; move it away, or choose another --tracking-uri")
+                _set_aside(path, fault, warn)
+            made = not path.exists()
+            if made:
                 _create(path)
-            _check(path)
             if repair:
                 _repair_locations(path)
+            return made
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         where = getattr(error, "filename", None) or path
         raise StoreError(
             f"{where}: MLflow's database cannot be made or written: {reason}; use a folder that you may write"
         ) from error
-    return database_uri(path)
 
 
 @contextmanager
@@ -132,24 +138,69 @@ def _create(path: Path) -> None:
     try:
         with quiet(), replacing(path) as temporary, _migrating:  # alembic keeps its context in a global
             SqlAlchemyStore(database_uri(temporary), artifacts_uri(path)).engine.dispose()
-            _check(temporary)
+            if fault := _fault(temporary):
+                raise StoreError(f"{path}: MLflow has not made its database: {fault}")
     except MlflowException as error:
         raise StoreError(f"{path}: MLflow cannot make its database: {first_line(error)}") from error
 
 
-def _check(path: Path) -> None:
-    """Raises unless there is the default experiment, which MLflow makes after its last migration."""
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=20)) as database:
-        try:
-            whole = database.execute("SELECT 1 FROM alembic_version, experiments").fetchone()
-        except sqlite3.OperationalError as error:
-            if "no such table" not in str(error):
-                raise
-            whole = None
-    if whole is None:
-        raise StoreError(
-            f"{path}: is not a whole database of MLflow's; move it away, it is made again from the finished trials"
-        )
+def _fault(path: Path) -> str:
+    """Why the file is no whole database of MLflow's; nothing where it is one.
+
+    Whole is one with the default experiment, which MLflow makes after its last migration. Raises `sqlite3.Error` where
+    it cannot be told, for instance of a database that is locked.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=20)) as database:
+            if database.execute("SELECT 1 FROM alembic_version, experiments").fetchone() is None:
+                return "is not a whole database of MLflow's"
+            found = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
+            return "" if found == "ok" else f"is damaged ({first_line(ValueError(found))})"
+    except sqlite3.DatabaseError as error:
+        if "no such table" in str(error):
+            return "is not a whole database of MLflow's"
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return f"is damaged ({error})"
+        raise
+
+
+def _outdated(path: Path) -> str:
+    """Gives a whole database the tables of this version of MLflow, on a copy; why it could not, or nothing."""
+    import_mlflow()
+    from mlflow.store.db import utils
+
+    with closing(sqlite3.connect(path, timeout=20)) as database:
+        (version,) = database.execute("SELECT version_num FROM alembic_version").fetchone()
+    latest = getattr(utils, "_get_latest_schema_revision", None)
+    if latest is None or version == latest():
+        return ""  # where MLflow does not say, it sees for itself
+    try:
+        with quiet(), replacing(path) as temporary, _migrating:
+            shutil.copyfile(path, temporary)
+            engine = utils.create_sqlalchemy_engine_with_retry(database_uri(temporary))
+            utils._upgrade_db(engine)
+            engine.dispose()
+    except StoreError:
+        raise
+    except Exception as error:
+        return f"has tables of another version of MLflow ({first_line(error)})"
+    return ""
+
+
+def _set_aside(path: Path, fault: str, warn: Callable[[str], None]) -> None:
+    """Renames a database with the files that SQLite keeps beside it, which would else belong to the next."""
+    number = 1
+    while any(path.parent.glob(f"{path.name}.corrupt-{number}*")):
+        number += 1
+    name = f"{path.name}.corrupt-{number}"
+    for suffix in ("-journal", "-wal", "-shm", ""):
+        beside = path.with_name(f"{path.name}{suffix}")
+        if beside.exists():
+            beside.replace(path.with_name(f"{name}{suffix}"))
+    warn(
+        f"{path} {fault}; set aside as {name}. It is built again from the finished trials of this study and of every "
+        "other that has a report; `ablate ui` completes it"
+    )
 
 
 def _repair_locations(path: Path) -> None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ablate.core.cell import Cell
 from ablate.core.record import Record
+from ablate.tracking.batch import New, fits, insert
 from ablate.tracking.content import (
     DIGEST_TAG,
     MAX_TAG,
@@ -24,23 +24,12 @@ from ablate.tracking.content import (
     PARENT_TAG,
     STUDY_TAG,
     TRIAL_TAG,
-    Content,
     Point,
     clean_key,
     content_of,
     cut,
     run_name,
     user,
-)
-from ablate.tracking.database import (
-    DATABASE,
-    artifacts_uri,
-    database_path,
-    database_uri,
-    ensure_database,
-    import_mlflow,
-    quiet,
-    sole_writer,
 )
 from ablate.tracking.parent import COUNT, Parent
 
@@ -64,34 +53,20 @@ class _Run:
     "When it started or ended, whichever is later, in milliseconds since 1970."
 
 
-@contextmanager
-def study_runs(study: str, store: Path, uri: str | None, timeout: float) -> Iterator[StudyRuns]:
-    """The runs of `study`, for its only writer; MLflow's database is made when there is none.
-
-    `timeout` is how long to wait, in seconds, for another writer of the same study. Raises `StoreError`, and
-    whatever MLflow raises when a server does not answer.
-    """
-    own = (store / DATABASE).resolve()
-    uri = uri or database_uri(own)
-    database = database_path(uri)
-    with quiet(), sole_writer(store, study, timeout):
-        if database is not None:
-            ensure_database(database, repair=database == own)
-        client = import_mlflow()(tracking_uri=uri)
-        try:
-            yield StudyRuns(client, study, artifacts_uri(database) if database is not None else None)
-        finally:
-            if database is not None:
-                client._tracking_client.store.engine.dispose()
-
-
 class StudyRuns:
     """The runs of one study: read from MLflow once, then updated with every change."""
 
+    alone = False
+    "Whether the store's database was made for them just now, and has no other study."
+
     def __init__(self, client: Any, study: str, artifacts: str | None) -> None:
+        """`artifacts`: where a SQLite database keeps them; None for a server."""
         self.client = client
         self.study = study
-        self.experiment = self._experiment(artifacts)
+        found = self._experiment(artifacts)
+        self.experiment = str(found.experiment_id)
+        local = artifacts is not None and found.artifact_location.startswith("file:")
+        self._location = found.artifact_location if local and fits() else None
         self._runs: defaultdict[str, list[_Run]] = defaultdict(list)
         "By trial id, earliest first; the parent, and any spare one, by the empty string."
         for run in self._search():
@@ -114,32 +89,61 @@ class StudyRuns:
                         if not run.digest:
                             self.client.set_terminated(run.id, "KILLED", _moment(run.latest))
 
-    def put_all(self, trials: Iterable[tuple[Cell, Record]]) -> None:
+    def put_all(self, batches: Iterable[Iterable[tuple[Cell, Record]]]) -> None:
         """Writes these trials. If MLflow refuses one, the others are still written; raises the last error."""
         failures: list[Exception] = []
-        for cell, record in trials:
-            try:
-                self.put(cell, record)
-            except Exception as error:
-                failures.append(error)
-            if len(failures) == _GIVE_UP_AFTER:
+        for batch in batches:
+            new = []
+            # The later record of a trial replaces the earlier.
+            for cell, record in {record.id: (cell, record) for cell, record in batch}.values():
+                try:
+                    new += self._missing(cell, record)
+                except Exception as error:
+                    failures.append(error)
+            if not self._inserted(new):
+                for run in new:
+                    try:
+                        self._create(run)
+                    except Exception as error:
+                        failures.append(error)
+                    if len(failures) >= _GIVE_UP_AFTER:
+                        break
+            if len(failures) >= _GIVE_UP_AFTER:
                 break
         if failures:
             raise failures[-1]
 
-    def put(self, cell: Cell, record: Record) -> None:
-        """Writes the nested run of a trial, unless MLflow has it whole. Removes runs that differ from it."""
+    def _missing(self, cell: Cell, record: Record) -> list[New]:
+        """The run of a trial, unless MLflow has it whole. Removes runs that differ from it."""
         content = content_of(self.study, cell, record)
+        digest = content.digest
         copies = sorted(self._runs[record.id], key=lambda run: run.deleted)
-        whole = next((run for run in copies if run.digest == content.digest), None)
+        whole = next((run for run in copies if run.digest == digest), None)
         for run in copies:
             if run is not whole and not run.deleted:
                 self._delete(run)
         if whole is None:
-            self._create(run_name(cell, with_task=False), content)
-        elif whole.deleted:
+            tags = {STUDY_TAG: self.study, "mlflow.user": user(), **content.tags}
+            tags |= {DIGEST_TAG: digest, PARENT_TAG: self._parent.id}
+            return [New(run_name(cell, with_task=False), content, tags)]
+        if whole.deleted:
             self.client.restore_run(whole.id)
             whole.deleted = False
+        return []
+
+    def _inserted(self, new: Sequence[New]) -> bool:
+        """Writes runs at once, where the database is SQLite and MLflow is as we know it. Returns whether it has."""
+        if self._location is None or not new:
+            return not new
+        try:
+            insert(self.client._tracking_client.store, self.experiment, self._location, new)
+        except Exception:
+            return False  # the client writes one by one, and says which is refused
+        for run in new:
+            trial, digest, latest = run.tags[TRIAL_TAG], run.tags[DIGEST_TAG], run.content.end
+            whole = _Run(run.id, run.name, trial, self._parent.id, digest, deleted=False, latest=latest)
+            self._runs[trial].append(whole)
+        return True
 
     def is_current(self, parent: Parent, recorded: Set[str]) -> bool:
         """Whether MLflow has this parent, finished, and a whole run of every trial in `recorded`."""
@@ -180,17 +184,17 @@ class StudyRuns:
         self.client.set_terminated(self._parent.id, "FINISHED", now)
         self._parent.digest = parent.digest
 
-    def _experiment(self, artifacts: str | None) -> str:
+    def _experiment(self, artifacts: str | None) -> Any:
         experiment = self.client.get_experiment_by_name(self.study)
         if experiment is None:
             # Without the kind, the pages are those for language-model applications.
             kind = {"mlflow.experimentKind": "custom_model_development"}
             folder = quote("@".join(map(clean_key, self.study.split("@"))))
             location = None if artifacts is None else f"{artifacts}/{folder}"
-            return str(self.client.create_experiment(self.study, location, kind))
+            return self.client.get_experiment(self.client.create_experiment(self.study, location, kind))
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
-        return str(experiment.experiment_id)
+        return experiment
 
     def _search(self) -> Iterator[_Run]:
         from mlflow.entities import ViewType
@@ -226,15 +230,14 @@ class StudyRuns:
         self.client.delete_run(run.id)
         run.deleted = True
 
-    def _create(self, name: str, content: Content) -> None:
-        digest = content.digest
-        tags = {**content.tags, DIGEST_TAG: digest, PARENT_TAG: self._parent.id}
-        run = self._start(name, tags, content.start)
+    def _create(self, new: New) -> None:
+        content = new.content
+        run = self._start(new.name, new.tags, content.start)
         for file, text in content.texts.items():
             self.client.log_text(run.id, text, file)
         self._log(run, content.params, content.points, {})
         self.client.set_terminated(run.id, content.status, content.end)
-        run.digest = digest
+        run.digest = new.tags[DIGEST_TAG]
 
     def _start(self, name: str, tags: Mapping[str, str], start: int) -> _Run:
         tags = {STUDY_TAG: self.study, "mlflow.user": user(), **tags}

@@ -20,12 +20,12 @@ from ablate.tracking.database import (
     ARTIFACTS,
     DATABASE,
     SWITCHES,
+    database_uri,
     ensure_database,
     experiments,
-    first_line,
 )
 from ablate.tracking.parent import Describe
-from ablate.tracking.sync import sync
+from ablate.tracking.sync import sync_all
 from ablate.tracking.tracker import to_stderr
 
 HOST = "127.0.0.1"
@@ -58,11 +58,12 @@ def serve(results: Path, port: int, describe: Describe) -> int:
             raise AblateError(
                 f"port {port} of {HOST} cannot be used ({error}); choose another with --port"
             ) from None
-    uri = ensure_database(store / DATABASE, repair=True)
+    ensure_database(store / DATABASE, repair=True, warn=to_stderr)
     bring_up_to_date(results, describe, to_stderr)
     command = [
         *(sys.executable, "-m", "mlflow", "server", "--workers", "1"),
-        *("--backend-store-uri", uri, "--default-artifact-root", str((store / ARTIFACTS).resolve())),
+        *("--backend-store-uri", database_uri(store / DATABASE)),
+        *("--default-artifact-root", str((store / ARTIFACTS).resolve())),
         *("--host", HOST, "--port", str(port)),
     ]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -98,17 +99,8 @@ def serve(results: Path, port: int, describe: Describe) -> int:
 
 
 def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], None]) -> None:
-    """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report.
-
-    A study that is running is left to its own driver; one that cannot be read is reported and skipped.
-    """
-    store = Store(results / "store", warn)
-    for folder in StudyFolder.all(results):
-        try:
-            if folder.has_report:
-                sync(folder, store, describe, warn)
-        except Exception as error:
-            warn(f"{folder.path}: MLflow is not up to date: {first_line(error)}")
+    """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report."""
+    sync_all(StudyFolder.all(results), Store(results / "store", warn), describe, warn)
 
 
 def _answers(port: int) -> bool:

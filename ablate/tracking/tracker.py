@@ -10,7 +10,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from ablate.core.cell import Cell
@@ -18,11 +18,13 @@ from ablate.core.events import Event, Finished, Known
 from ablate.core.record import Record
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.tracking import THREAD
 from ablate.tracking.database import first_line
 from ablate.tracking.parent import Describe, parent_of
-from ablate.tracking.runs import study_runs
-from ablate.tracking.sync import sync
+from ablate.tracking.sync import BATCH, study_runs, sync, sync_all
 
+LIMIT = 20.0
+"""Seconds that MLflow may take after the last trial."""
 _FLUSH_SECONDS = 3.0
 _WAIT_FOR_WRITER = 30.0
 
@@ -54,9 +56,12 @@ class Tracker:
         self._warn = warn
         self._cells: dict[str, Cell] = {}
         self._orders: queue.SimpleQueue[tuple[Cell, Record] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=THREAD, daemon=True)
         self._deadline = float("inf")
         self._completing = False
+        self._ended = threading.Event()
+        self._given_up = False
+        self._error: Exception | None = None
         self._done = False
 
     def __enter__(self) -> Tracker:
@@ -66,10 +71,8 @@ class Tracker:
 
     def __exit__(self, *raised: object) -> None:
         """Unless the study is finished, writes as much as a few seconds allow and shows it as interrupted."""
-        if self._thread.is_alive():
-            self._deadline = time.monotonic() + _FLUSH_SECONDS
-            self._orders.put(None)
-            self._thread.join(_FLUSH_SECONDS + 2)
+        if self._thread.is_alive() and not self._given_up:
+            self._end(_FLUSH_SECONDS)
 
     def __call__(self, event: Event) -> None:
         """Hands over a trial that has a record, and returns at once."""
@@ -79,39 +82,73 @@ class Tracker:
             self._orders.put((cell, event.record))
 
     def finish(self) -> bool:
-        """Waits until all is written, removes the runs of trials that the folder no longer refers to, and completes
-        the parent from the folder's report.
+        """Waits until all is written, the runs of trials that the folder no longer refers to are removed, and the
+        parent is completed from the folder's report; at most `LIMIT` seconds for everything.
 
-        Returns whether MLflow is up to date. A tracker that is down, locked or full is a warning, not an error.
+        Returns whether MLflow is up to date. A tracker that is down, locked, full or silent is a warning, not an error.
         """
         self._completing = True
-        self._orders.put(None)
-        self._thread.join()
-        try:
-            if not self._done:
-                sync(self.folder, self.store, self.describe, self._warn, self.uri, _WAIT_FOR_WRITER)
-        except Exception as error:
+        self._end(LIMIT)
+        self._given_up = True
+        if not self._done:
+            reason = f"not done after {LIMIT:g} s" if self._error is None else first_line(self._error)
             root = self.store.root
             where = self.uri or f"the database in {root}"
             later = "the next run of the study" + ("" if self.uri else ", or `ablate ui`,")
             self._warn(
-                f"MLflow ({where}) is not up to date: {first_line(error)}. Nothing is lost: every trial is in {root}, "
+                f"MLflow ({where}) is not up to date: {reason}. Nothing is lost: every trial is in {root}, "
                 f"and {later} brings MLflow up to date."
             )
-            return False
-        return True
+        return self._done
+
+    def _end(self, seconds: float) -> None:
+        """Has the thread end; it may take so many seconds to write, and two more to say that it was interrupted."""
+        self._deadline = time.monotonic() + seconds
+        self._orders.put(None)
+        self._ended.set()
+        self._thread.join(seconds + 2)
 
     def _work(self) -> None:
-        # `finish` repeats what fails here, and reports errors.
-        with (
-            suppress(Exception),
-            study_runs(self.folder.name, self.store.root, self.uri, _WAIT_FOR_WRITER) as runs,
-        ):
+        try:
+            self._write()
+        except Exception as error:
+            self._error = error
+            self._ended.wait()  # What failed is repeated when all is there.
+            if self._completing and time.monotonic() < self._deadline:
+                self._repeat()
+
+    def _write(self) -> None:
+        whole, root = False, self.store.root
+        with study_runs(self.folder.name, root, self.uri, _WAIT_FOR_WRITER, self._warn) as runs:
             if time.monotonic() > self._deadline:
                 return
             with runs.running():
-                orders = iter(self._orders.get, None)
-                runs.put_all(order for order in orders if time.monotonic() < self._deadline)
-                if self._completing:
+                runs.put_all(self._batches())
+                if self._completing and time.monotonic() < self._deadline:
                     runs.finish(parent_of(self.folder, self.describe))
-                    self._done = True
+                    whole = True
+        if whole and runs.alone:
+            self._repeat()  # for trials of the study that this run has not heard of
+            # One that another driver is writing just now is left to it, and `ablate ui` says what is wrong with others.
+            sync_all(StudyFolder.all(self.folder.results), self.store, self.describe, lambda warning: None)
+        else:
+            self._done = whole
+
+    def _repeat(self) -> None:
+        try:
+            sync(self.folder, self.store, self.describe, self._warn, self.uri, _WAIT_FOR_WRITER)
+            self._done = True
+        except Exception as error:
+            self._error = error
+
+    def _batches(self) -> Iterator[list[tuple[Cell, Record]]]:
+        """Trials as they come, those that have come meanwhile together."""
+        while (order := self._orders.get()) is not None:
+            batch = [order]
+            with suppress(queue.Empty):
+                while len(batch) < BATCH and (order := self._orders.get_nowait()) is not None:
+                    batch.append(order)
+            if time.monotonic() < self._deadline:
+                yield batch
+            if order is None:
+                return

@@ -16,9 +16,11 @@ from harness import TOY_STUDY, ablate, with_database
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StoreError
+from ablate.base.files import _place
 from ablate.base.wording import size
 from ablate.commands.clean import clean
 from ablate.commands.run import execute
+from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
 from ablate.stages.options import Options, Outcome
@@ -199,20 +201,45 @@ def test_a_study_whose_folder_is_gone_keeps_its_trials_until_it_is_given_up(resu
 def test_broken_and_unfinished_files_go(results: Path) -> None:
     kept = stored(results)
     trials = results / "store/trials"
-    ended = subprocess.Popen([sys.executable, "-c", ""])
+    here, ended = _place(), subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    gone = [trials / "ab.corrupt-1", trials / "ab.corrupt-1.npz", trials / f".ab.json.{ended.pid}-x.json"]
-    gone += [results / f"toy/.report.html.{ended.pid}-x.html"]
-    being_written = trials / f".ab.json.{os.getpid()}-x.json"
+    trial = "0123456789abcdef"
+    gone = [trials / f"{trial}.corrupt-1", trials / f"{trial}.corrupt-1.npz"]
+    gone += [trials / f".{trial}.json.ablate-{here}-{ended.pid}-abcdefgh.part"]
+    gone += [results / f"toy/.report.html.ablate-{here}-{ended.pid}-abcdefgh.part"]
+    being_written = trials / f".{trial}.json.ablate-{here}-{os.getpid()}-abcdefgh.part"
     for path in [*gone, being_written]:
         path.write_text("half")
     said, _ = cleaned(results)
     assert "2 corrupt files: 8 B" in said
-    assert "3 incomplete files: 12 B" in said
+    assert "2 incomplete files: 8 B" in said
     assert "Removed; 16 B freed." in said
     assert not any(path.exists() for path in gone)
     assert being_written.exists()
     assert stored(results) == kept
+
+
+def test_files_of_the_user_in_the_store_stay(results: Path) -> None:
+    trials = results / "store/trials"
+    strange(results)
+    names = [
+        "notes.json",
+        "notes.corrupt-1",
+        ".env.99999999-prod",
+        ".notes.2024-05-01.md",
+        "0123456789abcdef.txt",
+    ]
+    mine = [trials / name for name in [*names, "0123456789ABCDEF.json", "fedcba9876543210.json"]]
+    for path in mine[:-1]:
+        path.write_text("{}")
+    mine[-1].symlink_to("notes.json")
+    said, _ = cleaned(results)
+    assert "1 of 10 trials" in said
+    assert [path for path in mine if not path.exists()] == []
+    run_in(results.parent, seeds=4)
+    assert [path for path in mine if not path.exists()] == []
+    with pytest.raises(AblateError, match="matches no trial"):
+        show("notes", results, pytest.fail)
 
 
 @pytest.mark.parametrize("study", ["toy", "another"])

@@ -43,6 +43,19 @@ def test_a_tracker_that_is_down_costs_a_warning_and_is_brought_up_to_date(toy_st
     assert_tracked_once(folder)
 
 
+def test_a_tracker_that_never_answers_costs_a_warning_and_the_process_ends(toy_study: Path) -> None:
+    folder = toy_study.parent
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        done = ablate("run", toy_study, "--jobs", "1", "--tracking-uri", uri, cwd=folder, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("warning: MLflow") == 1
+    # The verdicts and the report come first.
+    assert done.stdout.index("better") < done.stdout.index("Report: ") < done.stdout.index("warning: MLflow")
+    assert "not done after 20 s. Nothing is lost" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_a_full_disk_is_one_clear_error_and_finished_trials_stay(toy_study: Path) -> None:
     """A limit on the size of files lets the small records through and stops what is larger."""
     folder = toy_study.parent

@@ -21,6 +21,8 @@ import pytest
 from drivers import assert_tracked_once, records
 from harness import TOY_STUDY, ablate
 
+from ablate.base import files
+
 # Python reads this before anything else is imported, in the driver and in each worker. The time of day goes back
 # by an hour every 50 ms for all that asks Python's clock for it, MLflow included, and the monotonic clock goes on:
 # what a process sees when the clock of its machine is set back, again and again. Only the dates of files stay right.
@@ -286,7 +288,6 @@ def test_results_that_may_only_be_read(
     ("name", "said"),
     [
         ("store/trials", "cannot be written: Permission denied"),
-        ("store/studies", "store/studies/toy.json: cannot be written: Permission denied"),
         ("toy", "toy/study.yaml: cannot be written: Permission denied"),
     ],
 )
@@ -306,6 +307,19 @@ def test_one_folder_of_the_results_that_may_only_be_read(
     assert_tracked_once(copy)
 
 
+def test_a_roster_that_cannot_be_written_after_the_last_trial_is_a_warning(
+    copy: Path, locked: Callable[[Path, int], None]
+) -> None:
+    locked(copy / "results/store/studies", 0o500)
+    done = ablate("run", "study.yaml", "--jobs", 0, cwd=copy, preexec_fn=give_up_the_rights_of_root)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    where = "store/studies/toy.json: cannot be written: Permission denied; free space or choose --results"
+    assert done.stdout.count(where) == 2
+    assert "warning: the report is whole, but the next run writes it again" in done.stdout
+    assert "better" in done.stdout
+
+
 @pytest.mark.slow
 def test_what_cannot_be_put_right_in_a_folder_that_may_only_be_read(
     copy: Path, locked: Callable[[Path, int], None]
@@ -319,7 +333,7 @@ def test_what_cannot_be_put_right_in_a_folder_that_may_only_be_read(
     assert said.startswith(f"{corrupt.relative_to(copy)}: is corrupt (")
     assert said.endswith("and cannot be set aside: Permission denied; choose another --results")
     locked(trials, 0o700)
-    leftover = trials / ".x.json.999999999-a.part"
+    leftover = trials / f".x.json.ablate-{files._place()}-999999999-abcdefgh.part"
     leftover.write_text("")
     locked(trials, 0o500)
     said = refused("run", "study.yaml", "--jobs", 0, cwd=copy)

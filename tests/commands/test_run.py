@@ -17,6 +17,7 @@ from ablate.base.errors import AblateError, StudyError
 from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
+from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.stages.options import Options, Outcome
 
@@ -193,6 +194,45 @@ def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:
     primary = results.comparisons[~results.comparisons.exploratory]
     assert set(primary.verdict) == {"unstable"}
     assert run(sets=sets)[0].trained == 0
+
+
+def altered(write: Callable[..., Path], *changes: tuple[str, str]) -> str:
+    """The toy study on a workload of its own: the toy with changes to its source."""
+    source = TOY.read_text().replace('"workload", "toy"', '"workload", "altered"')
+    for old, new in changes:
+        assert old in source
+        source = source.replace(old, new)
+    write(source, "altered.py")
+    return TOY_STUDY.replace(str(TOY), "altered.py").replace("workload: toy", "workload: altered")
+
+
+def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(
+    run: Run, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    """At once, so that there is no curve to draw, in a metric without a value for a run that diverged."""
+    always = ('if trial.seed == training["fault_seed"]', 'if training["fault"]')
+    text = altered(write, always, ("metrics=metrics, curves=curves", "metrics=metrics"))
+    options = {"study": write(f"{text}metric: loss\n"), "sets": ["training.fault=diverge"]}
+    said = run(**options)[1]
+    assert "[3/9] model.noise=0.3 seed 0: diverged: the toy diverged" in said
+    assert "warning" not in said
+    assert said.count("unstable") == 2
+    assert not (tmp_path / "results/toy/figures").exists()
+    assert "the toy diverged" in (tmp_path / "results/toy/report.md").read_text()
+    assert run(**options)[1].count("unstable") == 2
+
+
+def test_a_reason_that_begins_with_its_status_is_said_once(
+    run: Run, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    text = altered(write, ('"diverged", "the toy', '"diverged", "diverged: the toy'))
+    said = run(study=write(text), sets=["training.fault=diverge"])[1]
+    assert "baseline seed 0: diverged: the toy diverged" in said
+    rows = StudyFolder(tmp_path / "results", "toy").rows()
+    trial = next(row["id"] for _, _, row in rows if row["status"] == "diverged")
+    assert "reason: the toy diverged" in show(trial, tmp_path / "results", pytest.fail)
+    for shown in (said, (tmp_path / "results/toy/report.md").read_text()):
+        assert "diverged: diverged" not in shown
 
 
 def test_a_record_says_where_it_comes_from(ran: None, tmp_path: Path) -> None:

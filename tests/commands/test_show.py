@@ -149,7 +149,9 @@ def test_without_its_record_a_trial_is_shown_from_the_studys_table(folder: Path,
 
 
 def test_a_trial_that_no_study_refers_to(tmp_path: Path) -> None:
-    Store(tmp_path / "store").save(Record("ab12", {"a": {}}, 3, "completed", metrics={"loss": None}))
+    Store(tmp_path / "store").save(
+        Record("ab12ab12ab12ab12", {"a": {}}, 3, "completed", metrics={"loss": None})
+    )
     found = sections(text("ab", tmp_path))
     assert found["studies"].strip() == "No study refers to this trial."
     assert found["metrics"].split() == ["loss", "–"]
@@ -158,7 +160,7 @@ def test_a_trial_that_no_study_refers_to(tmp_path: Path) -> None:
 
 def test_what_a_trial_printed_cannot_act_on_the_terminal(tmp_path: Path) -> None:
     output = "\x1b[31mred\x1b[0m \x1b[2J\x07bell\ttab\n"
-    Store(tmp_path / "store").save(Record("ab12", {}, 0, "completed", output=output))
+    Store(tmp_path / "store").save(Record("ab12ab12ab12ab12", {}, 0, "completed", output=output))
     assert sections(text("ab12", tmp_path))["output"].strip() == "red \\x07bell\ttab"
 
 

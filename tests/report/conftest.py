@@ -14,7 +14,7 @@ from ablate.stages.publish import publish as publish_folder
 def published(evidence: Evidence, folder: Path) -> Path:
     study = StudyFolder.at(folder)
     study.save_evidence(evidence)
-    publish_folder(study)
+    publish_folder(study, pytest.fail)
     return folder
 
 

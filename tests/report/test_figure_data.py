@@ -28,10 +28,8 @@ def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) 
 
 def test_a_panel_never_has_more_than_eight_curves() -> None:
     levels = {"base": 0.0, **{f"level{i}": 0.0 for i in range(16)}}
-    facts = study(
-        factors={"a.b": levels, "c": {"x": 0.0, "y": 0.0}}, named={}, claims=False, num_seeds=2
-    ).facts
-    panels = entries.panels(facts)
+    found = study(factors={"a.b": levels, "c": {"x": 0.0, "y": 0.0}}, named={}, claims=False, num_seeds=2)
+    panels = entries.panels(found.facts, compare(found))
     assert {title: len(members) for title, members in panels.items()} == {
         "a.b (1 of 3)": 6,
         "a.b (2 of 3)": 6,
@@ -39,6 +37,20 @@ def test_a_panel_never_has_more_than_eight_curves() -> None:
         "c": 1,
         "placebo": 1,
     }
+
+
+def test_of_too_many_panels_those_furthest_from_the_baseline_are_shown() -> None:
+    factors = {f"f{i:02}": {"a": 0.0, "b": -0.02 * (i % 21)} for i in range(40)}
+    found = study(factors=factors, named={}, claims=False, num_seeds=2, trouble=False)
+    panels = entries.panels(found.facts, compare(found))
+    assert len(panels) == entries.MAX_PANELS
+    assert list(panels)[-1] == entries.PLACEBO_GROUP
+    assert list(panels)[:-1] == sorted(list(panels)[:-1]), "in the order of the study"
+    assert {f"f{i:02}" for i in range(17, 21)} | {f"f{i:02}" for i in range(37, 40)} <= set(panels)
+    assert (
+        entries.left_out(found.facts, panels)
+        == " Of 41 variants, the 16 furthest from the baseline are shown."
+    )
 
 
 def test_a_variant_that_changes_several_paths_has_a_group_of_its_own(evidence: Evidence) -> None:

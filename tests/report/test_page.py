@@ -14,9 +14,18 @@ from matplotlib.image import imread
 from rich.console import Console
 from synthetic import UGLY, study
 
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
+from ablate.core.facts import TaskFacts
+from ablate.core.metric import Metric
+from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
+from ablate.report.page import figures
+from ablate.report.section import Material
+from ablate.report.sections.incidents import Incidents
 from ablate.report.terminal import print_verdicts
+from ablate.stages.publish import publish as publish_folder
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
 VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
@@ -246,3 +255,94 @@ def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_termina
     for name in ("report.html", "report.md"):
         assert kept in written[name]
         assert r"\u202eesrever" in written[name].replace("\\\\", "\\")
+
+
+def with_status(evidence: Evidence, status: str, of: str = "") -> Evidence:
+    """All trials of one variant, or of every one, end with this status, and have no numbers."""
+    trials = evidence.trials.copy()
+    rows = trials["variant"].eq(of) if of else trials["seed"].ge(0)
+    trials.loc[rows, "status"] = status
+    trials.loc[rows, ["accuracy", "loss"]] = float("nan")
+    return Evidence(evidence.facts, trials, evidence.curves)
+
+
+def without_floors(evidence: Evidence) -> Evidence:
+    def bare(task: TaskFacts) -> TaskFacts:
+        return dataclasses.replace(
+            task, metrics={name: Metric(m.direction) for name, m in task.metrics.items()}
+        )
+
+    facts = dataclasses.replace(evidence.facts, tasks=list(map(bare, evidence.facts.tasks)))
+    return Evidence(facts, evidence.trials, evidence.curves)
+
+
+@pytest.mark.parametrize("status", ["diverged", "failed", "pruned"])
+def test_a_study_without_any_result_has_a_report(publish: Publish, status: str) -> None:
+    few = with_status(study(factors=SMALL, num_seeds=2, named={}), status)
+    bare = without_floors(few)
+    for name, evidence in {
+        "curves": few,
+        "nothing": Evidence(bare.facts, bare.trials, bare.curves.iloc[:0]),
+    }.items():
+        folder = publish(evidence, name)
+        assert "model.norm=batch" in (folder / "comparisons.csv").read_text()
+        assert status in (folder / "report.md").read_text()
+
+
+def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish: Publish) -> None:
+    one = study(factors=SMALL, num_seeds=1)
+    publish(one, "a")
+    publish(Evidence(one.facts, one.trials.iloc[:1], one.curves), "b")
+    publish(Evidence(one.facts, one.trials.assign(accuracy=float("inf")), one.curves), "c")
+    publish(Evidence(one.facts, one.trials, one.curves.assign(value=float("nan"))), "d")
+
+
+def test_a_factor_whose_runs_have_no_curves_does_not_shorten_those_of_the_others() -> None:
+    evidence = study(factors=SMALL | {"z": {"a": 0.0, "b": 0.0}}, named={}, placebo=False, trouble=False)
+    kept = set(evidence.trials.loc[evidence.trials["variant"] == "z=b", "id"])
+    curves = evidence.curves[evidence.curves["id"].isin(kept)]
+    material = Material(
+        Evidence(evidence.facts, evidence.trials, curves), compare(evidence), judge_claims(evidence)
+    )
+    found = figures(material)["validation-accuracy"]
+    assert [ax.get_xlim()[1] >= 600 for ax in found.axes] == [True, True]
+
+
+def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_path: Path) -> None:
+    """No axis of matplotlib's reaches so far."""
+    evidence = study(factors=SMALL, num_seeds=1, named={}, placebo=False)
+    far = Evidence(evidence.facts, evidence.trials.assign(accuracy=1e308), evidence.curves)
+    folder, warnings, judged = StudyFolder.at(tmp_path / "far"), [], []
+    folder.save_evidence(far)
+    publish_folder(
+        folder, warnings.append, lambda: judged.append((tmp_path / "far/comparisons.csv").exists())
+    )
+    assert judged == [True]
+    said = "The figure “Every seed” could not be drawn: ValueError: arange: cannot compute length"
+    assert f"{folder.report_file}: {said}" in warnings
+    for page in ("report.html", "report.md"):
+        text = (folder.path / page).read_text(encoding="utf-8")
+        assert said in text
+        assert "seeds.png" not in text
+    assert (folder.path / "figures/forest.svg").exists()
+
+
+def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(
+    tmp_path: Path, evidence: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> None:
+        raise ValueError("broken <b>")
+
+    monkeypatch.setattr(Incidents, "blocks", fail)
+    monkeypatch.setattr(Incidents, "findings", fail)
+    folder, warnings = StudyFolder.at(tmp_path / "x"), []
+    folder.save_evidence(evidence)
+    publish_folder(folder, warnings.append)
+    said = "“Runs without a result” {} ValueError: broken <b>"
+    assert warnings == [
+        f"{folder.report_file}: What {said.format('has found could not be drawn:')}",
+        f"{folder.report_file}: The section {said.format('could not be drawn:')}",
+    ]
+    page = Page((folder.path / "report.html").read_text(encoding="utf-8"))
+    assert page.text.count("ValueError: broken <b>") == 2
+    assert "Differences from the baseline" in page.text

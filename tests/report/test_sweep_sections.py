@@ -144,7 +144,7 @@ def published(folder: Path, made: SearchTable, *, found: bool = True, **options:
     if found:
         study.save_importances(importances(made, resamples=2))
     study.save_evidence(searches.after(made, **options))  # type: ignore[arg-type]
-    publish(study)
+    publish(study, pytest.fail)
     return folder
 
 

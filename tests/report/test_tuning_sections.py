@@ -66,7 +66,7 @@ def published(
         study.save_search_table("tuning", search)
     if untuned:
         study.save_evidence(untuned, untuned=True)
-    publish(study)
+    publish(study, pytest.fail)
     return folder
 
 

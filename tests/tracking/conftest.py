@@ -10,7 +10,7 @@ from ablate.tracking.database import ensure_database
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty database of MLflow's, to copy, because making one takes a second."""
     path = tmp_path_factory.mktemp("empty") / "mlflow.db"
-    ensure_database(path, repair=True)
+    ensure_database(path, repair=True, warn=print)
     return path
 
 

@@ -110,7 +110,8 @@ def report(
     folder.save_evidence(Evidence(facts, pd.DataFrame(rows), curves))
     judged = [{"variant": f"v{n}", "verdict": word, "exploratory": False} for n, word in enumerate(verdicts)]
     comparisons = pd.DataFrame([*judged, {"variant": "beside", "verdict": "better", "exploratory": True}])
-    folder.publish(comparisons, pd.DataFrame(columns=list(CLAIM_COLUMNS)), page)
+    folder.save_verdicts(comparisons, pd.DataFrame(columns=list(CLAIM_COLUMNS)))
+    folder.save_page(page)
     folder.roster.close(every)
     return folder
 

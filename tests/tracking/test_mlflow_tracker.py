@@ -1,11 +1,13 @@
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -314,16 +316,52 @@ def test_a_tracker_that_is_down_is_one_warning(tmp_path, monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(tmp_path, monkeypatch, capfd, silent):
+    monkeypatch.setattr("ablate.tracking.tracker.LIMIT", 0.5)
+    warnings: list[str] = []
+    assert not finish_quietly(tracker_of(tmp_path, warnings.append, silent), tracked("baseline", 0))
+    assert warnings == [
+        f"MLflow ({silent}) is not up to date: not done after 0.5 s. Nothing is lost: every trial is in "
+        f"{tmp_path / 'store'}, and the next run of the study brings MLflow up to date."
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_database_that_stays_locked_is_one_warning_at_the_limit(results, monkeypatch, journal):
+    warnings: list[str] = []
+    with (
+        closing(sqlite3.connect(results / "store" / "mlflow.db")) as database,
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr("ablate.tracking.tracker.LIMIT", 0.5)
+        database.execute(f"PRAGMA journal_mode = {journal}")
+        database.execute("BEGIN EXCLUSIVE")
+        assert not finish_quietly(tracker_of(results, warnings.append), tracked("baseline", 0))
+    assert len(warnings) == 1
+    assert "and the next run of the study, or `ablate ui`, brings MLflow up to date" in warnings[0]
+    track(results, tracked("baseline", 0))
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+
+
 def test_a_database_that_cannot_be_written_is_one_warning_and_made_good_later(results, capfd):
     database = results / "store" / "mlflow.db"
     database.rename(results / "elsewhere")
-    database.write_text("not a database " * 100)
+    database.mkdir()
     warnings: list[str] = []
     assert not finish_quietly(tracker_of(results, warnings.append), tracked("baseline", 0))
     assert len(warnings) == 1
-    assert "file is not a database" in warnings[0]
+    assert "unable to open database file" in warnings[0]
     assert "the next run of the study, or `ablate ui`, brings MLflow up to date" in warnings[0]
     assert capfd.readouterr() == ("", "")
+    database.rmdir()
     (results / "elsewhere").replace(database)
     track(results, tracked("baseline", 0))
     assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
@@ -332,12 +370,14 @@ def test_a_database_that_cannot_be_written_is_one_warning_and_made_good_later(re
 def test_a_database_that_is_there_again_in_the_end_gets_every_trial(results, capfd):
     database = results / "store" / "mlflow.db"
     database.rename(results / "elsewhere")
-    database.write_text("not a database " * 100)
+    database.mkdir()
     run = tracked("baseline", 0)
     report(results, run)
     with tracker_of(results) as tracker:
         tracker(run)
-        tracker._thread.join()
+        while tracker._error is None:
+            time.sleep(0.01)
+        database.rmdir()
         (results / "elsewhere").replace(database)
         assert tracker.finish()
     assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]

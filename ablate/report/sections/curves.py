@@ -15,7 +15,7 @@ from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.marks import Limits, padded, references
 from ablate.report.draw.panels import Look, axes, legend, lines, looks
-from ablate.report.entries import Entry, panels
+from ablate.report.entries import Entry, left_out, panels
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 
 MAX_POINTS = 120
@@ -30,7 +30,7 @@ class Curves(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         evidence, facts = material.evidence, material.facts
-        shown = panels(facts)
+        shown = panels(facts, material.comparisons)
         for task, end, of in by_task(facts):
             for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
                 data, broken = curves(evidence, task.name, metric), broken_curves(evidence, task.name, metric)
@@ -42,7 +42,7 @@ class Curves(Section):
                 )
                 caption = (
                     f"{label.capitalize()} by step. Line: mean over the seeds that completed; band: from the lowest "
-                    f"seed to the highest.{crosses}"
+                    f"seed to the highest.{crosses}{left_out(facts, shown)}"
                 )
                 alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {len(shown)} factors."
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
@@ -112,7 +112,7 @@ def figure(
         ax.set(yscale=scale)
         lines(ax, data, of, "step", "mean")
         _broken(ax, broken, of, limits)
-        ax.set(xlim=(0, None), ylim=limits)
+        ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if scale == "log":
             ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -120,6 +120,7 @@ def figure(
         legend(ax, [look for v, look in of.items() if v in {*data["variant"], *broken["variant"]}])
         if known:
             references(ax, known, "y")
+    ax.set(xlim=(0, None))  # of all panels, which share the axis
     result.supxlabel("step", size=style.SMALL)
     result.supylabel(label, size=style.SMALL)
     return result

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ablate.analysis.headline import headline
 from ablate.analysis.learning import baseline_learned
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.report.section import Block, Material, Section, Sentences, sections
+from ablate.report.section import Block, Failed, Material, Section, Sentences, sections
 
 
 class Headline(Section):
@@ -21,10 +23,16 @@ class Headline(Section):
     def accent(self, material: Material) -> str:
         return badge(material.evidence)[1]
 
-    def blocks(self, material: Material) -> list[Block]:
-        applying = [section for section in sections() if section.applies(material)]
-        found = [sentence for section in applying for sentence in section.findings(material)]
-        return [Sentences([*found, *headline(material.evidence, material.comparisons, material.claims)])]
+    def blocks(self, material: Material) -> Iterator[Block]:
+        found: list[str] = []
+        failed = []
+        for section in sections():
+            try:
+                found += section.findings(material) if section.applies(material) else ()
+            except Exception as error:
+                failed.append(Failed(f"What “{section.title}” has found", error))
+        yield Sentences([*found, *headline(material.evidence, material.comparisons, material.claims)])
+        yield from failed
 
 
 def badge(evidence: Evidence) -> tuple[str, str]:

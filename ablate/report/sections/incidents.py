@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from ablate.core.evidence import Evidence
+from ablate.core.record import why
 from ablate.report.section import Block, Material, Section
 from ablate.report.tables import Column, Table, rows_of, text
 
@@ -42,6 +43,7 @@ def incidents(evidence: Evidence) -> pd.DataFrame:
     columns = ["variant", "task", "seed", "status", "reason", "id"]
     bad = trials[trials["status"] != "completed"]
     rows = bad.assign(reason=bad["reason"].fillna("") if "reason" in bad else "")[columns].to_dict("records")
+    rows = [row | {"reason": why(row["status"], str(row["reason"]))} for row in rows]
     known = set(zip(trials["variant"], trials["task"], trials["seed"], strict=True))
     # Under a plan that adds seeds only where they are needed, a seed that no variant has had is not missing.
     started = set(trials["seed"])

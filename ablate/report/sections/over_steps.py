@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from ablate.analysis.halfway import trajectory
 from ablate.report.draw import style
 from ablate.report.draw.panels import axes, legend, lines, looks
-from ablate.report.entries import Entry, panels
+from ablate.report.entries import Entry, left_out, panels
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 
@@ -24,7 +24,7 @@ class OverSteps(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, found = material.facts, trajectory(material.evidence)
-        shown = panels(facts)
+        shown = panels(facts, material.comparisons)
         for task, end, of in by_task(facts):
             data = found[found["task"] == task.name]
             if shown and data["step"].nunique() > 1:
@@ -32,7 +32,7 @@ class OverSteps(Section):
                 caption = (
                     f"Mean paired difference in {facts.metric} from the baseline on validation data, above zero is "
                     f"better, with the 95 % interval over seeds at each step; exploratory.{margin} A line that comes "
-                    "back to zero is of a variant that is slower, not worse."
+                    f"back to zero is of a variant that is slower, not worse.{left_out(facts, shown)}"
                 )
                 alt = (
                     f"Differences from the baseline by training step{of}, in panels of {len(shown)} factors."
@@ -52,9 +52,9 @@ def figure(
             ax.axhspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
         ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
         lines(ax, data, of, "step", "diff")
-        ax.set(xlim=(0, None))
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])])
+    ax.set(xlim=(0, None))  # of all panels, which share the axis
     result.supxlabel("step", size=style.SMALL)
     result.supylabel(f"difference in {metric}", size=style.SMALL)
     return result

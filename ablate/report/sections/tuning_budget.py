@@ -59,7 +59,9 @@ class TuningBudget(searches.OfTuning, Section):
             alt = f"The best {label} against the number of settings tried{of}, of {len(variants)} variants."
             # A level keeps the colour that it has in the learning curves.
             shown = {
-                title: rows for title, rows in panels(facts).items() if {e.variant for e in rows} & variants
+                title: rows
+                for title, rows in panels(facts, material.comparisons).items()
+                if {e.variant for e in rows} & variants
             }
             known = task.metrics.get(searched.facts.objectives[0].name)
             options = shown or {BASELINE: []}, label, known
