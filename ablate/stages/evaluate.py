@@ -32,8 +32,8 @@ from ablate.stages.publish import publish
 from ablate.stages.select import select
 from ablate.study.designs import Resolve
 from ablate.study.experiment import Experiment, prepare
-from ablate.study.load import parse_value
-from ablate.study.patch import apply_patches, has_path
+from ablate.study.load import EMPTY, parse_value
+from ablate.study.patch import apply_patches, has_path, is_empty
 
 if TYPE_CHECKING:
     from ablate.core.cell import Cell
@@ -143,6 +143,9 @@ def _changes(sets: Sequence[str]) -> dict[str, Any]:
             changes[name] = parse_value(value)
         except ValueError as error:
             problems.append(Problem(f"has a value that is not YAML: {error}", source=source))
+        else:
+            if is_empty(changes[name]):
+                problems.append(Problem(EMPTY, source=source))
     if problems:
         raise StudyError(problems)
     return changes

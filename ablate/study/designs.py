@@ -13,13 +13,14 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem
 from ablate.core.facts import BASELINE
 from ablate.study.document import Document, PathKey
-from ablate.study.patch import apply_patches, has_path, key_of, value_at
+from ablate.study.patch import apply_patches, has_path, is_empty, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
 Config = dict[str, Any]
 Resolve = Callable[[Mapping[str, Any]], Config]
 """Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root."""
 CHANGES_NOTHING = "Give it another value, or take it out"
+EMPTY_PATCH = "changes nothing: it is empty"
 
 MAX_VARIANTS = 100_000
 
@@ -82,6 +83,8 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
     named = []
     for name, patches in study.variants.items():
         at: PathKey = ("variants", name)
+        for path in filter(lambda path: is_empty(patches[path]), patches):
+            document.refuse((*at, path), EMPTY_PATCH, patches[path], hint=CHANGES_NOTHING)
         configs = _patched(baseline, patches, resolve, document, at)
         if configs == baseline:
             document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
@@ -121,6 +124,10 @@ def _factor(
     levels: list[Level] = []
     faulty = False
     for index, value in enumerate(study.factors[path]):
+        if is_empty(value):
+            document.refuse((*at, index), EMPTY_PATCH, value, hint=CHANGES_NOTHING)
+            faulty = True
+            continue
         configs = _patched(baseline, {path: value}, resolve, document, (*at, index))
         if configs is None:
             faulty = True

@@ -22,8 +22,10 @@ from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
 from ablate.core.facts import CONFIRM
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
+from ablate.study.patch import is_empty
 from ablate.study.schema import StudyBase, base_of, study_model
 
+EMPTY = "changes nothing: an empty mapping is laid over what is there"
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
 _RULES = {
     "missing": "is required",
@@ -85,9 +87,14 @@ def _set(document: Document, text: str) -> None:
         document.problems.append(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
         return
     try:
-        document.set(path.strip(), parse_value(value), option)
+        parsed = parse_value(value)
     except ValueError as error:
         document.problems.append(Problem(f"has a value that is not YAML: {error}", source=option))
+        return
+    if is_empty(parsed):
+        document.problems.append(Problem(EMPTY, source=option, hint=f"Give the values to change under {path}"))
+    else:
+        document.set(path.strip(), parsed, option)
 
 
 def _load_plugins(document: Document, folder: Path) -> None:
