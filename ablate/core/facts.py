@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from ablate.core.cell import Level
 from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
@@ -61,10 +62,10 @@ class VariantFacts:
     """One variant, the baseline included (always the first)."""
 
     name: str
-    levels: dict[str, str]
-    "Factor path → label of the level that this variant has."
+    levels: dict[str, Level]
+    "Path that some variant changes → what this one has there, on the first task; without paths that it lacks."
     changes: dict[str, str]
-    "Of those, the paths on which it differs from the baseline."
+    "Of those, the paths that it changes → the label of its level."
     placebo: bool = False
     "The baseline again, with other initialisation and dropout streams: the noise floor."
     parameters: dict[str, int] = field(default_factory=dict)

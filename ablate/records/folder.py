@@ -159,11 +159,11 @@ class StudyFolder:
             if not (self.path / file).is_file():
                 continue
             rows, facts = rows_and_facts(self.path / file)
-            levels = {variant["name"]: variant["levels"] for variant in facts.get("variants", [])}
+            paths = dict.fromkeys(path for variant in facts.get("variants", []) for path in variant["levels"])
             several = len(facts.get("tasks", [])) > 1
             for row in rows:
                 variant, task, seed = row["variant"], row["task"], row["seed"]
-                of = levels.get(variant, {})
+                of = {path: level for path in paths if (level := row.get(path)) is not None}
                 variant += " untuned" if untuned else ""
                 name = f"{variant}{f' on {task}' if several and task else ''} seed {seed}"
                 yield file, Cell(variant, task, seed, Trial(row["id"], {}, seed), name, of, not untuned), row

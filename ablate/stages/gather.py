@@ -9,11 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.base.errors import listed
-from ablate.core.cell import Cell
+from ablate.core.cell import Cell, Level
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import FILE, Record
 from ablate.execution.reads import KEY
+from ablate.study.designs import short_label
+
 
 
 def comparable(
@@ -53,13 +55,14 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     rows, curves = [], []
     examples: dict[tuple[str, str], NDArray[np.float32]] = {}
     metrics = {task.name: task.metrics for task in facts.tasks}
+    paths = list(dict.fromkeys(path for cell in cells for path in cell.levels))
     for cell in cells:
         record = records.get(cell.id)
         if record is None:
             continue
         rows.append(
             {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
-            | dict(cell.levels)
+            | {path: cell.levels.get(path) for path in paths}
             | {"status": record.status, "reason": record.reason}
             | {name: np.nan if value is None else value for name, value in record.metrics.items()}
         )
@@ -75,6 +78,9 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     trials = pd.DataFrame(
         rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
     )
+    ran = [cell for cell in cells if cell.id in records]
+    for path in paths if ran else ():
+        trials[path] = _typed([cell.levels.get(path) for cell in ran])
     for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
         if column not in trials:
             trials[column] = np.nan
@@ -88,3 +94,16 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         curve_frame.drop_duplicates(["id", "step", "metric"], ignore_index=True),
         pd.DataFrame([(*key, values) for key, values in examples.items()], columns=no_examples().columns),
     )
+
+
+def _typed(levels: Sequence[Level]) -> pd.Series:
+    """A column of numbers, of on and off, or of words; a whole number stays whole where some variant has none."""
+    kinds = {type(level) for level in levels if level is not None}
+    if kinds == {bool}:
+        return pd.Series(levels, dtype="boolean" if None in levels else "bool")
+    if kinds == {int}:
+        return pd.Series(levels, dtype="Int64" if None in levels else "int64")
+    if kinds and kinds <= {int, float}:
+        return pd.Series(levels, dtype="float64")
+    words = [level if level is None or isinstance(level, str) else short_label(level) for level in levels]
+    return pd.Series(words)

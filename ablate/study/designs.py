@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -215,25 +216,55 @@ def _named(variants: list[Variant], factors: Mapping[str, list[Level]]) -> list[
 def _labels(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:
     """The label of each variant's level at `path`.
 
-    A level is what its patch makes of the baseline alone: another factor further down changes no label.
+    A level of a factor is what its patch makes of the baseline alone: another factor further down changes no label.
     """
     alone = {key_of(level.value): value_at(level.configs[0], path) for level in levels}
-    for variant in variants:
-        if path in variant.patches:
-            alone.setdefault(key_of(variant.patches[path]), value_at(variant.configs[0], path))
-    baseline = value_at(variants[0].configs[0], path)
-    labels = level_labels([baseline, *alone.values()])
 
-    def label(variant: Variant) -> str:
-        if path in variant.patches:
-            return labels[key_of(alone[key_of(variant.patches[path])])]
+    def changed(variant: Variant) -> Any:
+        own = value_at(variant.configs[0], path)
+        # One that is named by hand, or was found by a search, may change more of a part on paths further down.
+        return alone.get(key_of(variant.patches[path]), own) if variant.at[:1] == ("factors",) else own
+
+    baseline = value_at(variants[0].configs[0], path)
+    patched = {i: changed(variant) for i, variant in enumerate(variants) if path in variant.patches}
+    labels = level_labels([baseline, *alone.values(), *patched.values()])
+
+    def label(index: int, variant: Variant) -> str:
+        if index in patched:
+            return labels[key_of(patched[index])]
         if not has_path(variant.configs[0], path):
             return ""
         inside = any(path.startswith(f"{outer}.") for outer in variant.patches)
         value = value_at(variant.configs[0], path) if inside else baseline
-        return labels.get(key_of(value)) or _short(value)
+        return labels.get(key_of(value)) or short_label(value)
 
-    return [label(variant) for variant in variants]
+    return [label(index, variant) for index, variant in enumerate(variants)]
+
+
+def part_labels(variants: Iterable[Variant], path: str, factors: Iterable[str]) -> dict[str, str]:
+    """Labels of the parts that variants have at a path, by their JSON.
+
+    They leave out what is a factor further down: that has a column of its own.
+    """
+    inner = [
+        factor.removeprefix(f"{path}.").split(".") for factor in factors if factor.startswith(f"{path}.")
+    ]
+    found = [value_at(c, path) for v in variants for c in v.configs if has_path(c, path)]
+    parts = {key_of(value): _without(value, inner) for value in found if isinstance(value, Mapping)}
+    labels = level_labels(parts.values())
+    return {key: labels[key_of(part)] for key, part in parts.items()}
+
+
+def _without(value: Mapping[str, Any], paths: Iterable[Sequence[str]]) -> Config:
+    """A copy of a part without its parameters at these paths."""
+    result = copy.deepcopy(dict(value))
+    for *outer, last in paths:
+        node: Any = result
+        for key in outer:
+            node = node.get(key) if isinstance(node, dict) else None
+        if isinstance(node, dict):
+            node.pop(last, None)
+    return result
 
 
 def level_labels(values: Iterable[Any]) -> dict[str, str]:
@@ -241,10 +272,11 @@ def level_labels(values: Iterable[Any]) -> dict[str, str]:
     values of one name (`low_rank(rank=8)`).
     """
     distinct = {key_of(value): value for value in values}
-    return {key: _short(value) + _telling(value, distinct.values()) for key, value in distinct.items()}
+    return {key: short_label(value) + _telling(value, distinct.values()) for key, value in distinct.items()}
 
 
-def _short(value: Any) -> str:
+def short_label(value: Any) -> str:
+    """A value as a word: of a part its name; on, off and null as a study file writes them."""
     if isinstance(value, DataFile):
         return value.written
     if isinstance(value, Mapping):
@@ -261,9 +293,9 @@ def _telling(value: Any, values: Iterable[Any]) -> str:
     if not isinstance(value, Mapping):
         return ""
     flat = _flat(value)
-    others = [_flat(o) for o in values if isinstance(o, Mapping) and _short(o) == _short(value)]
+    others = [_flat(o) for o in values if isinstance(o, Mapping) and short_label(o) == short_label(value)]
     differing = [key for key in flat if any(key not in other or other[key] != flat[key] for other in others)]
-    return f"({','.join(f'{key}={_short(flat[key])}' for key in differing)})" if differing else ""
+    return f"({','.join(f'{key}={short_label(flat[key])}' for key in differing)})" if differing else ""
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

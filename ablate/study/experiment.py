@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import Invalid
-from ablate.core.cell import Cell
+from ablate.core.cell import Cell, Level
 from ablate.core.claim import Claim
 from ablate.core.facts import Matched
 from ablate.core.metric import Description
@@ -28,12 +28,21 @@ from ablate.study.checks import (
     resolved,
     with_stand_in,
 )
-from ablate.study.designs import Config, Design, Resolve, Variant, expand, task_labels
+from ablate.study.designs import (
+    Config,
+    Design,
+    Resolve,
+    Variant,
+    expand,
+    part_labels,
+    short_label,
+    task_labels,
+)
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
 from ablate.study.load import load, refuse_if_faulty
 from ablate.study.match import Matcher, check_match, match_variants
-from ablate.study.patch import apply_patches
+from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchSpec, read_searches
 
@@ -108,11 +117,11 @@ class Experiment:
                 seed,
                 self.trial(config, seed, PLACEBO if variant.placebo else ""),
                 f"{variant.name}{self.on(task)} seed {seed}",
-                self.levels(variant),
+                self.levels(variant, index),
             )
             for seed in self.study.seeds.values
             for variant in self.variants
-            for task, config in zip(self.tasks, variant.configs, strict=True)
+            for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]
 
     def on(self, task: str) -> str:
@@ -206,9 +215,24 @@ class Experiment:
         """Path → variant → label of its level."""
         return {path: self.design.labels(path) for path in self.design.paths}
 
-    def levels(self, variant: Variant) -> dict[str, str]:
-        """Path → label of the level that a variant has."""
-        return {path: by_variant[variant.name] for path, by_variant in self.labels.items()}
+    @cached_property
+    def _parts(self) -> dict[str, dict[str, str]]:
+        """Path → JSON of a part → its label."""
+        return {path: part_labels(self.variants, path, self.design.factors) for path in self.design.paths}
+
+    def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
+        """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
+        config = variant.configs[task_index]
+        return {
+            path: self._level(path, value_at(config, path))
+            for path in self.design.paths
+            if has_path(config, path)
+        }
+
+    def _level(self, path: str, value: Any) -> Level:
+        if value is None or isinstance(value, str | int | float):
+            return value
+        return self._parts[path].get(key_of(value)) or short_label(value)
 
 
 def prepare(

@@ -92,7 +92,9 @@ def _set(document: Document, text: str) -> None:
         document.problems.append(Problem(f"has a value that is not YAML: {error}", source=option))
         return
     if is_empty(parsed):
-        document.problems.append(Problem(EMPTY, source=option, hint=f"Give the values to change under {path}"))
+        document.problems.append(
+            Problem(EMPTY, source=option, hint=f"Give the values to change under {path}")
+        )
     else:
         document.set(path.strip(), parsed, option)
 
