@@ -11,8 +11,6 @@ from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
 BASELINE = "baseline"
-CONFIRM = "@confirm"
-"""The end of the name of a study that repeats what another found."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +114,12 @@ class Facts:
     "Variants of the study that are not judged, since their search is not over."
     searched: str = ""
     "`sweep` or `tuning` when a search came before: its table is beside this one."
+    differs: list[str] = field(default_factory=list)
+    "What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, `sweep`, …"
+    source: str = ""
+    "The study file, relative to the folder of the report; empty where that is not known."
+    reported: str = ""
+    "ISO 8601 date and time of the report; empty where that is not known."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, replacing, write_text
+from ablate.core import names
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import Facts
@@ -75,6 +76,16 @@ class StudyFolder:
         self.search_database = self.path / "optuna.db"
         self.search_tables = {kind: self.path / name for kind, name in _TABLES.items()}
 
+    @property
+    def written(self) -> StudyFolder | None:
+        """The report of the study as written, from which this one differs; None where it is that one itself."""
+        name = names.written(self.name)
+        return None if name is None else StudyFolder(self.results, name)
+
+    def differing(self) -> list[StudyFolder]:
+        """The reports that differ from this one, by name."""
+        return [each for each in StudyFolder.all(self.results) if names.written(each.name) == self.name]
+
     @classmethod
     def at(cls, path: Path) -> StudyFolder:
         """The study whose folder is `path`."""
@@ -84,7 +95,7 @@ class StudyFolder:
     def all(cls, results: Path) -> list[StudyFolder]:
         """The studies that a run has written to, by name."""
         found = {path.parent.name for name in (_TRIALS, _STUDY) for path in results.glob(f"*/{name}")}
-        return [cls(results, name) for name in sorted(found - {"store"})]
+        return [cls(results, name) for name in sorted(found - {*names.RESERVED})]
 
     @classmethod
     def remembered(cls, results: Path) -> list[StudyFolder]:
@@ -187,6 +198,10 @@ class StudyFolder:
         """The facts of the last report, without its frames. Raises `AblateError`."""
         return Facts.from_dict(rows_and_facts(self.path / _TRIALS, [])[1])
 
+    def statuses(self) -> list[str]:
+        """The status of every trial of the last report. Raises `AblateError`."""
+        return [row["status"] for row in rows_and_facts(self.path / _TRIALS, ["status"])[0]]
+
     def save_evidence(self, evidence: Evidence, *, untuned: bool = False) -> None:
         """Writes the frames, each whole or not at all; without examples, removes those of an earlier run."""
         trials, curves, examples = (self.path / name for name in _EVIDENCE[untuned])
@@ -231,7 +246,12 @@ class StudyFolder:
             path.unlink(missing_ok=True)
 
     def rates(self) -> dict[str, dict[str, Any]]:
-        """Key of a config → its measured seconds of a training step, and how. Raises `AblateError`."""
+        """Key of a config → its measured seconds of a training step, and how. Raises `AblateError`.
+
+        Before a run that differs from its study has measured any, those of the study: they decide on its trials.
+        """
+        if self.written is not None and not (self.path / _RATES).is_file():
+            return self.written.rates()
         return load_rates(self.path / _RATES)
 
     def save_rates(self, rates: Mapping[str, Any]) -> None:

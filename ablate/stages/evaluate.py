@@ -90,7 +90,8 @@ def evaluate(
         folder = StudyFolder(results, given.study.name)
         experiment = as_reported(match(given, folder), folder)
         options = Options(results=results, sweep=experiment.searched == "sweep")
-        current = up_to_date(path, options) is not None
+        found = up_to_date(path, options)
+        current = found is not None and found.path == folder.path
         workload, cells, slices = _planned(experiment, path, sets, only)
     except StudyError as error:
         raise NotEvaluated(error.problems) from None

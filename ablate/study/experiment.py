@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
 from ablate.core.cell import Cell, Level
 from ablate.core.claim import Claim
@@ -74,6 +75,8 @@ class Experiment:
     "The search that its variants come from: `sweep`, `tuning`, or none."
     remarks: Sequence[str] = ()
     "What its report says of it beside its verdicts: that it confirms another, and how far."
+    differs: Sequence[str] = ()
+    "What the options of its run change of the study as written."
     left_out: list[str] = dataclasses.field(default_factory=list)
     "Variants that are not judged, since their search is not over."
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
@@ -205,6 +208,10 @@ class Experiment:
             _described={},
         )
 
+    def reporting(self, name: str, differs: Sequence[str]) -> Experiment:
+        """The same study under the name of its report, which says how its run differs from the study as written."""
+        return dataclasses.replace(self, study=self.study.model_copy(update={"name": name}), differs=differs)
+
     def settling(self, names: Collection[str]) -> Experiment:
         """The same study with the claims that variants of these `names` can settle."""
         claims = [claim for claim in self.claims if {*claim.a, *claim.b} <= set(names)]
@@ -230,7 +237,7 @@ class Experiment:
         }
 
     def _level(self, path: str, value: Any) -> Level:
-        if value is None or isinstance(value, str | int | float):
+        if value is None or (isinstance(value, str | int | float) and not isinstance(value, DataFile)):
             return value
         return self._parts[path].get(key_of(value)) or short_label(value)
 

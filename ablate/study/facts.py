@@ -47,6 +47,7 @@ def facts_of(
         cautions=list(cautions),
         searched=experiment.searched,
         left_out=experiment.left_out,
+        differs=list(experiment.differs),
         match=study.match.facts() if study.match and experiment.matched else None,
     )
 

@@ -19,7 +19,7 @@ from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
 from ablate.base.plugins import FAILS, plugin_fault
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
-from ablate.core.facts import CONFIRM
+from ablate.core import names
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
 from ablate.study.patch import is_empty
@@ -56,9 +56,14 @@ def load(
     if seeds is not None:
         several = isinstance(document.data.get("seeds"), dict)
         document.set("seeds.count" if several else "seeds", seeds, f"--seeds {seeds}")
+    name = str(document.data.get("name", ""))
+    if names.written(name) and path.resolve().parent.name != name:
+        rule = "names a run that differs from a study, which `ablate run` does itself"
+        document.refuse(
+            ("name",), rule, name, "letters, digits, '.', '_' and '-'", "Give it a name of its own"
+        )
     if confirm:
-        name = str(document.data.get("name", ""))
-        document.set("name", f"{name.removesuffix(CONFIRM)}{CONFIRM}", "--confirm")
+        document.set("name", names.confirming(name), "--confirm")
     if document.data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
