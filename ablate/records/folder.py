@@ -14,7 +14,6 @@ rates.json, optuna.db                    measured seconds of a training step; Op
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,10 +26,11 @@ from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.core.trial import Trial
+from ablate.records.claims import load_claims, save_claims
 from ablate.records.evaluated import Evaluated
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
-from ablate.records.tables import load_frame, read_csv, rows_and_facts, save_frame, write_csv
+from ablate.records.tables import load_frame, read_csv, rows_and_facts, save_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,9 +58,6 @@ _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES, _FIGURES)
 _BESIDE = (_EXAMPLES, _EVALUATION, _MAPS, *_TABLES.values(), _IMPORTANCES, *_EVIDENCE[True])
 """The files that searches and evaluations add to a report."""
 
-_VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
-CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
-
 
 class StudyFolder:
     """The files of one study under a results folder; nothing exists before it is written."""
@@ -81,10 +78,6 @@ class StudyFolder:
         """The report of the study as written, from which this one differs; None where it is that one itself."""
         name = names.written(self.name)
         return None if name is None else StudyFolder(self.results, name)
-
-    def differing(self) -> list[StudyFolder]:
-        """The reports that differ from this one, by name."""
-        return [each for each in StudyFolder.all(self.results) if names.written(each.name) == self.name]
 
     @classmethod
     def at(cls, path: Path) -> StudyFolder:
@@ -268,20 +261,11 @@ class StudyFolder:
 
     def claims(self) -> list[dict[str, str]]:
         """The claims with their dates and verdicts; none before the first run. Raises `AblateError`."""
-        path = self.path / _CLAIMS
-        try:
-            rows = read_csv(path) if path.is_file() else []
-            if rows and not rows[0].keys() >= set(CLAIM_COLUMNS):
-                raise ValueError("a column is missing")
-            return rows
-        except (ValueError, csv.Error) as error:
-            raise AblateError(
-                f"{path}: is not a table of claims; restore it, or remove it to declare the claims again"
-            ) from error
+        return load_claims(self.path / _CLAIMS)
 
     def write_claims(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes claims that have dates, and no verdicts yet."""
-        write_csv(self.path / _CLAIMS, CLAIM_COLUMNS, rows)
+        save_claims(self.path / _CLAIMS, rows)
 
     def comparisons(self) -> list[dict[str, str]]:
         """The comparisons of the last report, as text. Raises `AblateError` where there are none."""

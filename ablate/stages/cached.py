@@ -36,7 +36,8 @@ def up_to_date(path: Path, options: Options) -> StudyFolder | None:
     main = StudyFolder(options.results, names.confirming(name) if options.confirm else name)
     if _is_current(main, path, options):
         return main
-    found = next((folder for folder in main.differing() if _is_current(folder, path, options)), None)
+    differing = (each for each in StudyFolder.all(options.results) if names.written(each.name) == main.name)
+    found = next((folder for folder in differing if _is_current(folder, path, options)), None)
     # Without a report of the study as written, the run would report in its place.
     facts = reported(main) if found is not None else None
     return found if facts is not None and as_written(main, facts) else None

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
 from ablate.base.passwords import masked
 from ablate.records.folder import StudyFolder
 from ablate.stages.confirm import unseen
 from ablate.stages.options import Options
-from ablate.study.designs import short_label
 from ablate.study.experiment import Experiment
+from ablate.study.labels import short_label
 from ablate.study.load import load, parse_value
 from ablate.study.patch import document_keys
 from ablate.study.schema import StudyBase
@@ -49,7 +48,7 @@ def _changed(sets: Sequence[str], written: StudyBase | None, study: StudyBase) -
         path, _, value = text.partition("=")
         keys = document_keys(path.strip())
         if keys[-1] not in BESIDE and _reached(before, keys) != _reached(now, keys):
-            changed[path.strip()] = _word(keys, parse_value(value), _reached(now, keys))
+            changed[path.strip()] = _word(parse_value(value))
     return [f"{path}={word}" for path, word in sorted(changed.items())]
 
 
@@ -83,20 +82,19 @@ def _plain(data: Any) -> Any:
     return data
 
 
-def _word(keys: Sequence[str], value: Any, resolved: Any) -> str:
+def _word(value: Any) -> str:
     """A value in words, without passwords and without folders of this machine."""
-    if isinstance(resolved, DataFile):
-        value = _file(str(value))
-    if keys[0] == "plugins" and isinstance(value, list):
-        value = [_file(str(name)) for name in value]
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    text = json.dumps(_plain(value), sort_keys=True) if isinstance(value, Mapping) else short_label(value)
+    value = _shown(value)
+    text = json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else short_label(value)
     return masked(text)
 
 
-def _file(path: str) -> str:
-    """A file as it is given; of one by its absolute path the name, with a digest of the path."""
-    if not Path(path).is_absolute():
-        return path
-    return f"{Path(path).name}-{hashlib.blake2b(path.encode(), digest_size=3).hexdigest()}"
+def _shown(value: Any) -> Any:
+    """A value as `_plain` gives it; of a file by its absolute path the name, with a digest of the path."""
+    if isinstance(value, Mapping):
+        return {key: _shown(item) for key, item in _plain(value).items()}
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
+    if isinstance(value, str) and Path(value).is_absolute():
+        return f"{Path(value).name}-{hashlib.blake2b(value.encode(), digest_size=3).hexdigest()}"
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -14,8 +14,7 @@ from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import FILE, Record
 from ablate.execution.reads import KEY
-from ablate.study.designs import short_label
-
+from ablate.study.labels import short_label
 
 
 def comparable(

@@ -35,12 +35,10 @@ from ablate.study.designs import (
     Resolve,
     Variant,
     expand,
-    part_labels,
-    short_label,
-    task_labels,
 )
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
+from ablate.study.labels import part_labels, short_label, task_labels
 from ablate.study.load import load, refuse_if_faulty
 from ablate.study.match import Matcher, check_match, match_variants
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
@@ -225,7 +223,13 @@ class Experiment:
     @cached_property
     def _parts(self) -> dict[str, dict[str, str]]:
         """Path → JSON of a part → its label."""
-        return {path: part_labels(self.variants, path, self.design.factors) for path in self.design.paths}
+        configs = [config for variant in self.variants for config in variant.configs]
+        return {
+            path: part_labels(
+                (value_at(c, path) for c in configs if has_path(c, path)), path, self.design.factors
+            )
+            for path in self.design.paths
+        }
 
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
         """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
