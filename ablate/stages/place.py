@@ -110,5 +110,7 @@ def _same_study(path: Path, other: Path) -> bool:
         return False
     if any(document.problems or study is None for document, study in read):
         return False
-    first, second = (study.model_dump(exclude={"plugins"}) for _, study in read if study is not None)
+    first, second = (
+        study.model_dump(exclude={"plugins", "folder"}) for _, study in read if study is not None
+    )
     return first == second

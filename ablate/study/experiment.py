@@ -223,22 +223,14 @@ class Experiment:
     @cached_property
     def _parts(self) -> dict[str, dict[str, str]]:
         """Path → JSON of a part → its label."""
-        configs = [config for variant in self.variants for config in variant.configs]
-        return {
-            path: part_labels(
-                (value_at(c, path) for c in configs if has_path(c, path)), path, self.design.factors
-            )
-            for path in self.design.paths
-        }
+        found = [c for variant in self.variants for c in variant.configs]
+        values = {p: [value_at(c, p) for c in found if has_path(c, p)] for p in self.design.paths}
+        return {path: part_labels(values[path], path, self.design.factors) for path in values}
 
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
         """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
         config = variant.configs[task_index]
-        return {
-            path: self._level(path, value_at(config, path))
-            for path in self.design.paths
-            if has_path(config, path)
-        }
+        return {p: self._level(p, value_at(config, p)) for p in self.design.paths if has_path(config, p)}
 
     def _level(self, path: str, value: Any) -> Level:
         if value is None or (isinstance(value, str | int | float) and not isinstance(value, DataFile)):
