@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+# The results of one's own runs, ignored by git; those in results/ are published.
+LOCAL := local
 # An idle worker takes tests from the busiest one, so that both cores end together.
 SPREAD := -n auto --dist worksteal
 
@@ -18,8 +20,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[test]"
 	touch $(READY)
 
-run: $(READY) ## run the quickstart study: trains what is missing, then shows verdicts and report
-	$(BIN)/ablate run studies/quickstart.yaml
+run: $(READY) ## run the quickstart study into local/: trains what is missing, then shows verdicts and report
+	$(BIN)/ablate run studies/quickstart.yaml --results $(LOCAL)
 
 test: lint ## lint, type check and test, in under five minutes
 	$(BIN)/pytest $(SPREAD)
@@ -35,7 +37,7 @@ lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-studies: $(READY) ## run every study under studies/
+studies: $(READY) ## run every study under studies/, and publish it in results/
 	for study in studies/*.yaml; do \
 		if grep -q "^search:" "$$study"; then command=sweep; else command=run; fi; \
 		$(BIN)/ablate $$command "$$study" || exit; \
@@ -46,8 +48,8 @@ bench: $(READY) ## what the harness and the scores cost, on an idle machine, and
 	$(BIN)/python tests/bench/scores.py --out results/bench
 	$(BIN)/python tests/bench/calibration.py --out results/bench
 
-ui: $(READY) ## open MLflow on the results, on loopback
-	$(BIN)/ablate ui
+ui: $(READY) ## open MLflow on the results in local/, on loopback
+	$(BIN)/ablate ui --results $(LOCAL)
 
 clean: ## remove the environment and the caches; results stay
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

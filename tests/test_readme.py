@@ -48,6 +48,16 @@ def test_its_targets_exist() -> None:
     assert named <= targets
 
 
+def test_its_run_leaves_what_is_published() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    recipes = dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)*)", makefile, re.MULTILINE))
+    (folder,) = re.findall(r"^LOCAL := (\S+)$", makefile, re.MULTILINE)
+    assert f"{folder}/" in (ROOT / ".gitignore").read_text().splitlines()
+    for target in ("run", "ui"):
+        assert re.search(r"/ablate .*--results \$\(LOCAL\)\n$", recipes[target])
+    assert f"where the report is: in {folder}/" in TEXT
+
+
 def test_its_study_is_valid(tmp_path: Path) -> None:
     (study,) = [block for block in blocks("yaml") if "claims:" in block]
     (tmp_path / "positions.yaml").write_text(study)

@@ -22,9 +22,17 @@ from ablate.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
+    from ablate.execution.local_pool import Standby
+    from ablate.records.folder import StudyFolder
+    from ablate.records.store import Store
     from ablate.stages.options import Options, Outcome
+    from ablate.study.experiment import Experiment
+
+    Say = Callable[[str], None]
 
 
 @click.command("run")
@@ -48,8 +56,11 @@ if TYPE_CHECKING:
 def command(study: Path, gate: bool, **options: Any) -> int:
     """Train a study's missing trials, compare its variants, and report.
 
-    STUDY is a study file. With --confirm, the variants and claims that its report has decided are judged again, as a
-    family of their own, on as many seeds after its last; the report of that is in results/STUDY@confirm.
+    STUDY is a study file, which reports in results/STUDY. Where that holds a finished report of the study as written, a
+    run that differs from it, for instance by --set or --seeds, reports in a folder of its own: results/STUDY@seeds=3.
+
+    With --confirm, the variants and claims that its report has decided are judged again, as a family of their own, on
+    as many seeds after its last; the report of that is in results/STUDY@confirm.
 
     Exit codes: 0: done; 1: some trials failed, or with --gate a claim is refuted; 2: the study or the command line
     is invalid; 130: interrupted.
@@ -76,48 +87,80 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Reads a study, runs what is missing of it, and reports; prints to the console as it goes."""
     from ablate.stages.cached import up_to_date
     from ablate.stages.options import Outcome
+    from ablate.stages.place import explained, place, refuse_another, reported
     from ablate.stages.publish import print_results
 
     say, warn = saying(console), saying(console, "warning")
     cached = up_to_date(path, options)
     if cached is not None:
+        facts, main = reported(cached), cached.written or cached
+        if facts is not None and facts.differs and main.has_report:
+            say(explained(main.name, cached, facts.differs))
         say(f"Nothing to train: {cached.path} is up to date with the study, the sources and the records.")
         print_results(cached, console)
         return Outcome(cached.path)
     from ablate.base.collector import gc_paused
     from ablate.base.locks import exclusive, interruptible
-    from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.stages.engine import standby
 
     with closing(standby(path, options.jobs)) as ready:
         with gc_paused():
             from ablate.stages.confirm import confirming
+            from ablate.stages.differences import differences
             from ablate.stages.match import match
-            from ablate.stages.run import run
             from ablate.stages.select import select
             from ablate.study.experiment import prepare
 
             experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
             experiment = confirming(experiment, options.results, options.seeds)
+            differs = differences(experiment, options)
         if options.sweep and experiment.search is None:
             rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
             raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
         # Unknown names, and variants that cannot be matched, are refused before anything is written.
         select(experiment.cells(), options.only, options.seed)
-        folder = StudyFolder(options.results, experiment.study.name)
+        name, line = experiment.study.name, experiment.document.line(("name",))
+        refuse_another(path, options.results, name, line)
+        folder, _ = place(options.results, name, differs, sweep=options.sweep)
         if not options.fresh:
             match(experiment, folder)  # raises where rates that are known rule it out
         store = Store(options.results / "store", warn)
-        with exclusive(store.root, folder.name, say), interruptible():
-            experiment = match(experiment, folder, say, fresh=options.fresh)
-            try:
-                return run(experiment, folder, store, options, console, ready, say, warn)
-            except KeyboardInterrupt:
-                searches = options.sweep or experiment.tune is not None
-                ids = folder.roster.ids() if searches else {cell.id for cell in experiment.cells()}
-                # By the files: an interruption can come between a trial's record and the event that tells of it.
-                kept = f"{sum(map(store.has, ids))}{'' if searches else f' of {len(ids)}'} trials"
-                raise InterruptedRunError(
-                    f"Interrupted. {kept} are kept in {store.root}; run the same command to continue."
-                ) from None
+        while True:
+            with exclusive(store.root, folder.name, say), interruptible():
+                # Another driver may have finished meanwhile: what it reports stays.
+                refuse_another(path, options.results, name, line)
+                now, differing = place(options.results, name, differs, sweep=options.sweep)
+                if now.name == folder.name:
+                    if note := explained(name, folder, differing):
+                        say(note)
+                    experiment = experiment.reporting(folder.name, differing)
+                    return _locked(experiment, folder, store, options, console, ready, say, warn)
+            folder = now
+
+
+def _locked(
+    experiment: Experiment,
+    folder: StudyFolder,
+    store: Store,
+    options: Options,
+    console: Console,
+    ready: Standby,
+    say: Say,
+    warn: Say,
+) -> Outcome:
+    """Runs a study whose lock is held; an interruption says what is kept."""
+    from ablate.stages.match import match
+    from ablate.stages.run import run
+
+    experiment = match(experiment, folder, say, fresh=options.fresh)
+    try:
+        return run(experiment, folder, store, options, console, ready, say, warn)
+    except KeyboardInterrupt:
+        searches = options.sweep or experiment.tune is not None
+        ids = folder.roster.ids() if searches else {cell.id for cell in experiment.cells()}
+        # By the files: an interruption can come between a trial's record and the event that tells of it.
+        kept = f"{sum(map(store.has, ids))}{'' if searches else f' of {len(ids)}'} trials"
+        raise InterruptedRunError(
+            f"Interrupted. {kept} are kept in {store.root}; run the same command to continue."
+        ) from None

@@ -44,7 +44,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     record = store.load(trial_id)
     lines = []
     if record is None:
-        rows = [(folder.path / file, row) for folder, file, _, row in where if row]
+        rows = [(folder.path / file, cell, row) for folder, file, cell, row in where if row]
         if not rows:
             path = store.trials / f"{trial_id}.json"
             raise AblateError(f"{path}: cannot be read; run its study again")
@@ -52,7 +52,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
             f"The record of this trial is not in {store.root}: it was trained elsewhere, or the record was removed.",
             f"This is its row of {rows[0][0]}:",
         ]
-        record = _from_row(rows[0][1])
+        record = _from_row(*rows[0][1:])
     facts = {
         "id": record.id,
         "status": record.status,
@@ -107,11 +107,13 @@ def _the_id(given: str, results: Path, trials: Path) -> str:
     raise AblateError(str(Problem(rule, (), given, allowed, hint, source="ID")))
 
 
-def _from_row(row: Mapping[str, Any]) -> Record:
-    """A record from a row of a study's table, with the numbers of the row as metrics."""
+def _from_row(cell: Cell, row: Mapping[str, Any]) -> Record:
+    """A record from a row of a study's table, with the numbers of the row that are no levels as metrics."""
     from ablate.core.record import Record
 
-    numbers = {name: value for name, value in row.items() if isinstance(value, float)}
+    numbers = {
+        name: value for name, value in row.items() if isinstance(value, float) and name not in cell.levels
+    }
     metrics = {name: None if math.isnan(value) else value for name, value in numbers.items()}
     return Record(row["id"], {}, row["seed"], row["status"], metrics=metrics, reason=row.get("reason") or "")
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from ablate.core.trial import Trial
 
+Level = str | int | float | bool | None
+"""What a variant has at a path: a number, a word, on or off as a bool, nothing; a part by its label."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -19,8 +22,8 @@ class Cell:
     trial: Trial
     name: str = ""
     "The name that users see: variant, task where there are several, seed."
-    levels: Mapping[str, str] = field(default_factory=dict)
-    "Factor path, or searched path, → label of the level that the variant has."
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    "Path that some variant changes → what this one has there; searched path → the label of its value."
     judged: bool = True
     "Whether verdicts use it: they use neither the settings that a search tried nor a variant before tuning."
 

@@ -6,12 +6,11 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from ablate.core.cell import Level
 from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
 BASELINE = "baseline"
-CONFIRM = "@confirm"
-"""The end of the name of a study that repeats what another found."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,10 @@ class VariantFacts:
     """One variant, the baseline included (always the first)."""
 
     name: str
-    levels: dict[str, str]
-    "Factor path → label of the level that this variant has."
+    levels: dict[str, Level]
+    "Path that some variant changes → what this one has there, on the first task; without paths that it lacks."
     changes: dict[str, str]
-    "Of those, the paths on which it differs from the baseline."
+    "Of those, the paths that it changes → the label of its level."
     placebo: bool = False
     "The baseline again, with other initialisation and dropout streams: the noise floor."
     parameters: dict[str, int] = field(default_factory=dict)
@@ -115,6 +114,12 @@ class Facts:
     "Variants of the study that are not judged, since their search is not over."
     searched: str = ""
     "`sweep` or `tuning` when a search came before: its table is beside this one."
+    differs: list[str] = field(default_factory=list)
+    "What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, `sweep`, …"
+    source: str = ""
+    "The study file, relative to the folder of the report; empty where that is not known."
+    reported: str = ""
+    "ISO 8601 date and time of the report; empty where that is not known."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -14,22 +14,23 @@ rates.json, optuna.db                    measured seconds of a training step; Op
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, replacing, write_text
+from ablate.core import names
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.core.trial import Trial
+from ablate.records.claims import load_claims, save_claims
 from ablate.records.evaluated import Evaluated
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
-from ablate.records.tables import load_frame, read_csv, rows_and_facts, save_frame, write_csv
+from ablate.records.tables import load_frame, read_csv, rows_and_facts, save_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,9 +58,6 @@ _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
 _BESIDE = (_FIGURES, _EXAMPLES, _EVALUATION, _MAPS, *_TABLES.values(), _IMPORTANCES, *_EVIDENCE[True])
 """The files of some: there are no figures where no trial has a result."""
 
-_VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
-CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
-
 
 class StudyFolder:
     """The files of one study under a results folder; nothing exists before it is written."""
@@ -75,6 +73,12 @@ class StudyFolder:
         self.search_database = self.path / "optuna.db"
         self.search_tables = {kind: self.path / name for kind, name in _TABLES.items()}
 
+    @property
+    def written(self) -> StudyFolder | None:
+        """The report of the study as written, from which this one differs; None where it is that one itself."""
+        name = names.written(self.name)
+        return None if name is None else StudyFolder(self.results, name)
+
     @classmethod
     def at(cls, path: Path) -> StudyFolder:
         """The study whose folder is `path`."""
@@ -84,7 +88,7 @@ class StudyFolder:
     def all(cls, results: Path) -> list[StudyFolder]:
         """The studies that a run has written to, by name."""
         found = {path.parent.name for name in (_TRIALS, _STUDY) for path in results.glob(f"*/{name}")}
-        return [cls(results, name) for name in sorted(found - {"store"})]
+        return [cls(results, name) for name in sorted(found - {*names.RESERVED})]
 
     @classmethod
     def remembered(cls, results: Path) -> list[StudyFolder]:
@@ -159,11 +163,11 @@ class StudyFolder:
             if not (self.path / file).is_file():
                 continue
             rows, facts = rows_and_facts(self.path / file)
-            levels = {variant["name"]: variant["levels"] for variant in facts.get("variants", [])}
+            paths = dict.fromkeys(path for variant in facts.get("variants", []) for path in variant["levels"])
             several = len(facts.get("tasks", [])) > 1
             for row in rows:
                 variant, task, seed = row["variant"], row["task"], row["seed"]
-                of = levels.get(variant, {})
+                of = {path: level for path in paths if (level := row.get(path)) is not None}
                 variant += " untuned" if untuned else ""
                 name = f"{variant}{f' on {task}' if several and task else ''} seed {seed}"
                 yield file, Cell(variant, task, seed, Trial(row["id"], {}, seed), name, of, not untuned), row
@@ -186,6 +190,10 @@ class StudyFolder:
     def facts(self) -> Facts:
         """The facts of the last report, without its frames. Raises `AblateError`."""
         return Facts.from_dict(rows_and_facts(self.path / _TRIALS, [])[1])
+
+    def statuses(self) -> list[str]:
+        """The status of every trial of the last report. Raises `AblateError`."""
+        return [row["status"] for row in rows_and_facts(self.path / _TRIALS, ["status"])[0]]
 
     def save_evidence(self, evidence: Evidence, *, untuned: bool = False) -> None:
         """Writes the frames, each whole or not at all; without examples, removes those of an earlier run."""
@@ -231,7 +239,12 @@ class StudyFolder:
             path.unlink(missing_ok=True)
 
     def rates(self) -> dict[str, dict[str, Any]]:
-        """Key of a config → its measured seconds of a training step, and how. Raises `AblateError`."""
+        """Key of a config → its measured seconds of a training step, and how. Raises `AblateError`.
+
+        Before a run that differs from its study has measured any, those of the study: they decide on its trials.
+        """
+        if self.written is not None and not (self.path / _RATES).is_file():
+            return self.written.rates()
         return load_rates(self.path / _RATES)
 
     def save_rates(self, rates: Mapping[str, Any]) -> None:
@@ -248,20 +261,11 @@ class StudyFolder:
 
     def claims(self) -> list[dict[str, str]]:
         """The claims with their dates and verdicts; none before the first run. Raises `AblateError`."""
-        path = self.path / _CLAIMS
-        try:
-            rows = read_csv(path) if path.is_file() else []
-            if rows and not rows[0].keys() >= set(CLAIM_COLUMNS):
-                raise ValueError("a column is missing")
-            return rows
-        except (ValueError, csv.Error) as error:
-            raise AblateError(
-                f"{path}: is not a table of claims; restore it, or remove it to declare the claims again"
-            ) from error
+        return load_claims(self.path / _CLAIMS)
 
     def write_claims(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes claims that have dates, and no verdicts yet."""
-        write_csv(self.path / _CLAIMS, CLAIM_COLUMNS, rows)
+        save_claims(self.path / _CLAIMS, rows)
 
     def comparisons(self) -> list[dict[str, str]]:
         """The comparisons of the last report, as text. Raises `AblateError` where there are none."""

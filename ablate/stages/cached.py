@@ -11,11 +11,12 @@ from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_files
-from ablate.core.facts import CONFIRM
+from ablate.core import names
 from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_of
 from ablate.records.store import Store
 from ablate.stages.options import Options
+from ablate.stages.place import as_written, reported
 
 _PACKAGES = (
     *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),
@@ -32,14 +33,24 @@ def up_to_date(path: Path, options: Options) -> StudyFolder | None:
     name = read_document(path).data.get("name")
     if not isinstance(name, str) or not name or Path(name).name != name:
         return None
-    folder = StudyFolder(options.results, name.removesuffix(CONFIRM) + CONFIRM if options.confirm else name)
+    main = StudyFolder(options.results, names.confirming(name) if options.confirm else name)
+    if _is_current(main, path, options):
+        return main
+    differing = (each for each in StudyFolder.all(options.results) if names.written(each.name) == main.name)
+    found = next((folder for folder in differing if _is_current(folder, path, options)), None)
+    # Without a report of the study as written, the run would report in its place.
+    facts = reported(main) if found is not None else None
+    return found if facts is not None and as_written(main, facts) else None
+
+
+def _is_current(folder: StudyFolder, path: Path, options: Options) -> bool:
+    """Whether the report in a folder was made from this study with these options, and nothing has changed since."""
     try:
         report = folder.roster.report()
         trials, files = report["trials"], report["files"]
-        current = report["digest"] == _digest(path, options, folder, trials, files)
+        return bool(report["digest"] == _digest(path, options, folder, trials, files))
     except (AblateError, OSError, ValueError, KeyError, TypeError):
-        return None
-    return folder if current else None
+        return False
 
 
 def remember(
@@ -77,7 +88,7 @@ def _digest(
         raise ValueError("a record is missing")
     asked: list[Any] = [list(options.sets), options.seeds, options.sweep, options.confirm]
     # What is confirmed depends on the report of the study.
-    reports = dict.fromkeys([folder.name, folder.name.removesuffix(CONFIRM)])
+    reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
     return digest_of(
         [asked, _package(), records, stamps], [str(path), *(str(path.parent / file) for file in files)]

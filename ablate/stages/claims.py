@@ -26,12 +26,19 @@ def date_claims(
     `cells` in the store, or a search has `begun`. New claims are written before any trial is trained; claims that the
     study no longer makes are removed.
     """
-    known = {row["hash"]: row for row in folder.claims()}
+    own = {row["hash"]: row for row in folder.claims()}
+    # A run that differs from its study makes its claims, which were dated then.
+    before = [each for each in (folder.written, folder) if each is not None]
+    known = {row["hash"]: row for each in before for row in each.claims()}
     ran = {cell.variant for cell in cells if store.has(cell.id)}
     dated = []
     for claim in claims:
         row = known.get(claim.hash)
-        late = begun or folder.has_report or bool(ran & set(claim.a) and ran & set(claim.b))
+        late = (
+            begun
+            or any(each.has_report for each in before)
+            or bool(ran & set(claim.a) and ran & set(claim.b))
+        )
         dated.append(
             replace(
                 claim,
@@ -39,10 +46,10 @@ def date_claims(
                 exploratory=row["exploratory"] == "True" if row else late,
             )
         )
-    if known.keys() != {claim.hash for claim in claims}:
+    if own.keys() != {claim.hash for claim in claims}:
         folder.write_claims(
             [
-                known.get(claim.hash, {"reason": WAITING})
+                own.get(claim.hash, {"reason": WAITING})
                 | {"claim": claim.text, "hash": claim.hash}
                 | {"declared": claim.declared, "exploratory": claim.exploratory}
                 for claim in dated

@@ -66,7 +66,7 @@ def confirming(experiment: Experiment, results: Path, count: int | None = None) 
     named = {name for claim in claims for name in (*claim.a, *claim.b)}
     first, *others = found.variants
     kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
-    seeds = _unseen(experiment.study.seeds, facts.seeds, count, source)
+    seeds = unseen(experiment.study.seeds, facts.seeds, count, source)
     found_out = ((len(decided), "variant"), (len(claims), "claim"))
     what = joined([counted(number, noun) for number, noun in found_out if number])
     return dataclasses.replace(
@@ -105,8 +105,11 @@ def _compared(study: StudyBase | None) -> dict[str, Any]:
     return sections
 
 
-def _unseen(given: SeedsSection, used: Sequence[int], count: int | None, source: StudyFolder) -> SeedsSection:
-    """The seeds of the study where it names some beyond those used, else as many as were used, after the last."""
+def unseen(given: SeedsSection, used: Sequence[int], count: int | None, source: StudyFolder) -> SeedsSection:
+    """The seeds of the study where it names some beyond those used, else as many as were used, after the last.
+
+    `count`: in place of as many. Raises `AblateError` where they would reach those that tune.
+    """
     if given.start > max(used):
         return given
     start, count = max(used) + 1, count or len(used)

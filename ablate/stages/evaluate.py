@@ -33,7 +33,8 @@ from ablate.stages.select import select
 from ablate.study.designs import Resolve
 from ablate.study.document import parse_value
 from ablate.study.experiment import Experiment, prepare
-from ablate.study.patch import apply_patches, has_path
+from ablate.study.load import EMPTY
+from ablate.study.patch import apply_patches, has_path, is_empty
 
 if TYPE_CHECKING:
     from ablate.core.cell import Cell
@@ -90,7 +91,8 @@ def evaluate(
         folder = StudyFolder(results, given.study.name)
         experiment = as_reported(match(given, folder), folder)
         options = Options(results=results, sweep=experiment.searched == "sweep")
-        current = up_to_date(path, options) is not None
+        found = up_to_date(path, options)
+        current = found is not None and found.path == folder.path
         workload, cells, slices = _planned(experiment, path, sets, only)
     except StudyError as error:
         raise NotEvaluated(error.problems) from None
@@ -143,6 +145,9 @@ def _changes(sets: Sequence[str]) -> dict[str, Any]:
             changes[name] = parse_value(value)
         except ValueError as error:
             problems.append(Problem(f"has a value that is not YAML: {error}", source=source))
+        else:
+            if is_empty(changes[name]):
+                problems.append(Problem(EMPTY, source=source))
     if problems:
         raise StudyError(problems)
     return changes

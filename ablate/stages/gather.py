@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from ablate.base.errors import listed
 from ablate.base.printable import printable
-from ablate.core.cell import Cell
+from ablate.core.cell import Cell, Level
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import FILE, Curve, Record
 from ablate.execution.reads import KEY
+from ablate.study.labels import short_label
 
 
 def comparable(
@@ -56,13 +57,14 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     curves: list[tuple[str, str, Curve]] = []
     examples: dict[tuple[str, str], NDArray[np.float32]] = {}
     metrics = {task.name: task.metrics for task in facts.tasks}
+    paths = list(dict.fromkeys(path for cell in cells for path in cell.levels))
     for cell in cells:
         record = records.get(cell.id)
         if record is None:
             continue
         rows.append(
             {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
-            | dict(cell.levels)
+            | {path: cell.levels.get(path) for path in paths}
             | {"status": record.status, "reason": printable(record.reason)}
             | {name: np.nan if value is None else value for name, value in record.metrics.items()}
         )
@@ -75,6 +77,9 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     trials = pd.DataFrame(
         rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
     )
+    ran = [cell for cell in cells if cell.id in records]
+    for path in paths if ran else ():
+        trials[path] = _typed([cell.levels.get(path) for cell in ran])
     for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
         if column not in trials:
             trials[column] = np.nan
@@ -98,3 +103,15 @@ def _frame(curves: Sequence[tuple[str, str, Curve]]) -> pd.DataFrame:
             "value": np.concatenate([*(curve.values for _, _, curve in curves), np.array([])]),
         }
     )
+
+
+def _typed(levels: Sequence[Level]) -> pd.Series:
+    """A column of numbers, of on and off, or of words; a whole number stays whole where some variant has none."""
+    kinds = {type(level) for level in levels if level is not None}
+    if kinds == {bool}:
+        return pd.Series(levels, dtype="boolean" if None in levels else "bool")
+    if kinds == {int}:
+        return pd.Series(levels, dtype="Int64" if None in levels else "int64")
+    if kinds and kinds <= {int, float}:
+        return pd.Series(levels, dtype="float64")
+    return pd.Series([None if level is None else short_label(level) for level in levels])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ablate.base.clock import now
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
 from ablate.core.record import Record
@@ -15,6 +16,7 @@ from ablate.stages.cautions import cautions
 from ablate.stages.choose import choose
 from ablate.stages.gather import gather
 from ablate.stages.options import Options
+from ablate.stages.place import source_of
 from ablate.stages.select import select
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
@@ -61,6 +63,7 @@ class Work:
         settled = {claim.hash for claim in self.experiment.claims}
         mine = [claim for claim in claims if claim.hash in settled]
         facts = facts_of(self.experiment, mine, environment, cautions(self.experiment))
+        facts = replace(facts, source=source_of(self.experiment.path, folder), reported=now())
         folder.save_evidence(gather(facts, self.cells, records))
 
 

@@ -12,6 +12,7 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.files import write_text
 from ablate.base.passwords import masked
 from ablate.base.streams import stream_seed
+from ablate.core import names
 from ablate.core.cell import Cell
 from ablate.core.engine import Engine
 from ablate.core.events import Listen
@@ -80,16 +81,18 @@ class SearchStage:
         experiment, spec = self.experiment, self.spec
         task, stream = experiment.tasks[index], PLACEBO if variant.placebo else ""
         first = experiment.trial(config, spec.seeds[0], stream).id
-        name = " ".join(filter(None, [experiment.study.name, variant.name, task]))
+        # Also where the run differs from its study, so that it finds the same settings.
+        study = names.stem(experiment.study.name)
+        name = " ".join(filter(None, [study, variant.name, task]))
         name = f"{name} {_digest(spec, first, self._sources(config))}"
-        names = [objective.name for objective in spec.objectives]
+        objectives = [objective.name for objective in spec.objectives]
         directions = [objective.direction for objective in spec.objectives]
-        queue = Queue(self._storage, name, directions, spec.trials, self._driver, names)
+        queue = Queue(self._storage, name, directions, spec.trials, self._driver, objectives)
         prepare = partial(self._prepare, config, index, stream)
         return Search(
             spec,
             queue,
-            experiment.study.name + stream,
+            study + stream,
             prepare,
             variant.name,
             task,

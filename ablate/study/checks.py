@@ -139,8 +139,8 @@ def check_variants(workload: Workload, design: Design, known: list[Problem], doc
 
 def check_metric(
     workload: Workload, baseline: list[Config], study: StudyBase, resolve: Resolve, document: Document
-) -> Mapping[str, Metric]:
-    """The metrics that all tasks have; the study's must be one of them."""
+) -> tuple[Mapping[str, Metric], Mapping[str, float]]:
+    """The metrics that all tasks have, of which the study's must be one; and the range of each that has one."""
     described = [_metrics(workload, config, resolve) for config in baseline]
     shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
     name = study.metric.name
@@ -150,7 +150,25 @@ def check_metric(
         if study.checkpoint == "best" and name in shared:
             rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
             document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
-    return shared
+    found = {metric: [span for of in described if (span := of[metric].span) is not None] for metric in shared}
+    # A margin applies to every task.
+    ranges = {metric: min(spans) for metric, spans in found.items() if spans}
+    judged = name or next(iter(shared), "")
+    if study.metric.margin is not None:
+        with document.reporting("metric", "margin"):
+            _check_margin(study.metric.margin, judged, ranges, study.metric.margin)
+    return shared, ranges
+
+
+def _check_margin(margin: float, metric: str, ranges: Mapping[str, float], given: Any) -> None:
+    """Raises `Invalid` for a margin that not even guessing and the best value differ by."""
+    if metric in ranges and margin >= ranges[metric]:
+        raise Invalid(
+            "",
+            f"a margin must be less than the range of {metric}, or everything is equivalent",
+            given,
+            f"less than {ranges[metric]:g}, the distance from guessing to the best {metric}",
+        )
 
 
 def _metrics(workload: Workload, config: Config, resolve: Resolve) -> Mapping[str, Metric]:
@@ -165,9 +183,13 @@ def _metrics(workload: Workload, config: Config, resolve: Resolve) -> Mapping[st
 
 
 def parse_claims(
-    study: StudyBase, design: Design, metrics: Mapping[str, Metric], document: Document
+    study: StudyBase,
+    design: Design,
+    metrics: Mapping[str, Metric],
+    ranges: Mapping[str, float],
+    document: Document,
 ) -> list[Claim]:
-    """The claims of a study; problems are reported to the document."""
+    """The claims of a study; problems are reported to the document. `metrics` and `ranges` are of `check_metric`."""
     claims: list[Claim] = []
     if study.search is not None:
         # A claim may be about winners before they are known.
@@ -180,6 +202,7 @@ def parse_claims(
             continue
         with document.reporting("claims", index):
             claim = parse_claim(text, design, metrics)
+            _check_margin(claim.by, claim.metric, ranges, text)
             if any(claim.hash == known.hash for known in claims):
                 raise Invalid("", "is made twice", text)
             claims.append(claim)

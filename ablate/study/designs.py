@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.base.datafile import DataFile
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem
-from ablate.base.printable import printable
 from ablate.core.facts import BASELINE
 from ablate.study.document import Document, PathKey
-from ablate.study.patch import apply_patches, has_path, key_of, value_at
+from ablate.study.labels import level_labels, short_label
+from ablate.study.patch import apply_patches, has_path, is_empty, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
 Config = dict[str, Any]
 Resolve = Callable[[Mapping[str, Any]], Config]
 """Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root."""
 CHANGES_NOTHING = "Give it another value, or take it out"
+EMPTY_PATCH = "changes nothing: it is empty"
 
 MAX_VARIANTS = 100_000
 MAX_LEVELS = 1_000
@@ -92,6 +91,8 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
     named = []
     for name, patches in study.variants.items():
         at: PathKey = ("variants", name)
+        for path in filter(lambda path: is_empty(patches[path]), patches):
+            document.refuse((*at, path), EMPTY_PATCH, patches[path], hint=CHANGES_NOTHING)
         configs = _patched(baseline, patches, resolve, document, at)
         if configs == baseline:
             document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
@@ -131,6 +132,10 @@ def _factor(
     levels: list[Level] = []
     faulty = False
     for index, value in enumerate(study.factors[path]):
+        if is_empty(value):
+            document.refuse((*at, index), EMPTY_PATCH, value, hint=CHANGES_NOTHING)
+            faulty = True
+            continue
         configs = _patched(baseline, {path: value}, resolve, document, (*at, index))
         if configs is None:
             faulty = True
@@ -218,72 +223,26 @@ def _named(variants: list[Variant], factors: Mapping[str, list[Level]]) -> list[
 def _labels(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:
     """The label of each variant's level at `path`.
 
-    A level is what its patch makes of the baseline alone: another factor further down changes no label.
+    A level of a factor is what its patch makes of the baseline alone: another factor further down changes no label.
     """
     alone = {key_of(level.value): value_at(level.configs[0], path) for level in levels}
-    for variant in variants:
-        if path in variant.patches:
-            alone.setdefault(key_of(variant.patches[path]), value_at(variant.configs[0], path))
-    baseline = value_at(variants[0].configs[0], path)
-    labels = level_labels([baseline, *alone.values()])
 
-    def label(variant: Variant) -> str:
-        if path in variant.patches:
-            return labels[key_of(alone[key_of(variant.patches[path])])]
+    def changed(variant: Variant) -> Any:
+        own = value_at(variant.configs[0], path)
+        # One that is named by hand, or was found by a search, may change more of a part on paths further down.
+        return alone.get(key_of(variant.patches[path]), own) if variant.at[:1] == ("factors",) else own
+
+    baseline = value_at(variants[0].configs[0], path)
+    patched = {i: changed(variant) for i, variant in enumerate(variants) if path in variant.patches}
+    labels = level_labels([baseline, *alone.values(), *patched.values()])
+
+    def label(index: int, variant: Variant) -> str:
+        if index in patched:
+            return labels[key_of(patched[index])]
         if not has_path(variant.configs[0], path):
             return ""
         inside = any(path.startswith(f"{outer}.") for outer in variant.patches)
         value = value_at(variant.configs[0], path) if inside else baseline
-        return labels.get(key_of(value)) or _short(value)
+        return labels.get(key_of(value)) or short_label(value)
 
-    return [label(variant) for variant in variants]
-
-
-def level_labels(values: Iterable[Any]) -> dict[str, str]:
-    """Labels for the values at one path, by their JSON: the name, with the parameters that tell apart
-    values of one name (`low_rank(rank=8)`).
-    """
-    distinct = {key_of(value): value for value in values}
-    return {
-        key: printable(_short(value) + _telling(value, distinct.values())) for key, value in distinct.items()
-    }
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, DataFile):
-        return value.written
-    if isinstance(value, Mapping):
-        return str(value.get("name", ""))
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if value is None:
-        return "null"
-    return str(value) if isinstance(value, (str, int, float)) else json.dumps(value, separators=(",", ":"))
-
-
-def _telling(value: Any, values: Iterable[Any]) -> str:
-    """The parameters of a part by which it differs from others of its name, in brackets; or nothing."""
-    if not isinstance(value, Mapping):
-        return ""
-    flat = _flat(value)
-    others = [_flat(o) for o in values if isinstance(o, Mapping) and _short(o) == _short(value)]
-    differing = [key for key in flat if any(key not in other or other[key] != flat[key] for other in others)]
-    return f"({','.join(f'{key}={_short(flat[key])}' for key in differing)})" if differing else ""
-
-
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Parameters by dotted path; a nested part counts by its name and by its own parameters."""
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            flat[prefix + key] = item.get("name")
-            flat |= _flat({k: v for k, v in item.items() if k != "name"}, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = item
-    return flat
-
-
-def task_labels(tasks: list[Config]) -> list[str]:
-    """The names of the tasks of a study, with the parameters that differ where two share a name."""
-    labels = level_labels(tasks)
-    return [labels[key_of(task)] for task in tasks]
+    return [label(index, variant) for index, variant in enumerate(variants)]

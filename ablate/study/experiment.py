@@ -9,8 +9,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
-from ablate.core.cell import Cell
+from ablate.core.cell import Cell, Level
 from ablate.core.claim import Claim
 from ablate.core.facts import Matched
 from ablate.core.metric import Description
@@ -29,12 +30,19 @@ from ablate.study.checks import (
     resolved,
     with_stand_in,
 )
-from ablate.study.designs import Config, Design, Resolve, Variant, expand, task_labels
+from ablate.study.designs import (
+    Config,
+    Design,
+    Resolve,
+    Variant,
+    expand,
+)
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
+from ablate.study.labels import part_labels, short_label, task_labels
 from ablate.study.load import load, refuse_if_faulty
 from ablate.study.match import Matcher, check_match, match_variants
-from ablate.study.patch import apply_patches
+from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchSpec, read_searches
 
@@ -66,6 +74,8 @@ class Experiment:
     "The search that its variants come from: `sweep`, `tuning`, or none."
     remarks: Sequence[str] = ()
     "What its report says of it beside its verdicts: that it confirms another, and how far."
+    differs: Sequence[str] = ()
+    "What the options of its run change of the study as written."
     left_out: list[str] = dataclasses.field(default_factory=list)
     "Variants that are not judged, since their search is not over."
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
@@ -109,11 +119,11 @@ class Experiment:
                 seed,
                 self.trial(config, seed, PLACEBO if variant.placebo else ""),
                 f"{variant.name}{self.on(task)} seed {seed}",
-                self.levels(variant),
+                self.levels(variant, index),
             )
             for seed in self.study.seeds.values
             for variant in self.variants
-            for task, config in zip(self.tasks, variant.configs, strict=True)
+            for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]
 
     def on(self, task: str) -> str:
@@ -197,6 +207,10 @@ class Experiment:
             _described={},
         )
 
+    def reporting(self, name: str, differs: Sequence[str]) -> Experiment:
+        """The same study under the name of its report, which says how its run differs from the study as written."""
+        return dataclasses.replace(self, study=self.study.model_copy(update={"name": name}), differs=differs)
+
     def settling(self, names: Collection[str]) -> Experiment:
         """The same study with the claims that variants of these `names` can settle."""
         claims = [claim for claim in self.claims if {*claim.a, *claim.b} <= set(names)]
@@ -207,9 +221,22 @@ class Experiment:
         """Path → variant → label of its level."""
         return {path: self.design.labels(path) for path in self.design.paths}
 
-    def levels(self, variant: Variant) -> dict[str, str]:
-        """Path → label of the level that a variant has."""
-        return {path: by_variant[variant.name] for path, by_variant in self.labels.items()}
+    @cached_property
+    def _parts(self) -> dict[str, dict[str, str]]:
+        """Path → JSON of a part → its label."""
+        found = [c for variant in self.variants for c in variant.configs]
+        values = {p: [value_at(c, p) for c in found if has_path(c, p)] for p in self.design.paths}
+        return {path: part_labels(values[path], path, self.design.factors) for path in values}
+
+    def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
+        """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
+        config = variant.configs[task_index]
+        return {p: self._level(p, value_at(config, p)) for p in self.design.paths if has_path(config, p)}
+
+    def _level(self, path: str, value: Any) -> Level:
+        if value is None or (isinstance(value, str | int | float) and not isinstance(value, DataFile)):
+            return value
+        return self._parts[path].get(key_of(value)) or short_label(value)
 
 
 def prepare(
@@ -242,8 +269,8 @@ def prepare(
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
     for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:
         document.refuse(("tasks",), "names the same task twice", task)
-    metrics = check_metric(workload, baseline, study, resolve, document)
-    claims = parse_claims(study, design, metrics, document)
+    metrics, ranges = check_metric(workload, baseline, study, resolve, document)
+    claims = parse_claims(study, design, metrics, ranges, document)
     variants, matcher, search, tune = design.variants, None, None, None
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:

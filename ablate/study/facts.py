@@ -47,6 +47,7 @@ def facts_of(
         cautions=list(cautions),
         searched=experiment.searched,
         left_out=experiment.left_out,
+        differs=list(experiment.differs),
         match=study.match.facts() if study.match and experiment.matched else None,
     )
 
@@ -62,12 +63,12 @@ def _rate(experiment: Experiment) -> str:
 
 
 def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
-    tasks, levels = experiment.tasks, experiment.levels(variant)
+    tasks, labels = experiment.tasks, experiment.labels
     described = dict(zip(tasks, experiment.describe(variant), strict=True))
     return VariantFacts(
         name=variant.name,
-        levels=levels,
-        changes={path: levels[path] for path in variant.patches if path in levels},
+        levels=experiment.levels(variant),
+        changes={path: labels[path][variant.name] for path in variant.patches if path in labels},
         placebo=variant.placebo,
         parameters={task: d.parameters for task, d in described.items()},
         parameters_by_part={task: dict(d.parameters_by_part) for task, d in described.items()},

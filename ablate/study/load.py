@@ -18,12 +18,14 @@ from ablate.base.passwords import masked
 from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.reading import unreadable
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
-from ablate.core.facts import CONFIRM
+from ablate.core import names
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, parse_value, read_document
 from ablate.study.nodes import MAX_DEPTH
+from ablate.study.patch import is_empty
 from ablate.study.schema import StudyBase, base_of, study_model
 
+EMPTY = "changes nothing: an empty mapping is laid over what is there"
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
 MAX_SHOWN = 200
 """Characters of a `--set` that its problems show."""
@@ -56,9 +58,14 @@ def load(
     if seeds is not None:
         several = isinstance(document.data.get("seeds"), dict)
         document.set("seeds.count" if several else "seeds", seeds, f"--seeds {seeds}")
+    name = str(document.data.get("name", ""))
+    if names.written(name) and path.resolve().parent.name != name:
+        rule = "names a run that differs from a study, which `ablate run` does itself"
+        document.refuse(
+            ("name",), rule, name, "letters, digits, '.', '_' and '-'", "Give it a name of its own"
+        )
     if confirm:
-        name = str(document.data.get("name", ""))
-        document.set("name", f"{name.removesuffix(CONFIRM)}{CONFIRM}", "--confirm")
+        document.set("name", names.confirming(name), "--confirm")
     if document.data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
@@ -81,9 +88,14 @@ def _set(document: Document, text: str) -> None:
         document.note(Problem(f"has a path of more than {MAX_DEPTH} steps", source=option))
     else:
         try:
-            document.set(path, parse_value(value), option)
+            parsed = parse_value(value)
         except ValueError as error:
             document.note(Problem(f"has a value that is not YAML: {error}", source=option))
+            return
+        if is_empty(parsed):
+            document.note(Problem(EMPTY, source=option, hint=f"Give the values to change under {path}"))
+        else:
+            document.set(path, parsed, option)
 
 
 def _load_plugins(document: Document, folder: Path) -> None:

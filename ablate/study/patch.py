@@ -19,6 +19,11 @@ def key_of(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+def is_empty(value: Any) -> bool:
+    """Whether a value, laid over another as a patch, changes nothing: a mapping without a value in it."""
+    return isinstance(value, Mapping) and all(map(is_empty, value.values()))
+
+
 def apply_patches(
     config: Mapping[str, Any], patches: Mapping[str, Any], *, skip_removed: bool = False
 ) -> dict[str, Any]:

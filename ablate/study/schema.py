@@ -17,14 +17,14 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, StrictModel
-from ablate.core.facts import BASELINE, CONFIRM
+from ablate.core import names
+from ablate.core.facts import BASELINE
 from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
 from ablate.study.sections.seeds import Seeds, SeedsSection
 
-RESERVED = ("store",)
 MAX_NAME = 100
 """Characters of the name of a study."""
 PLACEBO = "placebo"
@@ -36,9 +36,10 @@ def winner_names(count: int) -> list[str]:
 
 
 def _study_name(name: str) -> str:
-    if name.removesuffix(CONFIRM) in RESERVED:
-        raise PydanticCustomError("name", "is kept for the harness", {"allowed": "any other name"})
-    if len(name.removesuffix(CONFIRM)) > MAX_NAME:
+    if names.stem(name).lower() in names.RESERVED:
+        allowed = f"any other name than {', '.join(names.RESERVED)}"
+        raise PydanticCustomError("name", "is kept for the harness", {"allowed": allowed})
+    if len(names.stem(name)) > MAX_NAME:
         raise PydanticCustomError("name", "is too long", {"allowed": f"at most {MAX_NAME} characters"})
     return name
 
@@ -67,9 +68,8 @@ class MetricSection(StrictModel):
     "Tested at the last step, or at the step that validation favours."
 
 
-_NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*"
-StudyName = Annotated[str, Field(pattern=f"{_NAME}$"), AfterValidator(_study_name)]
-ReportName = Annotated[str, Field(pattern=f"{_NAME}({CONFIRM})?$"), AfterValidator(_study_name)]
+StudyName = Annotated[str, Field(pattern=f"^{names.OWN}$"), AfterValidator(_study_name)]
+ReportName = Annotated[str, Field(pattern=f"^{names.NAME}$"), AfterValidator(_study_name)]
 VariantName = Annotated[str, AfterValidator(_variant_name)]
 
 
@@ -78,7 +78,8 @@ class StudyBase(StrictModel):
 
     name: ReportName
     """Also the name of its folder under results/ and of its MLflow experiment. NAME@confirm repeats what NAME found, as
-    `ablate run --confirm` does."""
+    `ablate run --confirm` does. Only `ablate run` itself writes other names with an `@`, of runs that differ from a
+    study as written."""
     question: str = ""
     "The question of the study; opens the report."
     workload: str = "sequence"
@@ -121,7 +122,7 @@ class StudyBase(StrictModel):
     @property
     def confirms(self) -> str | None:
         """The study whose findings it repeats."""
-        return self.name.removesuffix(CONFIRM) if self.name.endswith(CONFIRM) else None
+        return names.confirmed(self.name)
 
     def base(self, path: Path) -> Path:
         """The folder to which the paths in the study are relative, where the study is at `path`."""

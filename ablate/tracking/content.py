@@ -70,7 +70,8 @@ def run_name(cell: Cell, with_task: bool) -> str:
 def content_of(study: str, cell: Cell, record: Record) -> Content:
     """The run of a trial under `study`."""
     params = flattened(record.config)
-    params |= {**cell.levels, "variant": cell.variant, "seed": str(cell.seed), "task": cell.task}
+    params |= flattened({path: level for path, level in cell.levels.items() if level is not None})
+    params |= {"variant": cell.variant, "seed": str(cell.seed), "task": cell.task}
     start = milliseconds(record.started_at or record.finished_at)
     end = max(start, milliseconds(record.finished_at))
     texts = {"traceback.txt": record.error, "output.txt": record.output}

@@ -107,10 +107,12 @@ def test_only_trials_of_no_study_go(results: Path) -> None:
 
 def test_what_another_version_of_the_study_has_left_goes(results: Path) -> None:
     old = stored(results)
-    run_in(results.parent, sets=["model.width=5"])
+    study = results.parent / "study.yaml"
+    study.write_text(study.read_text() + "model: {width: 5}\n")
+    run_in(results.parent)
     assert cleaned(results)[0].startswith("9 of 18 trials")
     assert not stored(results) & old
-    assert run_in(results.parent, sets=["model.width=5"]).trained == 0
+    assert run_in(results.parent).trained == 0
 
 
 def test_nothing_goes_without_consent(results: Path) -> None:
@@ -157,7 +159,9 @@ def test_a_run_that_was_killed_before_its_first_report_keeps_its_trials(results:
 def test_trials_that_came_after_the_last_report_stay(results: Path) -> None:
     table = results / "toy/trials.parquet"
     before = table.read_bytes()
-    run_in(results.parent, seeds=5)
+    study = results.parent / "study.yaml"
+    study.write_text(study.read_text().replace("seeds: 3", "seeds: 5"))
+    run_in(results.parent)
     table.write_bytes(before)
     strange(results)
     cleaned(results)

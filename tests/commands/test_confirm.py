@@ -141,9 +141,32 @@ def test_the_same_again_trains_nothing_and_says_so(here: Path, run: Run) -> None
 
 @pytest.mark.slow
 def test_other_seeds_of_the_study_move_the_confirmation(here: Path, run: Run) -> None:
-    run(seeds=4)
-    outcome, _ = run(confirm=True)
+    run(STUDY.replace("seeds: 3", "seeds: 4"))
+    outcome, _ = run(STUDY.replace("seeds: 3", "seeds: 4"), confirm=True)
     assert load(outcome.folder).evidence.facts.seeds == [4, 5, 6, 7]
+
+
+def test_with_options_it_is_beside_the_confirmation_as_written_or_refused(here: Path, run: Run) -> None:
+    assert run(confirm=True, seeds=3)[0].folder == here / "toy@confirm"
+    outcome, printed = run(confirm=True, seeds=2)
+    assert outcome.folder == here / "toy@confirm,seeds=2"
+    assert (load(outcome.folder).evidence.facts.seeds, outcome.trained) == ([3, 4], 0)
+    assert f"{here}/toy@confirm/ holds the report of the study as written; this run, with seeds=2," in printed
+    with pytest.raises(AblateError, match=r"differs from the study that .*/toy reports, in training"):
+        run(confirm=True, sets=["training.steps=5"])
+
+
+@pytest.mark.slow
+def test_a_run_that_differed_is_confirmed_from_its_own_study(here: Path, run: Run) -> None:
+    differing, _ = run(seeds=2)
+    options = Options(results=here, jobs=0, confirm=True)
+    console = Console(file=io.StringIO(), width=300)
+    outcome = execute(differing.folder / "study.yaml", options, console)
+    assert outcome.folder == here / "toy@seeds=2,confirm"
+    assert load(outcome.folder).evidence.facts.seeds == [2, 3]
+    # And again from that one's own, without the option.
+    again = execute(outcome.folder / "study.yaml", Options(results=here, jobs=0), console)
+    assert (again.folder, again.trained) == (outcome.folder, 0)
 
 
 def test_its_number_of_seeds_can_be_chosen(here: Path, run: Run) -> None:

@@ -82,7 +82,8 @@ def test_a_store_that_was_moved_is_used_where_it_is(toy_study: Path) -> None:
     moved = folder / "elsewhere"
     moved.mkdir()
     shutil.move(folder / "results", moved / "results")
-    done = ablate("run", toy_study, "--seeds", "2", "--results", "elsewhere/results", cwd=folder)
+    toy_study.write_text(TOY_STUDY.replace("seeds: 3", "seeds: 2"))
+    done = ablate("run", toy_study, "--results", "elsewhere/results", cwd=folder)
     assert done.returncode == 0
     assert "all 6 trials are in the store" in done.stdout
     assert len([trial for trial, _ in mlflow_runs(moved) if trial]) == 6

@@ -155,6 +155,7 @@ def test_clean_keeps_what_tuned(tuned: Path) -> None:
 def test_more_seeds_judge_and_tune_nothing_anew(tuned: Path, run: Run) -> None:
     outcome, _ = run(seeds=4)
     assert outcome.trained == 2 * SEARCHES
+    assert outcome.folder.name == "peaks@seeds=4"
     pd.testing.assert_frame_equal(load(outcome.folder).trials, load(tuned).trials)
 
 
@@ -169,9 +170,10 @@ def test_one_variant_and_one_seed_can_be_asked_for(run: Run) -> None:
     outcome, _ = run()
     assert outcome.trained == SEARCHES * 5 * 2 + 2 * SEARCHES * 3 - 24
     assert set(load(outcome.folder).trials.variant) == {"baseline", "wide", "right", "placebo"}
-    # What is over is kept, whoever is asked for.
-    outcome, _ = run(only=["wide"])
-    assert len(load(outcome.folder).trials) == 4 * 5
+    # A report of what is asked for again is beside that of all.
+    again, _ = run(only=["wide"])
+    assert (again.folder.name, again.trained) == ("peaks@only=wide", 0)
+    assert [len(load(each.folder).trials) for each in (outcome, again)] == [4 * 5, 2 * 5]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.initialise import initialise
 from ablate.models.section import ModelSection
-from ablate.study.designs import level_labels
+from ablate.study.labels import level_labels
 
 CATALOGUE.load_builtin()
 SIZES = Sizes(d_model=6, max_len=5)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, study
 
-from ablate.core.cell import Cell
+from ablate.core.cell import Cell, Level
 from ablate.core.record import Record
 from ablate.core.trial import Trial
+from ablate.records.folder import StudyFolder
 from ablate.stages.gather import comparable, gather
 
 VALUES = {
@@ -67,3 +69,33 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning() ->
     assert list(kept) == ["baseline", "same", "task=two", "lost"]
     (warning,) = warnings
     assert warning.startswith("other seed 0: was trained on other data")
+
+
+def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
+    """Also as the folder gives them back, to those that use pandas and to those that do not."""
+    facts = study({"baseline": [0.5], "a": [0.5], "b": [0.5]}).facts
+    levels: list[dict[str, Level]] = [
+        {"whole": 4, "some": 8, "real": 1e-3, "either": 1, "on": True, "maybe": None, "word": "a", "mixed": 2},
+        {"whole": 2, "some": None, "real": 2.0, "either": 0.5, "on": False, "maybe": True, "word": "b"},
+        {"whole": 3, "real": 0.1, "either": 3, "on": True, "maybe": False, "word": "c", "mixed": "none"},
+    ]  # fmt: skip
+    facts = replace(
+        facts, variants=[replace(v, levels=of) for v, of in zip(facts.variants, levels, strict=True)]
+    )
+    ids = ["x", "y", "z"]
+    cells = [
+        Cell(v.name, "recall", 0, Trial(i, {}, 0), levels=v.levels)
+        for i, v in zip(ids, facts.variants, strict=True)
+    ]
+    evidence = gather(facts, cells, {i: Record(i, {}, 0, "completed") for i in ids})
+    folder = StudyFolder.at(tmp_path)
+    folder.save_evidence(evidence)
+    for frame in (evidence.trials, folder.evidence().trials):
+        numbers = {"whole": "int64", "some": "Int64", "real": "float64", "either": "float64"}
+        types = numbers | {"on": "bool", "maybe": "boolean"}
+        assert {name: str(frame[name].dtype) for name in types} == types
+        assert list(frame["word"]) == ["a", "b", "c"]
+        assert list(frame["mixed"].dropna()) == ["2", "none"]
+    known = [{name: level for name, level in of.items() if level is not None} for of in levels]
+    known[0]["mixed"] = "2"
+    assert [dict(cell.levels) for _, cell, _ in folder.rows()] == known

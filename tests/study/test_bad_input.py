@@ -138,6 +138,15 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
         ("factors: {model.effect: []}", "line 5: factors.model.effect: must not be empty; given []"),
         ("factors: {model.effect: 3}", "line 5: factors.model.effect: must be a list; given 3"),
         ("factors: {model.effect: [1, 1.0]}", "line 5: factors.model.effect[1]: is listed twice; given 1.0"),
+        (
+            "factors: {model: [{}, {effect: 1}]}",
+            "line 5: factors.model[0]: changes nothing: it is empty; given {}",
+        ),
+        ("variants: {a: {}}", "line 5: variants.a: must not be empty; given {}"),
+        (
+            "variants: {a: {model: {}, training.steps: 2}}",
+            "line 5: variants.a.model: changes nothing: it is empty; given {}",
+        ),
         ("factors: {model.effect.deeper: [1]}", "model.effect has no keys of its own"),
         ("variants: {a/b: {model.effect: 1}}", "line 5: variants.a/b: is not a name for a variant"),
         ("variants: {baseline: {model.effect: 1}}", "line 5: variants.baseline: is not a name for a variant"),
@@ -164,6 +173,40 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
 def test_one_mistake(write: Callable[..., Path], text: str, expected: str) -> None:
     found = problems(write(f"name: bad\n{TOY_HEAD}{text}\n"))
     assert any(expected in problem for problem in found), found
+
+
+SPAN = "a margin must be less than the range of accuracy, or everything is equivalent"
+ALLOWED = "allowed: less than 0.9375, the distance from guessing to the best accuracy"
+
+
+@pytest.mark.parametrize("margin", ["5", "0.94", "0.9375"])
+def test_a_margin_is_less_than_the_range_of_the_metric(write: Callable[..., Path], margin: str) -> None:
+    """One of 16 values, or of 4, is right by chance; the task with the smaller range decides."""
+    variants = "variants: {bare: {model.position: none}}\n"
+    text = f"name: wide\ntask: {{name: recall, vocab_size: 32}}\n{variants}"
+    text += f"metric: {{name: accuracy, margin: {margin}}}\n"
+    claims = [f"bare beats baseline on accuracy by {margin}"]
+    claims += [f"bare matches baseline on accuracy within {margin}"]
+    found = problems(write(text + f"claims: [{', '.join(claims)}, bare beats baseline on accuracy by 0.9]\n"))
+    assert found == [
+        f"line 4: metric.margin: {SPAN}; given {float(margin)}; {ALLOWED}",
+        *(f"line 5: claims[{i}]: {SPAN}; given {claim!r}; {ALLOWED}" for i, claim in enumerate(claims)),
+    ]
+    several = text.replace(
+        "task: {name: recall, vocab_size: 32}", "tasks: [recall, {name: recall, vocab_size: 8}]"
+    )
+    (problem,) = problems(write(several.replace(margin, "0.9")))
+    assert "allowed: less than 0.75" in problem
+
+
+@pytest.mark.parametrize(
+    "text", ["factors={}", "variants={}", "training={}", "model.norm={}", "task={a: {}}"]
+)
+def test_an_option_that_changes_nothing_is_refused(toy_study: Path, text: str) -> None:
+    (problem,) = problems(toy_study, sets=[text])
+    assert problem.startswith(
+        f"--set {text}: changes nothing: an empty mapping is laid over what is there. Give the"
+    )
 
 
 @pytest.mark.parametrize("name", ["store", "a/b", "../a", "", ".hidden", "a b", "x" * 101])

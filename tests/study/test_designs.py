@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.base.errors import StudyError
-from ablate.study.designs import level_labels, task_labels
-from ablate.study.experiment import prepare
+from ablate.study.experiment import Experiment, prepare
+from ablate.study.facts import facts_of
+from ablate.study.labels import level_labels, task_labels
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\nmodel: {{effect: 0.5}}\n"
 SEQUENCE = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\n"
@@ -46,6 +48,60 @@ def test_named_variants_change_several_paths(write: Callable[..., Path]) -> None
     assert [v.name for v in design.variants] == ["baseline", "big"]
     assert design.paths == ["model.width", "model.effect"]
     assert design.labels("model.width") == {"baseline": "4", "big": "9"}
+
+
+HEADS = """\
+variants:
+  a: {model.mixer: attention, model.mixer.num_heads: 8}
+  b: {model.mixer: attention, model.mixer.num_heads: 2}
+  c: {model.mixer: lstm, model.residual: off}
+"""
+
+
+def levels(experiment: Experiment) -> dict[str, dict[str, object]]:
+    return {cell.variant: dict(cell.levels) for cell in experiment.cells() if cell.seed == 0}
+
+
+def test_levels_are_what_a_variant_really_has(write: Callable[..., Path]) -> None:
+    """Where two variants make the same change on an outer path, and others further down."""
+    experiment = prepare(write(SEQUENCE + HEADS + "claims: [a beats b on accuracy]\n"))
+    assert levels(experiment) == {
+        "baseline": {"model.mixer": "attention(num_heads=4)", "model.mixer.num_heads": 4, "model.residual": True},
+        "a": {"model.mixer": "attention(num_heads=8)", "model.mixer.num_heads": 8, "model.residual": True},
+        "b": {"model.mixer": "attention(num_heads=2)", "model.mixer.num_heads": 2, "model.residual": True},
+        "c": {"model.mixer": "lstm", "model.residual": False},
+    }  # fmt: skip
+    changes = {variant.name: variant.changes for variant in facts_of(experiment).variants}
+    assert changes["a"] == {"model.mixer": "attention(num_heads=8)", "model.mixer.num_heads": "8"}
+    assert changes["b"] == {"model.mixer": "attention(num_heads=2)", "model.mixer.num_heads": "2"}
+    assert changes["c"] == {"model.mixer": "lstm", "model.residual": "off"}
+
+
+def test_levels_of_what_a_search_found_are_their_own(write: Callable[..., Path]) -> None:
+    experiment = prepare(write(SEQUENCE + HEADS))
+    first, *found = experiment.variants[:3]
+    winners = [replace(v, name=f"winner{i}", at=("search",)) for i, v in enumerate(found)]
+    judged = experiment.judging([first, *winners], ["model.mixer", "model.mixer.num_heads"], "sweep")
+    assert levels(judged)["winner1"] == {"model.mixer": "attention(num_heads=2)", "model.mixer.num_heads": 2}
+    assert facts_of(judged).variants[2].changes["model.mixer"] == "attention(num_heads=2)"
+
+
+def test_a_part_leaves_out_what_is_a_factor_further_down(write: Callable[..., Path]) -> None:
+    factors = "factors: {model.mixer: [lstm], model.mixer.num_heads: [2], model.mixer.score: [dot]}\n"
+    found = levels(prepare(write(SEQUENCE + "design: factorial\n" + factors)))
+    assert {of["model.mixer"] for of in found.values()} == {"attention", "lstm"}
+    assert found["model.mixer.num_heads=2,model.mixer.score=dot"] == {
+        "model.mixer": "attention", "model.mixer.num_heads": 2, "model.mixer.score": "dot",
+    }  # fmt: skip
+    assert found["model.mixer=lstm"] == {"model.mixer": "lstm"}
+
+
+def test_levels_of_a_task_are_of_the_trials_own(write: Callable[..., Path]) -> None:
+    text = SEQUENCE.replace("task: recall", "tasks: [recall, {name: recall, vocab_size: 20}]")
+    cells = prepare(write(text + "factors: {task.vocab_size: [24]}\nseeds: 1\n")).cells()
+    assert [(cell.variant, cell.levels["task.vocab_size"]) for cell in cells] == [
+        ("baseline", 32), ("baseline", 20), ("task.vocab_size=24", 24), ("task.vocab_size=24", 24),
+    ]  # fmt: skip
 
 
 def test_a_placebo_is_the_baseline_under_another_stream(write: Callable[..., Path]) -> None:

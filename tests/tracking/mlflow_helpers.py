@@ -17,7 +17,8 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, VariantFacts
 from ablate.core.record import Curve, Record
 from ablate.core.trial import Trial
-from ablate.records.folder import CLAIM_COLUMNS, StudyFolder
+from ablate.records.claims import CLAIM_COLUMNS
+from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.tracking.tracker import Tracker
 

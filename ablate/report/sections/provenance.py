@@ -42,6 +42,7 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("Machine", known.pop("machine", None)),
         *((key.replace("_", " ").capitalize(), value) for key, value in sorted(known.items())),
+        ("Differs from the study", "; ".join(facts.differs)),
         ("Design", facts.design.replace("_", " ")),
         ("Metric", f"{facts.metric}, {AT.get(facts.at, facts.at)}"),
         ("Margin", "none declared" if facts.margin is None else f"±{wording.exact(facts.margin)}"),

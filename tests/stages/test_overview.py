@@ -1,0 +1,81 @@
+"""`ablate list results`: the reports in a results folder."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from made_evidence import study as made
+
+from ablate.base.errors import AblateError
+from ablate.core.cell import Cell
+from ablate.core.trial import Trial
+from ablate.records.folder import StudyFolder
+from ablate.stages.overview import overview
+from ablate.stages.publish import publish
+
+ENDS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88], "b": [0.5, 0.7, 0.4, 0.55]}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = tmp_path_factory.mktemp("overview")
+    evidence = made(ENDS)
+
+    def report(name: str, trials: pd.DataFrame, **facts: object) -> None:
+        changed = replace(evidence.facts, study=name, question="Which?", **facts)  # type: ignore[arg-type]
+        StudyFolder(results, name).save_evidence(replace(evidence, trials=trials, facts=changed))
+        publish(StudyFolder(results, name))
+
+    whole = evidence.trials
+    report("x", whole, reported="2026-11-22T08:07:06.123+00:00")
+    report("x@confirm", whole)
+    failed = whole.assign(status=whole["status"].where(whole.index != 0, "failed"))
+    report("x@seeds=9", failed[failed["seed"] < 3], differs=["seeds=9"], reported="2026-11-23T10:00:00+00:00")
+    report("old", whole, differs=["seeds=4"])
+    begun = StudyFolder(results, "begun")
+    begun.begin("name: begun\n", [Cell("baseline", "", 0, Trial("i", {}, 0))])
+    damaged = StudyFolder(results, "damaged")
+    damaged.path.mkdir()
+    (damaged.path / "trials.parquet").write_bytes(b"PAR1")
+    (results / "bench").mkdir()
+    (results / "bench" / "study.yaml").write_text("")
+    return results
+
+
+def test_every_report_has_a_row(results: Path) -> None:
+    rows = {row.pop("name"): row for row in overview(results).rows}
+    assert list(rows) == ["begun", "damaged", "old", "x", "x@confirm", "x@seeds=9"]
+    assert rows["x"] == {
+        "what": "Which?", "date": "2026-11-22 08:07", "trials": "12", "state": "finished",
+        "verdicts": "1 better, 1 inconclusive",
+    }  # fmt: skip
+    assert (rows["x@confirm"]["what"], rows["x@confirm"]["date"]) == ("confirms x", "–")
+    assert rows["x@seeds=9"]["what"] == "with seeds=9"
+    assert (rows["x@seeds=9"]["trials"], rows["x@seeds=9"]["state"]) == (
+        "9 of 12",
+        "3 trials missing, 1 trial failed",
+    )
+    assert rows["old"]["what"] == "Which?; with seeds=4"
+    assert (rows["begun"]["state"], rows["begun"]["trials"]) == ("no report yet", "1")
+    assert rows["damaged"]["state"] == "cannot be read"
+
+
+def test_the_command_lists_them_without_torch(results: Path) -> None:
+    code = (
+        "import sys\nfrom ablate.cli import main\ntry: main(['list', 'results', '--results', sys.argv[1]])\n"
+    )
+    code += "except SystemExit as end: assert not end.code\nassert 'torch' not in sys.modules\n"
+    done = subprocess.run([sys.executable, "-c", code, results], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2026-11-22" in done.stdout
+    assert "x@seeds=9" in done.stdout
+
+
+def test_a_folder_without_reports_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        AblateError, match=f"{tmp_path}: holds no reports; run a study first, or name another folder"
+    ):
+        overview(tmp_path)
