@@ -70,7 +70,9 @@ def run(
 def children() -> list[int]:
     listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     return [
-        int(pid) for pid in listed if b"ablate.execution.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        int(pid)
+        for pid in listed
+        if b"from ablate.execution.worker import main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
 
 

@@ -27,7 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def report(name: str, trials: pd.DataFrame, **facts: object) -> None:
         changed = replace(evidence.facts, study=name, question="Which?", **facts)  # type: ignore[arg-type]
         StudyFolder(results, name).save_evidence(replace(evidence, trials=trials, facts=changed))
-        publish(StudyFolder(results, name))
+        publish(StudyFolder(results, name), print)
 
     whole = evidence.trials
     report("x", whole, reported="2026-11-22T08:07:06.123+00:00")
