@@ -53,7 +53,7 @@ def load_plugin(path: Path, expected: str | None = None) -> Plugin:
     plugin = Plugin(str(path), _digest([path, *beside.values()]))
     if expected is not None and plugin.digest != expected:
         raise AblateError(f"{path} changed while the study ran; run the study again")
-    if name in _loaded and _loaded[name][0] == plugin:
+    if name in _loaded and _loaded[name][0] == plugin and all(map(_is_in_place, beside, beside.values())):
         return plugin
     _forget(name, set(beside))
     spec = importlib.util.spec_from_file_location(name, path)
@@ -110,6 +110,12 @@ def plugin_files() -> list[Path]:
     """Every file that the loaded plugins consist of."""
     paths = [Path(plugin.path) for plugin, _ in _loaded.values()]
     return sorted({file for path in paths for file in (path, *dict(_beside(path)).values())})
+
+
+def _is_in_place(module: str, file: Path) -> bool:
+    """Whether a module, if it is loaded, is from this file: another plugin may have one of the same name beside it."""
+    loaded = sys.modules.get(module)
+    return loaded is None or getattr(loaded, "__file__", None) == str(file)
 
 
 def _forget(name: str, beside: set[str]) -> None:

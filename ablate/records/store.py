@@ -57,7 +57,10 @@ class Store:
             return record
         except CorruptRecordError as error:
             self._spoilt(
-                path, error, [path.with_suffix(s) for s in SUFFIXES[:3]], ", the trial will be trained again"
+                path,
+                error,
+                [path.with_suffix(s) for s in SUFFIXES[:3]],
+                ", the trial will be trained again where a study needs it",
             )
             return None
 

@@ -13,6 +13,8 @@ from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 
 BATCH_SIZE = 32
+MAX_TOKENS = 4096
+"""Of the batch: long sequences are fewer, but two at least, which batch normalisation needs."""
 STEP_SIZE = 0.1
 
 
@@ -27,7 +29,8 @@ def fingerprint(section: ModelSection, task: Task) -> str:
     """
     code = hashlib.blake2b(digest_size=16)
     model = build_model(section, task.signature, seed=0)
-    batch = next(task.train_batches(0, BATCH_SIZE, "cpu"))
+    rows = max(2, min(BATCH_SIZE, MAX_TOKENS // task.signature.seq_len))
+    batch = next(task.train_batches(0, rows, "cpu"))
 
     def logits(step: int) -> Tensor:
         model.start_step(step)

@@ -9,7 +9,7 @@ import pytest
 
 from ablate.base import plugins
 from ablate.base.errors import AblateError
-from ablate.base.plugins import load_plugins, plugin_fault
+from ablate.base.plugins import load_plugin, load_plugins, plugin_fault
 
 
 @pytest.mark.parametrize(
@@ -126,3 +126,15 @@ def test_a_plugin_that_is_no_file(tmp_path: Path, kind: str) -> None:
     with pytest.raises(AblateError) as caught:
         load_plugins([path])
     assert str(caught.value) == f"{path}: {rule}. Name a Python file"
+
+
+def test_plugins_whose_helpers_share_a_name_take_turns(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "shared_helper.py").write_text(f"NAME = {folder!r}")
+        (tmp_path / folder / f"plugin_{folder}.py").write_text("from shared_helper import NAME")
+    for folder in "aba":
+        path = tmp_path / folder / f"plugin_{folder}.py"
+        load_plugin(path)
+        assert folder == sys.modules["shared_helper"].NAME
+        assert folder == sys.modules[f"ablate_plugin_plugin_{folder}"].NAME

@@ -87,6 +87,7 @@ def test_a_claim_that_the_study_has_no_more_is_gone(tmp_path: Path) -> None:
     assert dates(run_in(tmp_path, SWEPT.partition("claims")[0])) == {}
 
 
+@pytest.mark.slow
 def test_the_report_of_one_seed_uses_all_untuned_runs_that_are_there(tmp_path: Path) -> None:
     run_in(tmp_path, TUNED)
     folder = run_in(tmp_path, TUNED + "notes: changed\n", seed=1).folder

@@ -107,6 +107,7 @@ def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Pat
     assert_tracked_once(study.parent)
 
 
+@pytest.mark.slow
 def test_plan_trains_nothing_and_says_what_is_cached(toy_study: Path) -> None:
     folder = toy_study.parent
     done = ablate("plan", toy_study, cwd=folder)

@@ -282,6 +282,7 @@ def test_the_settings_that_were_chosen_are_used_and_not_sought_again(
     assert "with the settings that it chose" in again.evidence.facts.cautions[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "word"), [("fixed", "test examples are those of"), ("per_seed", "from the pool of")]
 )

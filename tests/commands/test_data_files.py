@@ -104,11 +104,6 @@ def test_after_an_edit_all_trials_are_trained_again_and_none_is_paired_with_an_o
         f"file {home}/data/numbers.txt",
         f"file {home}/offset.txt",
     ]
-    # A copy has data of its own, which its report follows.
-    copy = shutil.copytree(home, home.parent / "copy")
-    assert "Nothing to train" in ablate("run", "study.yaml", cwd=copy).stdout
-    (copy / "data/numbers.txt").write_text("9 9 9")
-    assert "6 trials to train" in ablate("run", "study.yaml", "--jobs", "1", cwd=copy).stdout
     # The resolved study runs from its own folder, and has no absolute path.
     resolved = home / "results/read/study.yaml"
     assert str(home) not in resolved.read_text()
@@ -127,6 +122,7 @@ def test_a_file_that_changes_while_it_is_read_fails_the_trial(home: Path) -> Non
     assert "Traceback" not in done.stderr + done.stdout
 
 
+@pytest.mark.slow
 def test_a_file_that_is_read_and_not_declared_is_named(home: Path) -> None:
     plugin = home / "reader.py"
     plugin.write_text(plugin.read_text().replace('    data_files = ("offset.txt",)\n', ""))
@@ -153,3 +149,17 @@ def test_what_is_trained_after_the_edit_of_an_undeclared_file_is_not_paired_with
         "baseline",
         "model.effect=1.0",
     }
+
+
+@pytest.mark.slow
+def test_the_report_of_a_copied_study_follows_the_data_of_the_copy(home: Path) -> None:
+    assert ablate("run", "study.yaml", "--jobs", "1", cwd=home).returncode == 0
+    copy = shutil.copytree(home, home.parent / "copy")
+    assert "Nothing to train" in ablate("run", "study.yaml", cwd=copy).stdout
+    (copy / "data/numbers.txt").write_text("9 9 9")
+    assert "6 trials to train" in ablate("run", "study.yaml", "--jobs", "1", cwd=copy).stdout
+    # Moved, it is reported again, from the same trials.
+    moved = copy.rename(home.parent / "moved")
+    done = ablate("run", "study.yaml", "--jobs", "1", cwd=moved)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Nothing to train" in done.stdout or "all 6 trials are in the store" in done.stdout

@@ -37,6 +37,7 @@ def assert_nowhere(folder: Path, *done: subprocess.CompletedProcess[str]) -> Non
         assert SECRET not in process.stdout + process.stderr
 
 
+@pytest.mark.slow
 def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write: Callable[..., Path], tmp_path: Path) -> None:
     study, results = write(TOY_STUDY + SEARCH), tmp_path / "results"
     with_database(results / "store")

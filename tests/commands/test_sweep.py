@@ -119,6 +119,7 @@ def test_the_same_sweep_again_trains_and_writes_nothing(sweep: Sweep, swept: Pat
     assert len(frame(swept)) == 8
 
 
+@pytest.mark.slow
 def test_the_table_is_the_same_with_two_workers(sweep: Sweep, made: Path) -> None:
     pd.testing.assert_frame_equal(frame(sweep(jobs=2)[0].folder), frame(made / "peaks"))
 
@@ -281,6 +282,7 @@ def test_a_placebo_is_judged_beside_the_winner(sweep: Sweep) -> None:
     assert set(frame(outcome.folder).variant) == {"baseline"}
 
 
+@pytest.mark.slow
 def test_to_fail_fast_is_to_stop_there_and_the_next_run_goes_on(sweep: Sweep, tmp_path: Path) -> None:
     text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
     outcome, printed = sweep(text, fail_fast=True)

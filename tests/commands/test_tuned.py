@@ -115,6 +115,7 @@ def test_the_untuned_study_stands_beside_the_tuned_one(made: Path) -> None:
     assert (tuned.score > -1.5).all(), "the learning rate that is given is far from the best"
 
 
+@pytest.mark.slow
 def test_the_untuned_study_is_a_choice(tuned: Path, run: Run, tmp_path: Path) -> None:
     study = TUNED + "  untuned: off\n"
     outcome, _ = run(study)

@@ -120,6 +120,7 @@ def same_everywhere(cases: list[Any]) -> None:
     assert one == [search(config(name, **given), *more) for name, given, *more in cases]
 
 
+@pytest.mark.slow
 def test_two_processes_find_the_same_settings() -> None:
     cases = [[name, GIVEN.get(name, {}), 24, 1, 3] for name in QUICK]
     same_everywhere(cases + [[name, {}, 24, 2, 3] for name in QUICK if several(name)])
