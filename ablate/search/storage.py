@@ -136,11 +136,10 @@ def storage_errors(url: str) -> Iterator[None]:
 def _remedy(url: str, otherwise: str) -> str:
     """What to do next: with a file that is no database, as a damaged one, or `otherwise`."""
     path = Path(url.removeprefix("sqlite:///"))
-    if not url.startswith("sqlite:///") or not path.is_file() or _is_whole(path):
+    if not url.startswith("sqlite:///") or not os.path.lexists(path) or (path.is_file() and _is_whole(path)):
         return otherwise
-    return (
-        f"{path} is damaged: move it away, and the search is repeated, with the trials that are in the store"
-    )
+    what = "is damaged" if path.is_file() else "is no file"
+    return f"{path} {what}: move it away, and the search is repeated, with the trials that are in the store"
 
 
 def _is_whole(path: Path) -> bool:

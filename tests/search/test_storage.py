@@ -61,6 +61,14 @@ def test_a_storage_that_is_gone_is_an_error_of_the_user(tmp_path: Path) -> None:
         raise OperationalError("select", {}, Exception("gone"))
 
 
+@pytest.mark.parametrize("kind", ["folder", "dangling link"])
+def test_what_is_no_file_is_named_with_what_to_do(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "optuna.db"
+    path.mkdir() if kind == "folder" else path.symlink_to(tmp_path / "gone" / "x.db")
+    with pytest.raises(StorageError, match=r"optuna.db is no file: move it away, and the search is repeated"):
+        open_storage(f"sqlite:///{path}")
+
+
 @pytest.mark.parametrize("kind", ["cut", "flipped", "text"])
 def test_a_file_that_is_damaged_is_named_with_what_to_do(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "optuna.db"

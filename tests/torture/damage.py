@@ -46,7 +46,7 @@ def damage(rng: Random, place: Place) -> str:
     watched.forgive()
     # Without their dates nobody knows that claims came before the results.
     lost = any("claims.csv" in each for each in harmed)
-    watched.complete(mlflow=False, without=("exploratory", "reason") if lost else ())
+    watched.complete(mlflow=False, without=("exploratory", "reason", "p_holm") if lost else ())
     _mend_mlflow(place, study)
     place.violations[before:] = [
         f"{violation} [{'; '.join(harmed)}]" for violation in place.violations[before:]
@@ -142,6 +142,9 @@ def _mend_mlflow(place: Place, study: Study) -> None:
             re.sub("^notes:.*\n", "", file.read_text(), flags=re.MULTILINE) + f"notes: attempt {attempt}\n"
         )
         done = place.ablate(study.command, file.name, "--jobs", 0)
+        if done.code and (named := _named(done, place.path / "results")):
+            shutil.move(named, place.path / f"mended-{attempt}-{named.name}")
+            done = place.ablate(study.command, file.name, "--jobs", 0)
         if not (fault := tracked(store, study.name)):
             return
         if "mlflow.db" not in done and "the database in" not in done:
