@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ablate.base.errors import StoreError
 
-_OURS = re.compile(r"\..*\.ablate-([0-9a-f]{12})-(\d+)-\w{8}\.part", re.DOTALL)
-"""A temporary file: where it is written, by which process."""
+_OURS = re.compile(r"\..*\.ablate-([0-9a-f]{12})-(\d+)-\w{8}\.part(-journal|-wal|-shm)?", re.DOTALL)
+"""A temporary file: where it is written, by which process; and what SQLite keeps beside one."""
 _OURS_BEFORE = re.compile(r"\..+\.\d+-\w{8}\.part", re.DOTALL)
 """The names of earlier versions, which do not say on which machine the process runs."""
 _MAX_NAME = 120
@@ -68,7 +68,7 @@ def leftovers(folder: Path) -> list[Path]:
     A file that was written here (on this machine since it started, among the processes that this one sees) is left
     over when its process is gone; one that was written elsewhere, when it has not changed for a day.
     """
-    return [] if folder.is_symlink() else sorted(path for path in folder.glob(".*.part") if _is_left(path))
+    return [] if folder.is_symlink() else sorted(path for path in folder.glob(".*.part*") if _is_left(path))
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -288,7 +288,7 @@ def test_results_that_may_only_be_read(
     ("name", "said"),
     [
         ("store/trials", "cannot be written: Permission denied"),
-        ("toy", "toy/study.yaml: cannot be written: Permission denied"),
+        ("toy", "toy/trials.parquet: cannot be written: Permission denied"),
     ],
 )
 def test_one_folder_of_the_results_that_may_only_be_read(

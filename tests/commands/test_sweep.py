@@ -189,12 +189,13 @@ def test_trials_of_a_sweep_and_of_a_run_are_one_in_the_store(
 def test_a_sweep_and_tuning_of_one_space_share_their_settings(sweep: Sweep) -> None:
     over = SWEEP.partition("search:\n")[2].replace("seeds: 2", "seeds: 2\n  sampler: random")
     study = f"{PEAK_STUDY}search:\n{over}tune:\n{over}"
-    assert sweep(study)[0].trained == 8 * 2 + 2 * 3
+    swept, _ = sweep(study)
+    assert swept.trained == 8 * 2 + 2 * 3
     outcome, _ = sweep(study, sweep=False)
     assert outcome.trained == 0
     tuned = StudyFolder.at(outcome.folder).search_table("tuning")
     assert tuned is not None
-    pd.testing.assert_series_equal(tuned.trials["model.x"], load(outcome.folder).trials["model.x"])
+    pd.testing.assert_series_equal(tuned.trials["model.x"], load(swept.folder).trials["model.x"])
 
 
 @pytest.mark.slow
