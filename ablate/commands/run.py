@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +23,12 @@ from ablate.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.console import Console
 
-    from ablate.execution.local_pool import Standby
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.stages.options import Options, Outcome
     from ablate.study.experiment import Experiment
-
-    Say = Callable[[str], None]
 
 
 @click.command("run")
@@ -109,6 +105,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
             from ablate.stages.confirm import confirming
             from ablate.stages.differences import differences
             from ablate.stages.match import match
+            from ablate.stages.run import run
             from ablate.stages.select import select
             from ablate.study.experiment import prepare
 
@@ -135,27 +132,19 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                     if note := explained(name, folder, differing):
                         say(note)
                     experiment = experiment.reporting(folder.name, differing)
-                    return _locked(experiment, folder, store, options, console, ready, say, warn)
+                    experiment = match(experiment, folder, say, fresh=options.fresh)
+                    with _telling_what_is_kept(experiment, folder, store, options):
+                        return run(experiment, folder, store, options, console, ready, say, warn)
             folder = now
 
 
-def _locked(
-    experiment: Experiment,
-    folder: StudyFolder,
-    store: Store,
-    options: Options,
-    console: Console,
-    ready: Standby,
-    say: Say,
-    warn: Say,
-) -> Outcome:
-    """Runs a study whose lock is held; an interruption says what is kept."""
-    from ablate.stages.match import match
-    from ablate.stages.run import run
-
-    experiment = match(experiment, folder, say, fresh=options.fresh)
+@contextmanager
+def _telling_what_is_kept(
+    experiment: Experiment, folder: StudyFolder, store: Store, options: Options
+) -> Iterator[None]:
+    """Raises `InterruptedRunError` for an interruption inside."""
     try:
-        return run(experiment, folder, store, options, console, ready, say, warn)
+        yield
     except KeyboardInterrupt:
         searches = options.sweep or experiment.tune is not None
         ids = folder.roster.ids() if searches else {cell.id for cell in experiment.cells()}

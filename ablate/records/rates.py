@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ablate.base.digests import digest_of_data
 from ablate.base.errors import AblateError
 from ablate.base.files import write_text
-from ablate.records.record_file import digest_of
 
 _ABOUT = (
     "Seconds of a training step, measured before training on one thread: the median over blocks in which the "
@@ -27,7 +27,7 @@ def load_rates(path: Path) -> dict[str, dict[str, Any]]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         rates: dict[str, dict[str, Any]] = found["rates"]
-        if found.get("digest", digest := _digest_of(rates)) != digest:
+        if found.get("digest", digest := digest_of_data(rates)) != digest:
             raise ValueError("it was changed")
         if not all(entry["seconds_per_step"] > 0 for entry in rates.values()):
             raise ValueError("a rate is not positive")
@@ -40,9 +40,5 @@ def load_rates(path: Path) -> dict[str, dict[str, Any]]:
 def save_rates(path: Path, rates: Mapping[str, Any]) -> None:
     """Writes measured rates."""
     write_text(
-        path, json.dumps({"about": _ABOUT, "rates": rates, "digest": _digest_of(rates)}, indent=1) + "\n"
+        path, json.dumps({"about": _ABOUT, "rates": rates, "digest": digest_of_data(rates)}, indent=1) + "\n"
     )
-
-
-def _digest_of(rates: Mapping[str, Any]) -> str:
-    return digest_of(json.dumps(rates, sort_keys=True).encode())

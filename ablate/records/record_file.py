@@ -1,12 +1,11 @@
 """A record as two files: JSON, with a digest over all of it, and its arrays as `.npz`.
 
-Format 1 had no digest, and is refused by name. A digest tells of accidents and edits; it is no signature.
+Format 1 had no digest, and is refused by name.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import io
 import json
 import math
@@ -17,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ablate.base.digests import digest_of, digest_of_data
 from ablate.core.record import Curve, Record, Status
 
 FORMAT = 2
-_DIGEST_SIZE = 16
 _ARRAYS = ("curves", "arrays", "weights")
 """The fields of a record that are not in its JSON."""
 
@@ -63,7 +62,7 @@ def encoded(record: Record) -> tuple[bytes, bytes]:
     content = buffer.getvalue()
     data = {"format": FORMAT} | _plain(record)
     data["arrays_digest"] = digest_of(content)
-    whole = data | {"digest": _digest_of_data(data)}
+    whole = data | {"digest": digest_of_data(data)}
     return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode(), content
 
 
@@ -76,7 +75,7 @@ def decoded(text: bytes, arrays: bytes | None) -> Record:
         version, digest = data.get("format"), data.pop("digest", None)
         if version != FORMAT or isinstance(version, bool):
             raise CorruptRecordError(f"of format {version!r}; this version of ablate reads format {FORMAT}")
-        if digest != _digest_of_data(data):
+        if digest != digest_of_data(data):
             raise CorruptRecordError("its content has another digest")
         del data["format"]
         fields = _Stored.model_validate(data).model_dump()
@@ -108,14 +107,6 @@ def fault_of(record: Record) -> str:
     return ""
 
 
-def digest_of(*contents: bytes) -> str:
-    """Of the contents, one after the other."""
-    code = hashlib.blake2b(digest_size=_DIGEST_SIZE)
-    for content in contents:
-        code.update(content)
-    return code.hexdigest()
-
-
 def _plain(record: Record) -> dict[str, Any]:
     """The fields of a record beside its arrays, as JSON gives them back. Raises `TypeError` or `ValueError`."""
     data = {f.name: getattr(record, f.name) for f in dataclasses.fields(record) if f.name not in _ARRAYS}
@@ -130,11 +121,6 @@ def _plain(record: Record) -> dict[str, Any]:
 def _first(error: ValidationError) -> str:
     found = error.errors()[0]
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-
-
-def _digest_of_data(data: Mapping[str, Any]) -> str:
-    # A second pass through JSON gives the same text: floats are written so that they are read exactly.
-    return digest_of(json.dumps(data, sort_keys=True, allow_nan=False).encode())
 
 
 def _curves(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Curve]:

@@ -16,11 +16,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from ablate.base.digests import digest_of
 from ablate.base.errors import StoreError
 from ablate.base.files import replacing
 from ablate.core.record import Record
 from ablate.core.trial import Checkpoint, Trial
-from ablate.records.record_file import CorruptRecordError, decoded, digest_of, encoded
+from ablate.records.record_file import CorruptRecordError, decoded, encoded
 
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")
 """The endings of the files of one trial, the record first."""

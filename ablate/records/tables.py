@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ablate.base.digests import digest_of_data
 from ablate.base.errors import AblateError
 from ablate.base.files import replacing, write_text
 
@@ -32,7 +32,7 @@ def save_frame(path: Path, frame: pd.DataFrame, facts: Any = None) -> None:
     """Writes a frame, with facts (a dataclass) in its attributes, whole or not at all."""
     frame = frame.copy(deep=False)
     known = {} if facts is None else {_FACTS: dataclasses.asdict(facts)}
-    frame.attrs = {_FORMAT: FORMAT, _DIGEST: _digest(known, frame.columns), **known}
+    frame.attrs = {_FORMAT: FORMAT, _DIGEST: digest_of_data([known, list(frame.columns)]), **known}
     with replacing(path) as temporary:
         frame.to_parquet(temporary, index=False, write_page_checksum=True)
 
@@ -84,14 +84,8 @@ def _check(path: Path, attributes: dict[str, Any], columns: Iterable[str]) -> No
             f"{path}: is of format {version!r}, and this version of ablate reads {READ[0]} to {READ[-1]}; use the "
             "version that wrote it, or run the study again"
         )
-    if (version, digest) != (1, None) and digest != _digest(attributes, columns):
+    if (version, digest) != (1, None) and digest != digest_of_data([attributes, list(columns)]):
         raise ValueError("its facts or columns have another digest")
-
-
-def _digest(attributes: Mapping[str, Any], columns: Iterable[str]) -> str:
-    # Through JSON once, which makes text of keys that are numbers, and sorts them as such.
-    text = json.dumps(json.loads(json.dumps([attributes, list(columns)])), sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ablate.base.digests import digest_of_data
 from ablate.search.storage import StorageError
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ _DIGEST = "digest"
 
 def sealed(result: Mapping[str, Any]) -> dict[str, Any]:
     """A result with the digest of it."""
-    return {**result, _DIGEST: _digest_of(result)}
+    return {**result, _DIGEST: digest_of_data(result)}
 
 
 def result_of(trial: FrozenTrial) -> dict[str, Any]:
@@ -27,15 +26,9 @@ def result_of(trial: FrozenTrial) -> dict[str, Any]:
     kept = trial.user_attrs.get(RESULT, {})
     found = dict(kept) if isinstance(kept, dict) else {}
     digest = found.pop(_DIGEST, None)
-    if not isinstance(kept, dict) or (digest is not None and digest != _digest_of(found)):
+    if not isinstance(kept, dict) or (digest is not None and digest != digest_of_data(found)):
         raise StorageError(
             f"setting {trial.number} of the search was changed in its storage; move the storage away, and the search "
             "is repeated, with the trials that are in the store"
         )
     return found
-
-
-def _digest_of(result: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(
-        json.dumps(json.loads(json.dumps(result)), sort_keys=True).encode(), digest_size=8
-    ).hexdigest()
