@@ -112,6 +112,8 @@ class Facts:
     "The quantity that is matched; None: nothing is."
     left_out: list[str] = field(default_factory=list)
     "Variants of the study that are not judged, since their search is not over."
+    labels: dict[str, str] = field(default_factory=dict)
+    "Variant, or `path=level`, → the name that the study gives it for readers; see `core.short_names`."
     searched: str = ""
     "`sweep` or `tuning` when a search came before: its table is beside this one."
     differs: list[str] = field(default_factory=list)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ablate.core.facts import BASELINE, Facts, VariantFacts
+from ablate.core.short_names import by_design
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,11 +36,6 @@ def entries(facts: Facts) -> list[Entry]:
     found = [_entry(v) for v in facts.variants if v.name != BASELINE]
     order = {group: i for i, group in enumerate(dict.fromkeys(e.group for e in found))}
     return sorted(found, key=lambda e: (e.placebo, order[e.group]))
-
-
-def by_design(variant: VariantFacts) -> bool:
-    """Whether the name of a variant is made of what it changes, and so says all of it."""
-    return variant.name == ",".join(f"{path}={level}" for path, level in variant.changes.items())
 
 
 def _entry(variant: VariantFacts) -> Entry:

@@ -137,6 +137,22 @@ def check_variants(workload: Workload, design: Design, known: list[Problem], doc
             report_at([p for p in found if p not in known], variant.patches, variant.at, document)
 
 
+def check_labels(study: StudyBase, design: Design, document: Document) -> None:
+    """Refuses a label of what the study does not have, and one for two things."""
+    levels = {
+        f"{path}={level}": None for path in design.paths for level in design.labels(path).values() if level
+    }
+    winners = winner_names(study.search.winners) if study.search is not None else []
+    known = list(dict.fromkeys([*(variant.name for variant in design.variants), *winners, *levels]))
+    for name, label in study.labels.items():
+        first = next(other for other, given in study.labels.items() if given == label)
+        if name not in known:
+            hint = nearest(name, known)
+            document.refuse(("labels", name), "is neither a variant nor a level", name, listed(known), hint)
+        elif name != first:
+            document.refuse(("labels", name), f"is also the label of {first}", label, "a label of its own")
+
+
 def check_metric(
     workload: Workload, baseline: list[Config], study: StudyBase, resolve: Resolve, document: Document
 ) -> tuple[Mapping[str, Metric], Mapping[str, float]]:

@@ -22,6 +22,7 @@ from ablate.study.checks import (
     check_baseline,
     check_faulty_paths,
     check_keeping,
+    check_labels,
     check_live,
     check_metric,
     check_number,
@@ -266,6 +267,7 @@ def prepare(
     design = expand(study, baseline, resolve, document)
     check_number(study, design, document)
     check_variants(workload, design, known, document)
+    check_labels(study, design, document)
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
     for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:
         document.refuse(("tasks",), "names the same task twice", task)

@@ -45,6 +45,7 @@ def facts_of(
         environment=dict(environment or {}),
         rate=_rate(experiment),
         cautions=list(cautions),
+        labels=dict(study.labels),
         searched=experiment.searched,
         left_out=experiment.left_out,
         differs=list(experiment.differs),

@@ -98,6 +98,8 @@ class StudyBase(StrictModel):
     "one_factor: one change at a time; factorial: every combination."
     variants: dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]] = {}
     "Variants named by hand: name → {path: value}."
+    labels: dict[str, Annotated[str, Field(min_length=1, max_length=60)]] = {}
+    "Names for readers: variant, or path=level → the words that stand for it in tables and figures."
     placebo: OnOff = False
     "Adds the baseline again with other initialisation and dropout streams, to show what no difference looks like."
     seeds: Seeds = SeedsSection()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ablate.base.errors import StudyError
+from ablate.core.short_names import short_names
 from ablate.study.experiment import prepare
 from ablate.study.facts import facts_of
 
@@ -35,3 +37,18 @@ def test_the_rate_that_all_variants_share_untuned(write: Callable[..., Path], mo
 
 def test_a_workload_without_a_rate_has_none(toy_study: Path) -> None:
     assert facts_of(prepare(toy_study)).rate == ""
+
+
+def test_a_study_names_its_variants_for_readers(write: Callable[..., Path]) -> None:
+    labels = "labels: {bare: a bag of tokens, model.position=learned: order, model.position=none: no order}\n"
+    facts = facts_of(prepare(write(STUDY + labels)))
+    assert short_names(facts) == {"baseline": "baseline", "bare": "a bag of tokens"}
+
+
+def test_a_label_of_nothing_and_a_label_of_two_things_are_refused(write: Callable[..., Path]) -> None:
+    with pytest.raises(StudyError) as caught:
+        prepare(write(STUDY + "labels: {bear: one, bare: x, model.position=none: x}\n"))
+    first, second = map(str, caught.value.problems)
+    assert "labels.bear: is neither a variant nor a level" in first
+    assert "Did you mean 'bare'?" in first
+    assert "labels.model.position=none: is also the label of bare" in second

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ablate.analysis.notes import placebo_words
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
-from ablate.report.entries import by_design
+from ablate.core.short_names import by_design
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, count, significant, text
 

@@ -18,9 +18,9 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts, VariantFacts
 from ablate.core.metric import Metric
+from ablate.core.short_names import by_design
 from ablate.report.draw import style
 from ablate.report.draw.marks import MARKS, Limits, closer, padded, spread, verdict_handles, verdicts
-from ablate.report.entries import by_design
 from ablate.report.palette import DOTTED, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import shortened, text

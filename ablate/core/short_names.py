@@ -1,0 +1,65 @@
+"""Names of variants for readers: “additive scoring” for `model.mixer.score=additive`. CSV files keep the paths."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from ablate.core.facts import BASELINE, Facts, VariantFacts
+
+_NOUNS = {
+    "score": "scoring",
+    "position": "positions",
+    "value": "values",
+    "cross": "cross connection",
+    "norm_placement": "norm placement",
+}
+"""Ends of paths whose word, with its level before it, would not be read as it is meant."""
+_LEFT_OUT = ("none", "off")
+
+
+def short_names(facts: Facts) -> dict[str, str]:
+    """Variant → its label in the study's `labels:`, or a name made of what it changes; no two alike.
+
+    Where two variants would share a name, each keeps the one it has in the study.
+    """
+    found = {v.name: facts.labels.get(v.name) or _short(v, facts.labels) for v in facts.variants}
+    counts = Counter(found.values())
+    return {name: short if counts[short] == 1 else name for name, short in found.items()}
+
+
+def by_design(variant: VariantFacts) -> bool:
+    """Whether the name of a variant is made of what it changes, and so says all of it."""
+    return variant.name == ",".join(f"{path}={level}" for path, level in variant.changes.items())
+
+
+def _short(variant: VariantFacts, labels: Mapping[str, str]) -> str:
+    if variant.name == BASELINE or variant.placebo or not variant.changes or not by_design(variant):
+        return variant.name
+    return " + ".join(
+        labels.get(f"{path}={level}") or level_name(path, level) for path, level in variant.changes.items()
+    )
+
+
+def level_name(path: str, level: str) -> str:
+    """The label of a level at a path as a reader would say it.
+
+    `batch norm`, `no positions`, `1 head`, `low-rank values (rank 8)`, `embedding dropout 0.1`, `lr 0.003`.
+    """
+    *_, parent, leaf = ["", *path.split(".")]
+    name, _, parameters = level.partition("(")
+    told = f" ({parameters.removesuffix(')').replace('=', ' ').replace(',', ', ')})" if parameters else ""
+    noun = _NOUNS.get(leaf, leaf)
+    if parent == "dropout":
+        return f"{leaf.replace('_', ' ')} dropout {level}"
+    if counted := re.fullmatch(r"num_(\w+?)s", leaf):
+        return f"{level} {counted[1].replace('_', ' ')}{'' if level == '1' else 's'}"
+    if name in _LEFT_OUT:
+        return f"no {noun.replace('_', ' ')}{told}"
+    if name == "on":
+        return f"{noun.replace('_', ' ')}{told}"
+    if not re.search(r"[a-z]{2}", name):
+        return f"{noun} {level}"
+    words = name.replace("_", "-")
+    return words + ("" if words.endswith(noun) else f" {noun.replace('_', ' ')}") + told

@@ -1,0 +1,60 @@
+"""Names for readers: what they are made of, that no two are alike, and what a study says of them."""
+
+import pytest
+
+from ablate.core.facts import Facts, VariantFacts
+from ablate.core.short_names import level_name, short_names
+
+
+@pytest.mark.parametrize(
+    ("path", "level", "name"),
+    [
+        ("model.mixer.score", "additive", "additive scoring"),
+        ("model.position", "none", "no positions"),
+        ("model.norm", "batch", "batch norm"),
+        ("model.norm_placement", "post", "post norm placement"),
+        ("model.residual", "off", "no residual"),
+        ("model.mixer.qk_norm", "on", "qk norm"),
+        ("model.mixer.num_heads", "1", "1 head"),
+        ("model.mixer.num_kv_heads", "2", "2 kv heads"),
+        ("model.mixer.value", "low_rank(rank=8)", "low-rank values (rank 8)"),
+        ("model.mixer", "mlp_mixer", "mlp-mixer"),
+        ("model.dropout.attention_weights", "0.1", "attention weights dropout 0.1"),
+        ("training.lr", "1e-05", "lr 1e-05"),
+        ("model.d_model", "64", "d_model 64"),
+        ("training.optimizer", "sgd", "sgd optimizer"),
+        ("lr", "0.1", "lr 0.1"),
+    ],
+)
+def test_a_level_is_named_as_a_reader_would_say_it(path, level, name):
+    assert level_name(path, level) == name
+
+
+def facts(*changes, labels=()):
+    variants = [VariantFacts("baseline", {}, {})]
+    variants += [VariantFacts(",".join(f"{p}={v}" for p, v in c.items()), {}, c) for c in changes]
+    return Facts("s", "", "", "accuracy", "accuracy", "last", None, "one_factor", [0], [], variants, {}, [],
+                 labels=dict(labels))  # fmt: skip
+
+
+def test_changes_are_joined_and_variants_named_by_hand_keep_their_names():
+    study = facts({"model.position": "none", "model.mixer.num_heads": "1"})
+    study.variants.append(VariantFacts("bare", {}, {"model.position": "none"}))
+    assert list(short_names(study).values()) == ["baseline", "no positions + 1 head", "bare"]
+
+
+def test_variants_that_would_share_a_name_keep_their_paths():
+    study = facts({"model.norm": "none"}, {"model.encoder.norm": "none"}, {"model.position": "none"})
+    assert list(short_names(study).values())[1:] == [
+        "model.norm=none",
+        "model.encoder.norm=none",
+        "no positions",
+    ]
+
+
+def test_a_study_names_variants_and_levels_itself():
+    both = {"model.position": "none", "model.norm": "batch"}
+    named = facts({"model.position": "none"}, both, labels={"model.position=none": "bag of rows"})
+    assert list(short_names(named).values())[1:] == ["bag of rows", "bag of rows + batch norm"]
+    whole = facts(both, labels={"model.position=none,model.norm=batch": "both"})
+    assert short_names(whole)["model.position=none,model.norm=batch"] == "both"
