@@ -33,8 +33,8 @@ def solved_rates(evidence: Evidence) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["variant", "task", "metric", "threshold", "solved", "runs", "rate"])
 
 
-def baseline_learned(evidence: Evidence) -> list[tuple[bool, str]]:
-    """Whether the baseline learned each task, as far as its runs can say, and the evidence as a clause.
+def baseline_learned(evidence: Evidence) -> list[tuple[str, bool, str]]:
+    """Each task of which the baseline's runs can say whether it was learned: whether it was, the evidence as a clause.
 
     It learned an all-or-nothing task where every run with an outcome solved it, and a graded one where some run is
     better than guessing on the primary metric.
@@ -51,7 +51,7 @@ def baseline_learned(evidence: Evidence) -> list[tuple[bool, str]]:
             solved, known = int(side.solved[side.ended].sum()), task.metrics[name]
             least = f"{name} {'≤' if known.direction == 'min' else '≥'} {wording.exact(known.solved or 0.0)}"
             seeds = wording.share(solved, ended)
-            found.append((solved == ended, f"solved {task.name} on {seeds} seeds ({least})"))
+            found.append((task.name, solved == ended, f"solved {task.name} on {seeds} seeds ({least})"))
         elif metric is not None and metric.floor is not None:
             values = side.scored(facts.metric)[side.ended]
             # As exact as its spread lets it be told.
@@ -59,7 +59,7 @@ def baseline_learned(evidence: Evidence) -> list[tuple[bool, str]]:
             guessing = wording.number(metric.floor, wording.decimals(metric.floor))
             words = f"reached {facts.metric} {wording.number(float(values.mean()), places)} on {task.name}"
             alone = Contrast.of([side], [side], facts.metric)
-            found.append((not alone.at_floor, f"{words} (guessing: {guessing})"))
+            found.append((task.name, not alone.at_floor, f"{words} (guessing: {guessing})"))
     return found
 
 

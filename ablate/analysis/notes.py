@@ -164,12 +164,12 @@ def _relevance(c: Comparison, margin: float) -> str:
             else f"{inside}, though the 95 % interval excludes 0"
         )
     if c.contrast.by_rate:
-        return "relevance unsettled: the rates differ, the size of the mean difference is exploratory"
+        return "the rates differ; the size of the mean difference is exploratory"
     low, high = d.interval()
     if low > margin or high < -margin:
         return ""
     bounds_95 = wording.interval((low, high), margin, -margin)
-    return f"relevance unsettled: 95 % interval {bounds_95} does not clear the margin {wording.exact(margin)}"
+    return f"may be smaller than the margin {wording.exact(margin)}: 95 % interval {bounds_95}"
 
 
 def _missing(c: Comparison) -> list[str]:

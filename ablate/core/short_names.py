@@ -29,6 +29,22 @@ def short_names(facts: Facts) -> dict[str, str]:
     return {name: short if counts[short] == 1 else name for name, short in found.items()}
 
 
+def short_claim(claim: str, facts: Facts) -> str:
+    """A claim with the names for readers in place of its variants and levels, where each is that of one alone."""
+    every = short_names(facts)
+    words = {word for other in facts.claims for word in (*other.text.split(), *other.a, *other.b)}
+    found = {w: every.get(w) or _named(w, facts.labels) for w in words if w in every or "=" in w}
+    counts = Counter(found.values())
+    told = {word: short for word, short in found.items() if counts[short] == 1}
+    return " ".join(told.get(word, word) for word in claim.split(" "))
+
+
+def _named(levels: str, labels: Mapping[str, str]) -> str:
+    """`no positions + 1 head` of `model.position=none,model.mixer.num_heads=1`."""
+    each = re.split(r",(?![^(]*\))", levels)
+    return " + ".join(labels.get(level) or level_name(*level.split("=", 1)) for level in each if "=" in level)
+
+
 def by_design(variant: VariantFacts) -> bool:
     """Whether the name of a variant is made of what it changes, and so says all of it."""
     return variant.name == ",".join(f"{path}={level}" for path, level in variant.changes.items())
@@ -37,9 +53,7 @@ def by_design(variant: VariantFacts) -> bool:
 def _short(variant: VariantFacts, labels: Mapping[str, str]) -> str:
     if variant.name == BASELINE or variant.placebo or not variant.changes or not by_design(variant):
         return variant.name
-    return " + ".join(
-        labels.get(f"{path}={level}") or level_name(path, level) for path, level in variant.changes.items()
-    )
+    return _named(variant.name, labels)
 
 
 def level_name(path: str, level: str) -> str:

@@ -3,7 +3,7 @@
 study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
 examples.parquet                         the same by test example, where seeds share them
-comparisons.csv, claims.csv              its verdicts
+answer.txt, comparisons.csv, claims.csv  its verdicts
 report.html, report.md, figures/         its page
 sweep.parquet, importances.csv           the settings that a sweep has tried
 tuning.parquet, untuned/                 the settings that tuning has tried; the evidence of the untuned variants
@@ -30,7 +30,7 @@ from ablate.records.claims import load_claims, save_claims
 from ablate.records.evaluated import Evaluated
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
-from ablate.records.tables import load_frame, read_csv, rows_and_facts, save_frame
+from ablate.records.tables import load_frame, load_importances, read_csv, rows_and_facts, save_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ Kind = Literal["sweep", "tuning"]
 
 _STUDY = "study.yaml"
 _TRIALS, _CURVES, _EXAMPLES = "trials.parquet", "curves.parquet", "examples.parquet"
-_COMPARISONS, _CLAIMS = "comparisons.csv", "claims.csv"
+_ANSWER, _COMPARISONS, _CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
@@ -55,7 +55,16 @@ _RATES = "rates.json"
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
 """The files of every report."""
-_BESIDE = (_FIGURES, _EXAMPLES, _EVALUATION, _MAPS, *_TABLES.values(), _IMPORTANCES, *_EVIDENCE[True])
+_BESIDE = (
+    _ANSWER,
+    _FIGURES,
+    _EXAMPLES,
+    _EVALUATION,
+    _MAPS,
+    *_TABLES.values(),
+    _IMPORTANCES,
+    *_EVIDENCE[True],
+)
 """The files of some: there are no figures where no trial has a result."""
 
 
@@ -218,15 +227,7 @@ class StudyFolder:
 
     def importances(self) -> pd.DataFrame | None:
         """Of the searched paths of a sweep; None where they were not computed. Raises `AblateError`."""
-        import pandas as pd
-
-        path = self.path / _IMPORTANCES
-        if not path.is_file():
-            return None
-        try:
-            return pd.read_csv(path, keep_default_na=False, na_values={"low": [""], "high": [""]})
-        except (OSError, ValueError) as error:
-            raise AblateError(f"{path}: cannot be read ({error}); run the sweep again") from error
+        return load_importances(self.path / _IMPORTANCES)
 
     def save_importances(self, table: pd.DataFrame) -> None:
         """Writes the importances of a sweep."""
@@ -278,10 +279,20 @@ class StudyFolder:
         comparisons, claims = (pd.read_csv(self.path / name) for name in (_COMPARISONS, _CLAIMS))
         return comparisons, claims[claims["verdict"].notna()].reset_index(drop=True)
 
+    def answer(self) -> list[str]:
+        """The answer of the last report in sentences; none where it has none."""
+        path = self.path / _ANSWER
+        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+
     def save_verdicts(
-        self, comparisons: pd.DataFrame, claims: pd.DataFrame, untuned: pd.DataFrame | None = None
+        self,
+        comparisons: pd.DataFrame,
+        claims: pd.DataFrame,
+        untuned: pd.DataFrame | None = None,
+        answer: Sequence[str] = (),
     ) -> None:
         """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
+        write_text(self.path / _ANSWER, "".join(f"{line}\n" for line in answer))
         tables = {_COMPARISONS: comparisons, _CLAIMS: claims, f"{_UNTUNED}/{_COMPARISONS}": untuned}
         for name, frame in tables.items():
             if frame is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import replace
 
 from ablate.report.palette import VERDICTS
-from ablate.report.section import sections
-from ablate.report.tables import Table, rows_of
+from ablate.report.section import Brief, sections
+from ablate.report.tables import Table
 
 
 def markdown(value: str) -> str:
@@ -39,11 +39,8 @@ def _marked(value: str, key: str) -> str:
     return f"{VERDICTS[value].sign} {value}" if key == "verdict" and value in VERDICTS else value
 
 
-def verdict_markdown(comparisons: Any, claims: Any) -> str:
-    """The brief tables of all sections: the description of a study's parent run in MLflow, which has little room.
-
-    Both arguments are frames, or sequences of mappings.
-    """
-    rows, claimed = rows_of(comparisons), rows_of(claims)
-    tables = [table for section in sections(brief=True) for table in section.brief(rows, claimed)]
-    return "\n\n".join(markdown_table(table) for table in tables) + "\n"
+def verdict_markdown(read: Brief) -> str:
+    """The brief tables of all sections without their notes: for the description of a run in MLflow, which is narrow."""
+    tables = [table for section in sections(brief=True) for table in section.brief(read)]
+    narrow = [replace(table, columns=[c for c in table.columns if not c.below]) for table in tables]
+    return "\n\n".join(map(markdown_table, narrow)) + "\n"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.report.tables import Row, Table
@@ -54,6 +54,18 @@ class Material:
 
 
 @dataclass(frozen=True)
+class Brief:
+    """What the terminal and MLflow show of a report: the rows of its CSV files, read without pandas."""
+
+    comparisons: Sequence[Row]
+    claims: Sequence[Row]
+    names: Mapping[str, str] = field(default_factory=dict)
+    "Variant → its name for readers."
+    claim: Callable[[str], str] = str
+    "A claim in these names."
+
+
+@dataclass(frozen=True)
 class Heading:
     """A heading inside a section."""
 
@@ -67,6 +79,13 @@ class Text:
     words: str
     aside: bool = False
     "An explanation, shown smaller."
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What a reader who stops here has read, in large letters."""
+
+    paragraphs: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -127,7 +146,7 @@ class Failed:
         return f"{self.what} could not be drawn: {type(self.error).__name__}{first and f': {first}'}"
 
 
-Block = Heading | Text | Sentences | Terms | Table | Picture | Folded | Failed
+Block = Heading | Text | Lead | Sentences | Terms | Table | Picture | Folded | Failed
 
 
 class Section:
@@ -158,15 +177,16 @@ class Section:
         """Its content, in order."""
         raise NotImplementedError
 
-    def findings(self, material: Material) -> list[str]:
-        """Sentences for the beginning of the report."""
+    def answers(self, material: Material) -> list[str]:
+        """Sentences for the answer to the question, which page, terminal and MLflow show first."""
         return []
 
-    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> Iterable[Table]:
-        """Tables for the terminal and for MLflow, from the rows of `comparisons.csv` and `claims.csv` alone.
+    def findings(self, material: Material) -> list[str]:
+        """Sentences for the beginning of the report, below the answer."""
+        return []
 
-        For sections under `report/brief/`. Tables fit 80 columns; rows hold text or numbers.
-        """
+    def brief(self, read: Brief) -> Iterable[Table]:
+        """Tables for the terminal and for MLflow. For sections under `report/brief/`; tables fit 80 columns."""
         return []
 
 

@@ -28,12 +28,15 @@ class Column:
     words: bool = False
     "Its text may take several lines, which keep room for a few words each."
     below: bool = False
-    "In the page, its text has a line of its own below the row."
+    "Its text has a line of its own below the row."
 
 
 @dataclass(frozen=True)
 class Table:
-    """Strings by column key, ready to be escaped for their medium; the first column names its row."""
+    """Strings by column key, ready to be escaped for their medium; the first column names its row.
+
+    `<key> title` holds what a cell stands for, shown by the page on hover.
+    """
 
     columns: list[Column]
     rows: list[dict[str, str]]

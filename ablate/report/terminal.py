@@ -1,76 +1,110 @@
-"""The verdicts of a finished study in the terminal, read from its CSV files alone.
+"""The answer and the verdicts of a finished study in the terminal, read from its files without pandas and torch.
 
-Serves the run that finds everything done, so that it imports neither pandas nor torch.
+Serves the run that finds everything done.
 """
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.errors import AblateError
 from ablate.base.output import plain
 from ablate.base.printable import printable
+from ablate.core.short_names import short_claim, short_names
+from ablate.records.folder import StudyFolder
 from ablate.report.palette import VERDICTS
-from ablate.report.section import sections
-from ablate.report.tables import Column, Table, wrapped
+from ablate.report.section import Brief, sections
+from ablate.report.tables import Column, Row, Table
 
 COLOURS = {"blue": "blue", "orange": "red", "green": "green", "purple": "magenta", "soft": "dim"}
 "Of the palette → those of a terminal."
+GAP, INDENT, MIN_FIRST = 2, 2, 12
+"""Columns of the terminal between those of a table; before a note; the fewest for the names of rows."""
 
 
-def print_verdicts(folder: Path, console: Console) -> None:
-    """Prints the brief tables of all sections for `results/<study>/`.
+def print_verdicts(folder: StudyFolder, console: Console) -> None:
+    """Prints the answer and the brief tables of all sections for `results/<study>/`.
 
     Raises `AblateError` when the folder holds no comparisons.
     """
-    if not (folder / "comparisons.csv").is_file():
-        raise AblateError(
-            f"{folder}: has no comparisons.csv; run the study first, or name a folder of results/"
-        )
-    comparisons, claims = (_read(folder / name) for name in ("comparisons.csv", "claims.csv"))
+    read = brief_of(folder)
+    console.print()
+    for paragraph in folder.answer():
+        console.print(_text(paragraph, console, "bold"))
     for section in sections(brief=True):
-        for table in section.brief(comparisons, claims):
+        for table in section.brief(read):
             print_table(table, console)
 
 
-def _read(path: Path) -> list[dict[str, str]]:
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def brief_of(folder: StudyFolder) -> Brief:
+    """What the terminal and MLflow show of a report."""
+    comparisons, claims = folder.comparisons(), folder.claims()
+    try:
+        facts = folder.facts()
+    except AblateError:
+        return Brief(comparisons, claims)
+    return Brief(comparisons, claims, short_names(facts), partial(short_claim, facts=facts))
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Prints one table, its first column wrapped into what the others leave of the line."""
-    ascii_only = console.options.ascii_only
-    widths = [max(len(c.heading), *(len(row[c.key]) for row in table.rows)) for c in table.columns]
-    gaps = 2 * (len(widths) - 1)
-    first = max(12, min(widths[0], console.width - gaps - sum(widths[1:])))
-    shown = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in table.columns:
-        shown.add_column(
-            column.heading,
-            justify="right" if column.numeric else "left",
-            overflow="fold",
-            width=first if column is table.columns[0] else None,
-        )
-    for row in table.rows:
-        shown.add_row(*(_cell(row[c.key], c, first, table, ascii_only) for c in table.columns))
-    caption = printable(table.caption)
+    """Prints one table; lines end between words.
+
+    A first column that is too wide for what the others leave of the line is wrapped between words, or, where a word is
+    too wide itself, has lines of its own above its rows.
+    """
+    columns = [column for column in table.columns if not column.below]
+    below = [column for column in table.columns if column.below]
+    widths = [max(map(cell_len, (c.heading, *(row[c.key] for row in table.rows)))) for c in columns]
+    room = max(MIN_FIRST, console.width - sum(widths[1:]) - GAP * len(widths[1:]))
+    words = [word for row in table.rows for word in row[columns[0].key].split()]
+    stacked = any(cell_len(word) > room for word in words)
+    first = min(widths[0], room) if not stacked else min(room, MIN_FIRST)
     console.print()
-    console.print(Text(plain(caption) if ascii_only else caption, style="bold"))
+    console.print(_text(table.caption, console, "bold"))
+    grid = partial(_grid, columns, [first, *widths[1:]], console)
+    if not below and not stacked:
+        grid(table.rows, heading=True)
+        return
+    grid([], heading=True)
+    for row in table.rows:
+        if stacked:
+            console.print(_text(row[columns[0].key], console))
+        grid([row | {columns[0].key: ""} if stacked else row])
+        for column in below:
+            if row[column.key]:
+                console.print(
+                    Padding(_text(row[column.key], console, "dim"), (0, 0, 0, INDENT), expand=False)
+                )
+
+
+def _grid(
+    columns: Sequence[Column],
+    widths: Sequence[int],
+    console: Console,
+    rows: Sequence[Row],
+    heading: bool = False,
+) -> None:
+    """Prints the lines of a table that stand in columns."""
+    shown = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=heading)
+    for column, width in zip(columns, widths, strict=True):
+        fixed = None if column.words else width
+        shown.add_column(column.heading, justify="right" if column.numeric else "left", width=fixed)
+    for row in rows:
+        cells = []
+        for column in columns:
+            mark = VERDICTS.get(row[column.key]) if column.key == "verdict" else None
+            cells.append(_text(row[column.key], console, COLOURS[mark.colour] if mark else ""))
+        shown.add_row(*cells)
     console.print(shown)
 
 
-def _cell(value: str, column: Column, first: int, table: Table, ascii_only: bool) -> Text:
-    colour, value = "", printable(value)
-    if column.key == "verdict" and value in VERDICTS:
-        colour = COLOURS[VERDICTS[value].colour]
-    if column is table.columns[0]:
-        value = "\n".join(wrapped(value, first))
-    return Text(plain(value) if ascii_only else value, style=colour)
+def _text(words: str, console: Console, style: str = "") -> Text:
+    words = printable(words)
+    return Text(plain(words) if console.options.ascii_only else words, style=style)

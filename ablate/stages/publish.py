@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +11,16 @@ from ablate.base.collector import gc_paused
 from ablate.base.errors import StudyError
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
+from ablate.base.typed import typed
 from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.report.section import Material
+
+MANY = 100
+"""Seeds that someone may still train to settle a comparison."""
 
 
 def publish(
@@ -28,12 +33,15 @@ def publish(
     from ablate.stages.claims import with_waiting
 
     with gc_paused():
+        from ablate.report.sections.headline import answers
+
         found = material(folder)
         before = found.untuned_comparisons
         folder.save_verdicts(
             found.comparisons,
             with_waiting(found.claims, folder),
             None if before is None else before.assign(exploratory=True),
+            answers(found),
         )
     judged()
     with gc_paused():
@@ -44,6 +52,7 @@ def publish(
 
 def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
+    from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
     from ablate.report.section import Material
@@ -52,10 +61,11 @@ def material(folder: StudyFolder) -> Material:
     evaluated, left_out = folder.evaluated().current(set(evidence.trials["id"]), _checkpoint(folder))
     kind = evidence.facts.searched
     untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
+    comparisons = compare(evidence)
     return Material(
         evidence,
-        compare(evidence),
-        judge_claims(evidence),
+        comparisons,
+        explained(judge_claims(evidence), comparisons, evidence.facts),
         evaluated,
         left_out,
         folder.search_table(kind),
@@ -76,12 +86,13 @@ def _checkpoint(folder: StudyFolder) -> str:
 
 
 def describe(folder: StudyFolder) -> str:
-    """The question and the verdicts in markdown, for MLflow."""
-    from ablate.report.markdown import verdict_markdown
+    """Question, answer and verdicts in markdown, for MLflow."""
+    from ablate.report.markdown import markdown_line, verdict_markdown
+    from ablate.report.terminal import brief_of
 
-    judged = [row for row in folder.claims() if row["verdict"]]
     question = folder.facts().question or f"Verdicts of {folder.name}"
-    return printable(f"{question}\n\n{verdict_markdown(folder.comparisons(), judged)}")
+    answer = map(markdown_line, folder.answer())
+    return printable("\n\n".join([question, *answer, verdict_markdown(brief_of(folder))]))
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:
@@ -94,12 +105,37 @@ def print_table(folder: StudyFolder, console: Console) -> None:
     """The verdicts of a study."""
     from ablate.report.terminal import print_verdicts
 
-    print_verdicts(folder.path, console)
+    print_verdicts(folder, console)
 
 
 def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
-    """Where the report and MLflow are."""
-    results = "" if folder.results == Path("results") else f" --results {folder.results}"
-    mlflow = masked(tracking_uri) if tracking_uri else f"ablate ui{results}"
-    for line in (f"Report: {folder.report_file}", f"MLflow: {mlflow}"):
-        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    """Where the report and MLflow are, and what to do next, as it can be typed."""
+    results = [] if folder.results == Path("results") else ["--results", str(folder.results)]
+    mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
+    lines = {"Report": str(folder.report_file), "MLflow": mlflow, **_next(folder, results)}
+    console.print()
+    for name, line in lines.items():
+        console.print(printable(f"{name}: {line}"), markup=False, highlight=False, soft_wrap=True)
+
+
+def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
+    """What would settle what is open, or, where nothing is, test what was found on seeds that the study has not seen.
+
+    Nothing for the report of a run that differs from its study, and where more seeds would not help.
+    """
+    facts = folder.facts()
+    source = Path(os.path.relpath(folder.path.resolve() / facts.source))
+    if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
+        return {}
+    command = "sweep" if facts.searched == "sweep" else "run"
+    rows = [row for row in folder.comparisons() if row["exploratory"] != "True"]
+    if any(row["verdict"] == "inconclusive" for row in rows):
+        needed = [float(row["seeds_needed"] or "inf") for row in rows if row["verdict"] == "inconclusive"]
+        enough = [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]
+        if not enough:
+            return {}
+        settle = "To settle what is open" if len(enough) == len(needed) else "To settle some of what is open"
+        return {settle: typed(command, source, "--seeds", f"{max(enough):.0f}", *results)}
+    if command == "run" and any(row["verdict"] in ("better", "worse", "equivalent") for row in rows):
+        return {"To test this on fresh seeds": typed(command, source, "--confirm", *results)}
+    return {}

@@ -94,10 +94,10 @@ def test_runs_that_ended_without_the_solution_may_find_it_with_more_steps():
 
 def test_a_baseline_learns_a_graded_task_by_being_better_than_guessing():
     # Guessing over 1,000 examples reaches .1 + 3 · .0095.
-    assert baseline_learned(study({"baseline": [0.12, 0.128]}))[0][0] is False
-    assert baseline_learned(study({"baseline": [0.12, 0.129]}))[0][0] is True
+    assert baseline_learned(study({"baseline": [0.12, 0.128]}))[0][1] is False
+    assert baseline_learned(study({"baseline": [0.12, 0.129]}))[0][1] is True
     lost = study({"baseline": [0.12, 0.5]}, statuses={("baseline", 1): "diverged"})
-    learned, words = baseline_learned(lost)[0]
+    _, learned, words = baseline_learned(lost)[0]
     assert not learned
     assert "reached accuracy .11" in words
 
@@ -105,4 +105,4 @@ def test_a_baseline_learns_a_graded_task_by_being_better_than_guessing():
 def test_and_an_all_or_nothing_task_by_solving_it_on_every_seed():
     for values, learned in (([0.95, 0.99], True), ([0.95, 0.5], False)):
         found = baseline_learned(study({"baseline": values}, outcome="all_or_nothing"))
-        assert found == [(learned, f"solved recall on {1 + learned} of 2 seeds (accuracy ≥ .9)")]
+        assert found == [("recall", learned, f"solved recall on {1 + learned} of 2 seeds (accuracy ≥ .9)")]

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ablate.core.claim import Claim
 from ablate.core.facts import Facts, VariantFacts
-from ablate.core.short_names import level_name, short_names
+from ablate.core.short_names import level_name, short_claim, short_names
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,19 @@ def test_a_study_names_variants_and_levels_itself():
     assert list(short_names(named).values())[1:] == ["bag of rows", "bag of rows + batch norm"]
     whole = facts(both, labels={"model.position=none,model.norm=batch": "both"})
     assert short_names(whole)["model.position=none,model.norm=batch"] == "both"
+
+
+def test_claims_use_the_same_names_and_keep_the_rest_of_their_words():
+    study = facts({"model.position": "none"}, labels={"model.position=learned": "order"})
+    study.variants.append(VariantFacts("bare", {}, {"model.norm": "none"}))
+    made = "model.position=learned beats model.position=none,model.mixer.num_heads=1 on accuracy@far by 0.02"
+    study.claims.append(Claim(made, "beats", "accuracy", [], [], 0.02))
+    assert short_claim(made, study) == "order beats no positions + 1 head on accuracy@far by 0.02"
+    assert short_claim("bare beats baseline on accuracy", study) == "bare beats baseline on accuracy"
+
+
+def test_in_claims_too_no_two_share_a_name():
+    study = facts({"model.norm": "none"})
+    for other in ("model.norm=none", "model.encoder.norm=none"):
+        study.claims.append(Claim(f"{other} beats baseline on accuracy", "beats", "accuracy", [], [], 0.0))
+    assert short_claim(study.claims[0].text, study) == study.claims[0].text

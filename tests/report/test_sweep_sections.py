@@ -16,6 +16,7 @@ from ablate.core.evidence import Evidence
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.markdown import markdown_table
+from ablate.report.searches import value
 from ablate.report.section import Material, Text
 from ablate.report.sections.sweep_importances import SweepImportances
 from ablate.report.sections.sweep_tried import MAX_REASONS, space_table, status_table
@@ -132,10 +133,26 @@ def test_sentences_without_a_winner_or_before_the_end() -> None:
     made = searches.sweep(40)
     none = SearchTable(dataclasses.replace(made.facts, trials=44), made.trials.assign(chosen=""))
     after = searches.after(none)
-    first, second = sentences(none, after)
-    assert first.startswith("Of 44 settings, 28 completed")
-    assert first.endswith("4 are still to be tried.")
-    assert "no winner" in second
+    (only,) = sentences(none, after)
+    assert only.startswith("Of 44 settings, 28 completed")
+    assert only.endswith("4 are still to be tried.")
+    material = Material(after, compare(after), pd.DataFrame(), searched=none)
+    assert SweepWinners().answers(material) == [
+        "No setting was chosen: there is no winner to compare with the baseline."
+    ]
+
+
+def test_the_answer_of_a_sweep_has_every_winner_with_its_setting_and_what_it_reached() -> None:
+    made = searches.sweep(24, TWO, winners=2)
+    after = searches.after(made)
+    first, *winners = SweepWinners().answers(Material(after, compare(after), pd.DataFrame(), searched=made))
+    assert (
+        first == "24 settings tried; best trade-offs of validation accuracy and parameters on tuning seeds:"
+    )
+    assert [line.partition(":")[0] for line in winners] == ["winner", "winner-2"]
+    best = made.winners.to_dict("records")[0]
+    assert f"lr {value(best['training.lr'])}" in winners[0]
+    assert winners[0].endswith(f"{best['parameters']:,.0f} parameters")
 
 
 def published(folder: Path, made: SearchTable, *, found: bool = True, **options: bool) -> Path:

@@ -16,6 +16,7 @@ from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.report import markdown, tables
 from ablate.report.brief.verdicts import verdict_rows, verdict_table
+from ablate.report.section import Brief
 from ablate.report.sections.comparisons import detail_table
 
 
@@ -128,11 +129,12 @@ def test_means_are_those_of_the_trials(evidence: Evidence) -> None:
 def test_the_description_for_mlflow_has_both_tables_and_no_markup(evidence: Evidence, folder: Path) -> None:
     with (folder / "claims.csv").open(newline="") as file:
         claims = list(csv.DictReader(file))
-    text = markdown.verdict_markdown(compare(evidence), claims)
+    rows = compare(evidence).to_dict("records")
+    text = markdown.verdict_markdown(Brief(rows, claims))
     blocks = text.strip().split("\n\n")
     assert len(blocks) == 2
     for block in blocks:
         assert len({line.count("|") for line in block.split("\n")}) == 1
     assert UGLY not in text
     assert "&lt;script&gt;alert('x')&lt;/script&gt;&#124;\\`a\\`\\*b\\*" in text
-    assert markdown.verdict_markdown(compare(evidence), []).strip() == blocks[0]
+    assert markdown.verdict_markdown(Brief(rows, [])).strip() == blocks[0]

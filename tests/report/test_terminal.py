@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -10,12 +11,14 @@ import pytest
 from rich.console import Console
 
 from ablate.base.errors import AblateError
-from ablate.report.terminal import print_verdicts
+from ablate.records.folder import StudyFolder
+from ablate.report.tables import Column, Table
+from ablate.report.terminal import print_table, print_verdicts
 
 
 def printed(folder: Path, width: int = 80, encoding: str = "utf-8") -> str:
     buffer = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    print_verdicts(folder, Console(file=buffer, width=width))
+    print_verdicts(StudyFolder.at(folder), Console(file=buffer, width=width))
     buffer.seek(0)
     return buffer.read()
 
@@ -24,8 +27,9 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder: Path) -> None:
     text = printed(folder)
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
-    row = next(line for line in text.splitlines() if line.startswith("model.position=none"))
-    assert row.split()[1:] == ["worse", "−.4617", "[−.4676,", "−.4557]", "<.001", "5"]
+    row = next(line for line in text.splitlines() if line.startswith("no positions"))
+    assert row.split()[2:] == ["worse", "−.4617", "[−.4676,", "−.4557]"]
+    assert text.lstrip().startswith("Accuracy falls by 46.2 points without positions")
     for piece in ("unstable", "supported", "refuted", "<script>alert('x')</", "(exploratory)"):
         assert piece in text
     assert "placebo" not in text
@@ -33,6 +37,34 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder: Path) -> None:
 
 def test_ascii_where_the_terminal_has_nothing_else(folder: Path) -> None:
     assert "-.4617 [-.4676, -.4557]" in printed(folder, encoding="ascii")
+
+
+def table(*names: str, note: str = "") -> str:
+    columns = [Column("name", "Name"), Column("verdict", "Verdict"), Column("note", "Note", below=True)]
+    rows = [{"name": name, "verdict": "better", "note": note} for name in names]
+    buffer = io.StringIO()
+    print_table(Table(columns, rows, "names"), Console(file=buffer, width=40))
+    return buffer.getvalue()
+
+
+def test_lines_end_between_words_and_a_reason_stands_below() -> None:
+    long = "low-rank values (rank 8) + batch norm + 1 head"
+    text = table("x", long, note="shown by\nthe seeds")
+    assert max(map(len, text.splitlines())) <= 40
+    assert " ".join(word for word in text.split() if word in long.split()) == long
+    assert [line.rstrip() for line in text.splitlines()].count("  shown by") == 2
+
+
+def test_a_name_that_does_not_fit_has_a_line_of_its_own() -> None:
+    name = "model.encoder.mixer.num_kv_heads=16"
+    assert f"\n{name}\n" in table(name, "b")
+    assert "better" in table(name, "b")
+
+
+def test_verdicts_have_colours_on_a_terminal(folder: Path) -> None:
+    buffer = io.StringIO()
+    print_verdicts(StudyFolder.at(folder), Console(file=buffer, force_terminal=True, color_system="standard"))
+    assert re.search(r"\x1b\[31mworse", buffer.getvalue())
 
 
 def test_names_are_not_markup(folder: Path, tmp_path: Path) -> None:
@@ -46,15 +78,16 @@ def test_names_are_not_markup(folder: Path, tmp_path: Path) -> None:
 
 def test_a_folder_without_results_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(AblateError, match=r"has no comparisons\.csv; run the study first"):
-        print_verdicts(tmp_path, Console(file=io.StringIO()))
+        print_verdicts(StudyFolder.at(tmp_path), Console(file=io.StringIO()))
 
 
 def test_no_heavy_library_is_imported(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from rich.console import Console\n"
+        "from ablate.records.folder import StudyFolder\n"
         "from ablate.report.terminal import print_verdicts\n"
-        "print_verdicts(Path(sys.argv[1]), Console())\n"
-        "print([m for m in ('torch', 'pandas', 'numpy', 'matplotlib', 'mlflow') if m in sys.modules])"
+        "print_verdicts(StudyFolder.at(Path(sys.argv[1])), Console())\n"
+        "print([m for m in ('torch', 'pandas', 'matplotlib', 'mlflow') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from ablate.core.short_names import short_claim
 from ablate.report.palette import EXPLORATORY
-from ablate.report.section import Block, Material, Section
+from ablate.report.section import Block, Brief, Material, Section
 from ablate.report.tables import Column, Row, Table, count, difference, is_true, p_value, rows_of, text
 
 CAPTION = "The study’s claims; exploratory if declared after trials existed"
@@ -19,15 +21,17 @@ class Claims(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.claims):
-            yield claim_table(rows_of(material.claims), CAPTION)
+            yield claim_table(rows_of(material.claims), CAPTION, partial(short_claim, facts=material.facts))
 
-    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> Iterator[Table]:
-        if judged := [row for row in claims if text(row["verdict"])]:
-            yield claim_table(judged, "claims", brief=True)
+    def brief(self, read: Brief) -> Iterator[Table]:
+        if judged := [row for row in read.claims if text(row["verdict"])]:
+            yield claim_table(judged, "claims", read.claim, brief=True)
 
 
-def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) -> Table:
-    """Claims as strings; `brief` keeps what fits 80 columns."""
+def claim_table(
+    rows: Sequence[Row], caption: str = "", short: Callable[[str], str] = str, *, brief: bool = False
+) -> Table:
+    """Claims as strings, in the words of `short`; `brief` keeps what fits 80 columns."""
     columns = [
         Column("claim", "Claim"),
         Column("verdict", "Verdict"),
@@ -38,7 +42,8 @@ def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) 
     ]
     cells = [
         {
-            "claim": text(row["claim"]),
+            "claim": text(short(row["claim"])),
+            "claim title": text(row["claim"]),
             "verdict": text(row["verdict"])
             + (f" ({EXPLORATORY})" if is_true(row.get("exploratory")) else ""),
             "difference": difference(row.get("diff"), row.get("ci_low"), row.get("ci_high")),
@@ -48,4 +53,4 @@ def claim_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) 
         }
         for row in rows
     ]
-    return Table(columns[:3] if brief else columns, cells, caption)
+    return Table([*columns[:3], columns[-1]] if brief else columns, cells, caption)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ablate.core.facts import BASELINE
+from ablate.core.short_names import short_names
 from ablate.report.palette import EXPLORATORY
-from ablate.report.section import Block, Folded, Material, Section, Terms
+from ablate.report.section import Block, Brief, Folded, Material, Section, Terms
 from ablate.report.tables import (
     Column,
     Row,
@@ -35,7 +36,7 @@ GUIDE = {
     "incomplete": "A planned run failed or is missing: no verdict before it has an outcome.",
 }
 """The meaning of each verdict, in a line."""
-BRIEF = ("variant", "verdict", "difference", "p_adjusted", "n")
+BRIEF = ("variant", "verdict", "difference", "note")
 """The columns that fit 80 characters."""
 COLUMNS = {
     "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
@@ -58,18 +59,21 @@ class Verdicts(Section):
             return
         present = {row["verdict"] for row in rows}
         guide = {verdict: meaning for verdict, meaning in GUIDE.items() if verdict in present} or GUIDE
-        yield verdict_table(rows, f"Each variant against the {BASELINE} on {metric}{_at(rows)}")
+        names = short_names(material.facts)
+        yield verdict_table(rows, f"Each variant against the {BASELINE} on {metric}{_at(rows)}", names)
         terms = Terms([*guide.items(), *COLUMNS.items()])
         yield Folded("How to read a verdict", [terms], open=True)
 
-    def brief(self, comparisons: Sequence[Row], claims: Sequence[Row]) -> Iterator[Table]:
-        rows = verdict_rows(comparisons)
+    def brief(self, read: Brief) -> Iterator[Table]:
+        rows = verdict_rows(read.comparisons)
         tasks = list(dict.fromkeys(row["task"] for row in rows))
         for task in tasks:
             mine = [row for row in rows if row["task"] == task]
             of = f"{text(task)}, " if len(tasks) > 1 else ""
-            title = f"{of}{text(mine[0]['metric'])}: variant − {text(mine[0]['baseline'])}"
-            yield verdict_table(mine, title + _at(mine), brief=True)
+            counts = {count(row["n"]) for row in mine}
+            seeds = f", {counts.pop()} seeds" if len(counts) == 1 else ""
+            title = f"{of}{text(mine[0]['metric'])}: variant − {text(mine[0]['baseline'])}{seeds}"
+            yield verdict_table(mine, title + _at(mine), read.names, brief=True)
 
 
 def _at(rows: Sequence[Row]) -> str:
@@ -82,8 +86,10 @@ def verdict_rows(comparisons: Any) -> list[dict[str, Any]]:
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
 
-def verdict_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False) -> Table:
-    """Comparisons as strings; `brief` keeps what fits 80 columns.
+def verdict_table(
+    rows: Sequence[Row], caption: str = "", names: Mapping[str, str] | None = None, *, brief: bool = False
+) -> Table:
+    """Comparisons as strings, variants by their `names` for readers; `brief` keeps what fits 80 columns.
 
     A task or metric column is there only where it varies.
     """
@@ -103,7 +109,11 @@ def verdict_table(rows: Sequence[Row], caption: str = "", *, brief: bool = False
     ]
     if brief:
         columns = [column for column in columns if column.key in (*BRIEF, *varying)]
-    return Table(columns, [comparison_cells(row) for row in rows], caption)
+    cells = []
+    for row in rows:
+        known = text((names or {}).get(row["variant"], row["variant"]))
+        cells.append(comparison_cells(row) | {"variant": known, "variant title": text(row["variant"])})
+    return Table(columns, cells, caption)
 
 
 def comparison_cells(row: Row) -> dict[str, str]:

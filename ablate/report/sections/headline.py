@@ -1,31 +1,32 @@
-"""The findings in sentences, below a few words on whether the baseline learned."""
+"""The answer in a few sentences, then what a reader should know beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.analysis.headline import headline
+from ablate.analysis.answer import answer
+from ablate.analysis.headline import conditions, headline
 from ablate.analysis.learning import baseline_learned
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.report.section import Block, Failed, Material, Section, Sentences, sections
+from ablate.report.section import Block, Failed, Folded, Lead, Material, Section, Sentences, sections
 
 
 class Headline(Section):
-    """The findings of all sections."""
+    """The answers and the findings of all sections."""
 
     place = 0
-    title = "Findings"
-
-    def heading(self, material: Material) -> str:
-        return badge(material.evidence)[0]
+    title = "Answer"
 
     def accent(self, material: Material) -> str:
         return badge(material.evidence)[1]
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        found: list[str] = []
-        failed = []
+        if lines := answers(material):
+            yield Lead(lines)
+        found, failed = [], []
+        if not baseline_learned(material.evidence):
+            found = [f"{badge(material.evidence)[0]}."]
         for section in sections():
             try:
                 found += section.findings(material) if section.applies(material) else ()
@@ -33,6 +34,17 @@ class Headline(Section):
                 failed.append(Failed(f"What “{section.title}” has found", error))
         yield Sentences([*found, *headline(material.evidence, material.comparisons, material.claims)])
         yield from failed
+        if limits := conditions(material.evidence, material.comparisons):
+            yield Folded(f"What the verdicts are conditional on ({len(limits)})", [Sentences(limits)])
+
+
+def answers(material: Material) -> list[str]:
+    """The answer to the question of a study, a paragraph a string: by task, then what its search has found."""
+    found = answer(material.evidence, material.comparisons)
+    for section in sections():
+        if section.applies(material):
+            found += section.answers(material)
+    return found
 
 
 def badge(evidence: Evidence) -> tuple[str, str]:
@@ -41,7 +53,7 @@ def badge(evidence: Evidence) -> tuple[str, str]:
     if not baseline["status"].isin(["completed", "diverged"]).any():
         return "No baseline run has an outcome", "orange"
     found = baseline_learned(evidence)
-    if not all(ok for ok, _ in found):
+    if not all(ok for _, ok, _ in found):
         return "The baseline did not learn", "orange"
     if not found:
         return "Nothing says whether the baseline learned", "soft"

@@ -13,6 +13,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.search_table import SearchTable
+from ablate.core.short_names import level_name
 from ablate.report import searches
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import (
@@ -51,15 +52,21 @@ class SweepWinners(searches.OfSweep, Section):
         if best := best_table(searches.table(material)):
             yield best
 
-    def findings(self, material: Material) -> list[str]:
+    def answers(self, material: Material) -> list[str]:
         searched = searches.table(material)
         chosen = searched.winners.to_dict("records")
         if not chosen:
-            return [
-                _ended(searched),
-                "No setting was chosen: there is no winner to compare with the baseline.",
-            ]
-        return [_ended(searched), _winner(searched, chosen, material.evidence, material.comparisons)]
+            return ["No setting was chosen: there is no winner to compare with the baseline."]
+        names = wording.joined([searches.named(objective) for objective in searched.facts.objectives])
+        which = "best trade-offs of" if len(searched.facts.objectives) > 1 else "best"
+        first = f"{wording.counted(len(searched.trials), 'setting')} tried; {which} {names} on tuning seeds:"
+        return [first, *(_setting(searched, row) for row in chosen)]
+
+    def findings(self, material: Material) -> list[str]:
+        searched = searches.table(material)
+        chosen = searched.winners.to_dict("records")
+        found = [_winner(searched, chosen, material.evidence, material.comparisons)] if chosen else []
+        return [_ended(searched), *found]
 
 
 def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
@@ -104,6 +111,20 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
                 }
             )
     return Table(columns, rows, "What the search saw of a winner, and what seeds show that chose nothing")
+
+
+def _setting(searched: SearchTable, row: dict[Any, Any]) -> str:
+    """`winner: conv mixer, batch norm, lr .0026; validation accuracy .977, 15,786 parameters`."""
+    values = [
+        level_name(path, searches.value(row[path])) for path in searched.paths if not pd.isna(row[path])
+    ]
+    reached = [
+        f"{count(row[objective.name])} {searches.named(objective)}"
+        if objective.name in searches.COSTS
+        else f"{searches.named(objective)} {fixed(row[objective.name], 3)}"
+        for objective in searched.facts.objectives
+    ]
+    return f"{row['chosen']}: {', '.join(values)}; {', '.join(reached)}"
 
 
 def _change(seen: float | None, found: np.ndarray) -> str:

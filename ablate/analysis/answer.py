@@ -1,0 +1,123 @@
+"""The answer to a study's question in a sentence or two for each task: what the verdicts say, in the reader's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from ablate.analysis.learning import baseline_learned
+from ablate.base import wording
+from ablate.core.evidence import Evidence
+from ablate.core.facts import TaskFacts
+from ablate.core.metric import Metric
+from ablate.core.short_names import short_names
+
+MAX_EFFECTS, MAX_NAMES = 4, 7
+"""The most variants that a sentence names, with their effects and without; the table has all."""
+WITHOUT_EFFECT = {
+    "equivalent": "No difference that matters",
+    "inconclusive": "Open",
+    "saturated": "No room to tell",
+    "unstable": "Some runs diverged, too few to tell",
+    "degenerate": "No effect at all",
+    "incomplete": "No verdict yet, since runs failed or are missing",
+}
+"""By verdict, in the order of the sentences."""
+
+
+def answer(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
+    """A few sentences for each task, in one string; none where nothing is compared.
+
+    `comparisons` is the result of `compare`.
+    """
+    facts = evidence.facts
+    names = short_names(facts)
+    family = comparisons[~comparisons["exploratory"].astype(bool)]
+    failed = {task: words for task, ok, words in baseline_learned(evidence) if not ok}
+    found = []
+    for task in facts.tasks:
+        rows = [row for row in family.itertuples() if row.task == task.name]
+        if not rows:
+            continue
+        sentences = _sentences(rows, task, task.metrics[facts.metric], names, evidence)
+        if task.name in failed:
+            sentences = [f"The baseline did not learn: it {failed[task.name]}. That leaves the question open"]
+        on = f"{task.name}: " if len(facts.tasks) > 1 else ""
+        found.append(on + " ".join(f"{_capital(sentence)}." for sentence in sentences))
+    return found
+
+
+def _sentences(
+    rows: Sequence[Any], task: TaskFacts, metric: Metric, names: dict[str, str], evidence: Evidence
+) -> list[str]:
+    facts = evidence.facts
+    rows = sorted(rows, key=lambda row: -abs(row.diff) if row.diff == row.diff else 0.0)
+    sentences = []
+    decided = [row for row in rows if row.verdict in ("worse", "better")]
+    by_rate = [row for row in decided if row.decided_by == "rate"]
+    effects = _effects([row for row in decided if row.decided_by != "rate"], metric, names)
+    rate = f"at {facts.rate}, which was not tuned, " if facts.rate else ""
+    if effects:
+        sentences.append(f"{rate}{facts.metric} {effects}")
+    if by_rate:
+        sentences.append(f"{rate}{_rates(by_rate, names)}")
+    for verdict, opening in WITHOUT_EFFECT.items():
+        if mine := [names[row.variant] for row in rows if row.verdict == verdict]:
+            if verdict == "equivalent" and facts.margin is not None and task.outcome == "graded":
+                opening = f"No difference of {_amount(facts.margin, metric)} or more"
+            if verdict == "inconclusive":
+                opening += f" ({wording.counted(len(facts.seeds), 'seed')} cannot tell)"
+            sentences.append(f"{opening}: {_some(mine, MAX_NAMES)}")
+    return sentences
+
+
+def _effects(rows: Sequence[Any], metric: Metric, names: dict[str, str]) -> str:
+    """`falls by 7 points without positions and rises by 1.6 points with batch norm`."""
+    verbs = ("falls", "rises") if metric.direction == "max" else ("worsens", "improves")
+    found = []
+    for verdict, verb in zip(("worse", "better"), verbs, strict=True):
+        effects = [
+            f"by {_amount(abs(row.diff), metric, (row.ci_high - row.ci_low) / 2)} {_with(names[row.variant])}"
+            for row in rows
+            if row.verdict == verdict
+        ]
+        if effects:
+            found.append(f"{verb} {_some(effects, MAX_EFFECTS)}")
+    return ", and ".join(found)
+
+
+def _rates(rows: Sequence[Any], names: dict[str, str]) -> str:
+    """`8 of 8 seeds solve recall in the baseline, 2 with additive scoring`."""
+    first = rows[0]
+    baseline = wording.share(round(first.baseline_solved_rate * first.n), first.n)
+    effects = [f"{round(row.solved_rate * row.n)} {_with(names[row.variant])}" for row in rows]
+    return f"{baseline} seeds solve {first.task} in the baseline, {_some(effects, MAX_EFFECTS)}"
+
+
+def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> str:
+    """`7 points` of a share such as an accuracy, `.11` of a loss: to the first digit that the uncertainty touches, or
+    exactly where there is none.
+    """
+    share = metric.ceiling == 1 and metric.floor is not None and metric.floor >= 0
+    scale = 100 if share else 1
+    shown = (
+        wording.exact(scale * value)
+        if uncertainty is None
+        else wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
+    )
+    return f"{shown} point{'' if shown == '1' else 's'}" if share else shown
+
+
+def _with(name: str) -> str:
+    return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"
+
+
+def _some(words: Sequence[str], most: int) -> str:
+    shown = list(words[:most])
+    return wording.joined([*shown, f"{len(words) - most} more"] if len(words) > most else shown)
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

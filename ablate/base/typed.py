@@ -1,0 +1,25 @@
+"""Commands as they can be typed where this process was started."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def typed(*arguments: str | Path) -> str:
+    """`ablate ARGUMENTS`, quoted for a shell; with the path of `ablate` where a shell would not find it."""
+    return shlex.join([*_program(), *map(str, arguments)])
+
+
+def _program() -> Sequence[str]:
+    started = Path(sys.argv[0])
+    if started.name != "ablate":
+        return ["python", "-m", "ablate"] if started.name == "__main__.py" else ["ablate"]
+    found = shutil.which("ablate")
+    if found is not None and started.exists() and os.path.samefile(found, started):
+        return ["ablate"]
+    return [str(started)]

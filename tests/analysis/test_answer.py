@@ -1,0 +1,95 @@
+"""The answer to a study's question: what it says of each verdict, in which units, and when it cannot answer."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from made_evidence import ACCURACY, LOSS, study
+
+from ablate.analysis.answer import MAX_NAMES, answer
+from ablate.analysis.compare import compare
+
+BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
+WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
+
+
+def told(evidence) -> str:
+    (only,) = answer(evidence, compare(evidence))
+    return only
+
+
+def test_each_verdict_has_its_words():
+    values = {
+        "baseline": BASE,
+        "no lost": BASE - 0.5 + WOBBLE,
+        "won": BASE + 0.03 + WOBBLE,
+        "same": BASE + WOBBLE,
+        "open": BASE + 5 * WOBBLE,
+        "idle": BASE,
+        "wild": BASE,
+        "late": BASE,
+    }
+    statuses = {("wild", 0): "diverged", ("late", 0): "failed"}
+    assert told(study(values, margin=0.005, statuses=statuses)) == (
+        "Accuracy falls by 50.0 points without lost, and rises by 3.0 points with won. "
+        "No difference of .5 points or more: same. Open (5 seeds cannot tell): open. "
+        "Some runs diverged, too few to tell: wild. No effect at all: idle. "
+        "No verdict yet, since runs failed or are missing: late."
+    )
+
+
+def test_the_largest_effect_comes_first_and_exploratory_rows_stay_out():
+    values = {"baseline": BASE, "small": BASE - 0.1 + WOBBLE, "large": BASE - 0.5 + WOBBLE}
+    evidence = study(values, metrics={"accuracy": ACCURACY, "loss": LOSS}, others={"loss": values})
+    assert told(evidence) == "Accuracy falls by 50.0 points with large and by 10.0 points with small."
+
+
+def test_a_loss_is_in_its_own_units_and_worsens_where_it_grows():
+    values = {"baseline": [1.0, 1.1, 1.2], "a": [2.0, 2.2, 2.1]}
+    evidence = study(values, metric="loss", metrics={"loss": LOSS})
+    assert told(evidence) == "Loss worsens by 1.0 with a."
+
+
+def test_solved_seeds_are_counted_where_they_decide():
+    values = {"baseline": [0.99] * 8, "a": [0.3] * 8}
+    evidence = study(values, outcome="all_or_nothing")
+    assert told(evidence) == "8 of 8 seeds solve recall in the baseline, 0 with a."
+
+
+def test_a_rate_that_was_not_tuned_is_named_before_the_effect():
+    evidence = study({"baseline": BASE, "a": BASE - 0.5 + WOBBLE})
+    facts = dataclasses.replace(evidence.facts, rate="lr 0.003")
+    found = told(dataclasses.replace(evidence, facts=facts))
+    assert found.startswith("At lr 0.003, which was not tuned, accuracy falls by 50.0 points")
+
+
+def test_without_a_baseline_that_learned_nothing_is_concluded():
+    found = told(study({"baseline": 0.12 + WOBBLE, "a": BASE}))
+    assert found.startswith("The baseline did not learn: it reached accuracy")
+    assert "with a" not in found
+
+
+def test_tasks_are_answered_one_by_one():
+    tasks = {name: {"accuracy": ACCURACY} for name in ("recall", "sort")}
+    values = {
+        "baseline": {"recall": BASE, "sort": 0.12 + WOBBLE},
+        "a": {"recall": BASE - 0.5 + WOBBLE, "sort": BASE},
+    }
+    evidence = study(values, tasks=tasks)
+    first, second = answer(evidence, compare(evidence))
+    assert first == "recall: Accuracy falls by 50.0 points with a."
+    assert second.startswith("sort: The baseline did not learn")
+
+
+@pytest.mark.parametrize(("count", "more"), [(MAX_NAMES, ""), (MAX_NAMES + 3, " and 3 more")])
+def test_of_many_names_some_are_counted(count, more):
+    values = {"baseline": BASE} | {f"v{i}": BASE + 5 * WOBBLE for i in range(count)}
+    assert told(study(values, margin=0.005)).endswith(f"{more}.")
+    assert ("more" in told(study(values, margin=0.005)).rpartition(":")[2]) == bool(more)
+
+
+def test_nothing_is_answered_where_nothing_is_compared():
+    evidence = study({"baseline": BASE})
+    assert answer(evidence, compare(evidence)) == []

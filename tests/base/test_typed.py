@@ -1,0 +1,40 @@
+"""Commands that messages name can be typed as they stand."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from ablate.base.typed import typed
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "bin" / "ablate"
+    path.parent.mkdir()
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_program_on_the_path_is_named_alone(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    assert typed("run", Path("my study.yaml")) == "ablate run 'my study.yaml'"
+
+
+def test_one_that_a_shell_would_not_find_is_named_with_its_folder(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setenv("PATH", os.defpath)
+    assert typed("ui") == f"{program} ui"
+
+
+@pytest.mark.parametrize(
+    ("started", "shown"), [("x/ablate/__main__.py", "python -m ablate"), ("pytest", "ablate")]
+)
+def test_without_a_program_of_its_own(started: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [started])
+    assert typed("ui") == f"{shown} ui"
