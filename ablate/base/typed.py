@@ -18,7 +18,7 @@ def typed(*arguments: str | Path) -> str:
 def _program() -> Sequence[str]:
     started = Path(sys.argv[0])
     if started.name != "ablate":
-        return ["python", "-m", "ablate"] if started.name == "__main__.py" else ["ablate"]
+        return ["python", "-m", "ablate"] if started.parts[-2:] == ("ablate", "__main__.py") else ["ablate"]
     found = shutil.which("ablate")
     if found is not None and started.exists() and os.path.samefile(found, started):
         return ["ablate"]

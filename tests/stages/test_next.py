@@ -1,0 +1,79 @@
+"""What the terminal says after a report: where it is, and what to do next, as it can be typed."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_evidence import study as made
+from rich.console import Console
+
+from ablate.records.folder import StudyFolder
+from ablate.stages.publish import describe, print_places, publish
+
+DECIDED = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88]}
+OPEN = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.52, 0.63, 0.54, 0.55]}
+HOPELESS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.51, 0.58, 0.56, 0.52]}
+
+
+def folder(results: Path, values: dict[str, list[float]], name: str = "x", **facts: object) -> StudyFolder:
+    evidence = made(values)
+    study = StudyFolder(results, name)
+    (results / "x.yaml").write_text("name: x\n")
+    changed = replace(evidence.facts, **({"study": name, "source": "../x.yaml"} | facts))  # type: ignore[arg-type]
+    study.save_evidence(replace(evidence, facts=changed))
+    publish(study, pytest.fail)
+    return study
+
+
+def lines(study: StudyFolder) -> list[str]:
+    buffer = io.StringIO()
+    print_places(study, Console(file=buffer, width=80))
+    return buffer.getvalue().split("\n")[1:-1]
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my results").mkdir()
+    return Path("my results")
+
+
+def test_what_is_decided_is_tested_on_fresh_seeds(results: Path) -> None:
+    assert lines(folder(results, DECIDED)) == [
+        "Report: my results/x/report.html",
+        "MLflow: ablate ui --results 'my results'",
+        "To test this on fresh seeds: ablate run 'my results/x.yaml' --confirm --results 'my results'",
+    ]
+
+
+def test_what_is_open_gets_the_seeds_that_would_settle_it(results: Path) -> None:
+    study = folder(results, OPEN)
+    (row,) = [row for row in study.comparisons() if row["exploratory"] == "False"]
+    seeds = f"--seeds {float(row['seeds_needed']):.0f}"
+    assert lines(study)[2] == (
+        f"To settle what is open: ablate run 'my results/x.yaml' {seeds} --results 'my results'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "facts"),
+    [
+        (HOPELESS, {}),
+        (DECIDED, {"differs": ["seeds=4"]}),
+        (DECIDED, {"source": ""}),
+        (DECIDED, {"source": "gone"}),
+    ],
+)
+def test_nothing_is_advised_where_it_would_not_help(
+    results: Path, values: dict[str, list[float]], facts: dict[str, object]
+) -> None:
+    assert len(lines(folder(results, values, **facts))) == 2
+
+
+def test_mlflow_gets_question_answer_and_verdicts(results: Path) -> None:
+    study = folder(results, DECIDED, question="Which?")
+    assert describe(study).startswith(
+        "Which?\n\nAccuracy rises by 31 points with a.\n\n| Variant | Verdict |"
+    )
+    assert study.answer() == ["Accuracy rises by 31 points with a."]
