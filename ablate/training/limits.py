@@ -5,15 +5,17 @@ They are far beyond what a study trains, and keep a slip of the hand from taking
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from torch import nn
 
 from ablate.base.errors import Gather
+from ablate.base.memory import memory_allowed
 from ablate.base.wording import size
+from ablate.components.scores import Score
 from ablate.core.signature import Signature
+from ablate.models.attention import Attention
 from ablate.training.trial import TrialConfig, resolve_device
 
 _WIDTH, _LAYERS, _LENGTH, _EXAMPLES = 65_536, 256, 16_384, 1_000_000
@@ -57,26 +59,39 @@ def _check(at: Gather, node: Any, path: str) -> None:
             _check(at, value, below)
 
 
-def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> None:
-    """Raises `Invalid` where a model, which may be on the meta device, is too large to train on this machine.
+def _heads_with_weights(module: nn.Module) -> int:
+    """The heads of a module that makes attention weights, which the fused kernel does not."""
+    if not isinstance(module, Attention):
+        return 0
+    unfused = module.score is None or type(module.score).inner is Score.inner or module.weights_dropout.active
+    return module.num_heads if unfused or not module.weighting.fused else 0
 
-    What a step needs is told from below: weights and their gradients, the output of every block, and the logits.
+
+def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> None:
+    """Raises `Invalid` where a model, which may be on the meta device, is too large to train here.
+
+    What a step needs is told from below: weights and their gradients, the output of every block, the weights of
+    attention where they are made, and the logits.
     """
     weights = sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
     rows, length = trial.training.batch_size, signature.seq_len
     outputs = signature.num_outputs * (length if signature.readout == "all" else 1)
     activations = rows * (length * trial.model.d_model * trial.model.num_layers + outputs)
-    here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    activations += rows * length**2 * sum(map(_heads_with_weights, model.modules()))
+    here = memory_allowed()
     # A model is made, and checked, in the memory of the processor, wherever it is trained.
-    both, step = 2 * _FLOAT * weights, _FLOAT * activations
+    moments = 2 if trial.training.optimizer.name == "adamw" else 0
+    held, step = (2 + moments) * _FLOAT * weights, _FLOAT * activations
     on_cpu = resolve_device(trial.training.device) == "cpu"
-    allowed = f"the {size(here)} of this machine"
+    allowed = f"the {size(here)} that this process may use"
     with Gather() as at:
         if weights > MAX_PARAMETERS:
             at.refuse(True, "model", "has too many parameters", weights, f"at most {MAX_PARAMETERS:,}")
         else:
-            rule = f"needs {size(both)} of memory and more for its weights and their gradients"
-            at.refuse(both > here, "model", rule, allowed=allowed)
+            rule = (
+                f"needs {size(held)} of memory and more for its weights, their gradients and their optimizer"
+            )
+            at.refuse(held > here, "model", rule, allowed=allowed)
         rule, hint = (
             f"needs {size(step)} of memory and more for a step",
             "Make batch, length or model smaller",

@@ -144,6 +144,15 @@ def test_a_step_that_no_machine_has_the_memory_for(write: Callable[..., Path]) -
     assert found[0].startswith(rule)
 
 
+def test_attention_weights_that_no_machine_has_the_memory_for(write: Callable[..., Path]) -> None:
+    study = (
+        "name: big\ntask: {name: recall, seq_len: 8000}\nmodel: {num_layers: 1, mixer: {num_heads: 4%s}}\n"
+    )
+    training = "training: {batch_size: 1000, device: cpu}\n"
+    for making in (", score: additive", ", weighting: hard"):
+        assert "training.batch_size: needs 10" in problems(write(study % making + training))[0]
+
+
 def test_twenty_thousand_keys_or_values(write: Callable[..., Path]) -> None:
     keys = "".join(f"unknown_key_{i}: {i}\n" for i in range(20_000))
     assert "at most 20,000 keys and values" in problems(write(HEAD + keys))[0]
