@@ -14,7 +14,7 @@ from ablate.analysis.verdicts import DECIDED
 from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.evidence import Evidence
-from ablate.core.short_names import short_names
+from ablate.core.short_names import short_claim, short_names
 
 MAX_NAMES = 8
 """The most variants that a sentence names; the table has all."""
@@ -29,7 +29,7 @@ def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame
         *_baseline_learned(evidence),
         *_placebos(evidence, comparisons),
         *_left_out(evidence),
-        *_claims(claims),
+        *_claims(evidence, claims),
         *_gaps(evidence),
     ]
 
@@ -85,11 +85,11 @@ def _left_out(evidence: Evidence) -> Iterator[str]:
         yield f"Not judged, since they have not been tuned: {listed(names, MAX_NAMES)}."
 
 
-def _claims(claims: pd.DataFrame) -> Iterator[str]:
+def _claims(evidence: Evidence, claims: pd.DataFrame) -> Iterator[str]:
     for verdict in ("refuted", "supported", "inconclusive"):
         rows = claims[claims["verdict"] == verdict]
         if len(rows):
-            quoted = listed(f"“{claim}”" for claim in rows["claim"])
+            quoted = listed(f"“{short_claim(claim, evidence.facts)}”" for claim in rows["claim"])
             share = f"{wording.share(len(rows), len(claims))} claims" if len(claims) > 1 else "The claim is"
             yield f"{share} {verdict}: {quoted}."
 
