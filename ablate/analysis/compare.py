@@ -7,6 +7,8 @@ Benchmarks", MLSys). `contrast` has the numbers of one pair, `verdicts` the rule
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -18,6 +20,7 @@ from ablate.analysis.notes import comparison_note
 from ablate.analysis.paired import NAN, Floats, correlation
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.evidence import Evidence
+from ablate.core.metric import Metric
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
@@ -44,7 +47,8 @@ def compare(evidence: Evidence) -> pd.DataFrame:
       `exploratory` and judged at .05. `p_equivalent` is judged at .05/m too.
     - `decided_by`: `t`, or `rate`, where the seeds that only one side solved decide. `p_solved` is p of the rates.
     - `mde`: the difference that is detected with 80 % power, two-sided at .05/m, and at both ends of the 95 %
-      interval of s_d. `seeds_needed`: of an inconclusive row, see `paired.seeds_needed`; infinite above 1000.
+      interval of s_d; infinite where the metric can show no such difference. `seeds_needed`: of an inconclusive
+      row, see `paired.seeds_needed`; infinite above 1000.
     - `sd_seed`, `sd_example`, `sd_rest`: components of the differences, where examples are shared.
     - `solved_rate`: over the runs with an outcome; diverged runs have not solved the task. `only_*`: the number of
       seeds that only this side solved.
@@ -103,7 +107,7 @@ def _row(one: Comparison) -> dict[str, object]:
         "p_adjusted": min(1.0, one.m * found.p) if one.confirmatory else NAN,
         "d_z": d.d_z,
         "prob_better": d.prob_better,
-        "mde": d.mde(one.level),
+        "mde": _possible(d.mde(one.level), c.metric),
         "verdict": found.verdict,
         "exploratory": not one.confirmatory,
         "decided_by": "rate" if c.by_rate else "t",
@@ -114,8 +118,8 @@ def _row(one: Comparison) -> dict[str, object]:
         "family_high": family[1],
         "tost_low": tost[0],
         "tost_high": tost[1],
-        "mde_low": d.mde_range(one.level)[0],
-        "mde_high": d.mde_range(one.level)[1],
+        "mde_low": _possible(d.mde_range(one.level)[0], c.metric),
+        "mde_high": _possible(d.mde_range(one.level)[1], c.metric),
         "correlation": correlation(c.a[0], c.b[0]),
         "seeds_needed": one.seeds_needed,
         "sd_seed": squares.by_seed**0.5 if squares else NAN,
@@ -134,6 +138,11 @@ def _row(one: Comparison) -> dict[str, object]:
         "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",
         "note": comparison_note(one),
     }
+
+
+def _possible(difference: float, metric: Metric) -> float:
+    """A difference that would be detected; infinite where it is larger than any that the metric can show."""
+    return math.inf if metric.span is not None and difference > metric.span else difference
 
 
 def _mean(values: Floats) -> float:

@@ -131,11 +131,15 @@ def _inconclusive(c: Comparison) -> str:
         return "; ".join(parts)
     d = one.differences
     mde, widest = d.mde(c.level), d.mde_range(c.level)
-    shown = wording.number(mde, wording.decimals(mde))
-    if one.metric.span is not None and mde > one.metric.span:
-        shown = "no difference that the metric can show"
-    low, high = (wording.number(bound, wording.decimals(mde)) for bound in widest)
-    parts.append(f"{one.n} seeds detect {shown} with 80 % power (95 % interval of that: {low} to {high})")
+    span = math.inf if one.metric.span is None else one.metric.span
+    if mde > span:
+        parts.append(f"{one.n} seeds detect no difference that the metric can show with 80 % power")
+    else:
+        shown, low, high = (
+            wording.number(bound, wording.decimals(mde)) if bound <= span else "more than the metric can show"
+            for bound in (mde, *widest)
+        )
+        parts.append(f"{one.n} seeds detect {shown} with 80 % power (95 % interval of that: {low} to {high})")
     if math.isfinite(c.seeds_needed):
         parts.append(
             f"about {c.seeds_needed:.0f} seeds would settle it if the observed difference is the true one"

@@ -88,12 +88,12 @@ def significant(value: float) -> str:
     return number(value, max(0, places)) if -3 <= places <= 6 else f"{value:.1e}".replace("-", MINUS)
 
 
-def compact(value: float) -> str:
+def compact(value: float, digits: int = 4) -> str:
     """A cost in few characters: 26.4k, 1.2M."""
     for unit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= unit:
-            return f"{value / unit:.4g}{suffix}"
-    return f"{value:.4g}"
+            return f"{value / unit:.{digits}g}{suffix}"
+    return f"{value:.{digits}g}"
 
 
 def percent(fraction: float, places: int = 1) -> str:

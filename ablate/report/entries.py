@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ablate.core.facts import BASELINE, Facts, VariantFacts
-from ablate.core.short_names import by_design
+from ablate.core.facts import BASELINE, Facts
+from ablate.core.short_names import short_names
+from ablate.report.tables import short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +17,8 @@ MAX_CURVES = 8
 "Curves in one panel, the baseline's included."
 MAX_PANELS = 16
 "Panels of one figure: more take long to draw, and nobody looks through them."
+MAX_PATHS = 3
+"As many the title of a panel names."
 PLACEBO_GROUP = "placebo"
 
 
@@ -25,24 +28,32 @@ class Entry:
 
     variant: str
     group: str
-    "The factor path that the variant changes, or several; its panel or heading."
+    "The end of the factor path that the variant changes, or of several; its panel."
     label: str
-    "Its level, within the group."
+    "Its name for readers."
     placebo: bool = False
 
 
 def entries(facts: Facts) -> list[Entry]:
     """Every variant but the baseline, those that change the same paths together, placebos last."""
-    found = [_entry(v) for v in facts.variants if v.name != BASELINE]
+    names = short_names(facts)
+    paths = short(list(dict.fromkeys(path for v in facts.variants for path in v.changes)))
+    found = [
+        Entry(
+            v.name,
+            PLACEBO_GROUP if v.placebo else _group([paths[path].replace("_", " ") for path in v.changes]),
+            names[v.name],
+            v.placebo,
+        )
+        for v in facts.variants
+        if v.name != BASELINE
+    ]
     order = {group: i for i, group in enumerate(dict.fromkeys(e.group for e in found))}
     return sorted(found, key=lambda e: (e.placebo, order[e.group]))
 
 
-def _entry(variant: VariantFacts) -> Entry:
-    if variant.placebo:
-        return Entry(variant.name, PLACEBO_GROUP, variant.name, placebo=True)
-    label = ", ".join(variant.changes.values()) if by_design(variant) else variant.name
-    return Entry(variant.name, " + ".join(variant.changes), label)
+def _group(paths: Sequence[str]) -> str:
+    return " + ".join(paths) if len(paths) <= MAX_PATHS else "several settings"
 
 
 def panels(facts: Facts, comparisons: pd.DataFrame) -> dict[str, list[Entry]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ablate.report.palette import VERDICTS
@@ -23,19 +24,21 @@ def markdown_line(value: str) -> str:
     return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", markdown(value.strip()))
 
 
-def markdown_table(table: Table) -> str:
-    """A pipe table; every cell is escaped."""
+def markdown_table(table: Table, names: Mapping[str, str] | None = None) -> str:
+    """A pipe table; every cell is escaped. `names` are those for readers of variants."""
     head = "| " + " | ".join(markdown(c.heading) for c in table.columns) + " |"
     rule = "|" + "|".join("---:" if c.numeric else ":---" for c in table.columns) + "|"
     body = [
-        "| " + " | ".join(markdown(_marked(row[c.key], c.key)) for c in table.columns) + " |"
+        "| " + " | ".join(markdown(_marked(row[c.key], c.key, names or {})) for c in table.columns) + " |"
         for row in table.rows
     ]
     return "\n".join([head, rule, *body])
 
 
-def _marked(value: str, key: str) -> str:
-    """A cell; a verdict with its mark in front."""
+def _marked(value: str, key: str, names: Mapping[str, str]) -> str:
+    """A cell; a verdict with its mark in front, a variant by its name for readers."""
+    if key == "variant":
+        return names.get(value, value)
     return f"{VERDICTS[value].sign} {value}" if key == "verdict" and value in VERDICTS else value
 
 

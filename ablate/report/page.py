@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from ablate.base.printable import printable
+from ablate.core.short_names import short_names
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
@@ -69,6 +70,7 @@ def _rendered(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    names = {text(variant): short for variant, short in short_names(material.facts).items()}
     # `kind` is the name of the macro that shows a block.
     environment.filters.update(
         kind=lambda block: type(block).__name__,
@@ -76,6 +78,7 @@ def _rendered(
         md_line=lambda words: markdown_line(text(words)),
         md_table=markdown_table,
         breakable=_breakable,
+        variant=lambda name: _variant(name, names),
         glued=_glued,
     )
     page = environment.get_template(f"{name}.j2").render(
@@ -83,6 +86,7 @@ def _rendered(
         sections=sections,
         inline=inline,
         folder=FIGURES,
+        names=names,
         marks=palette.VERDICTS,
         light=Markup(palette.css_variables("light")),
         dark=Markup(palette.css_variables("dark")),
@@ -93,6 +97,13 @@ def _rendered(
 def _breakable(name: str) -> Markup:
     """A name that a line may break after any of its separators, escaped."""
     return Markup("<wbr>").join(re.findall(r"[^.,=/_]*[.,=/_]*", name)[:-1])
+
+
+def _variant(name: str, names: Mapping[str, str]) -> Markup:
+    """The short name of a variant, with the one that it has in the files as its title."""
+    short = _breakable(names.get(name, name))
+    full = next((full for full, shown in names.items() if name in (full, shown) and full != shown), "")
+    return Markup('<span title="{}">{}</span>').format(full, short) if full else short
 
 
 def _glued(sentence: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.base.wording import brief
+from ablate.core.metric import Metric
 from ablate.core.search_table import Objective, Parameter, SearchTable
 from ablate.report.section import Material
 from ablate.report.tables import text
@@ -97,6 +98,12 @@ def in_view(values: pd.Series, objective: Objective) -> pd.Series:
     return (values - middle).abs() <= reach if reach else values.notna()
 
 
+def metric(material: Material, objective: Objective) -> Metric | None:
+    """What is known of an objective that is a metric."""
+    known = (task.metrics.get(objective.name) for task in material.facts.tasks)
+    return next(filter(None, known), None) if objective.source in MEASURED else None
+
+
 def band(values: pd.Series, objective: Objective) -> str:
     """The grey band of a figure in a sentence, where it has one."""
     shown = " In the grey band: settings without a value, or far worse than the rest."
@@ -111,6 +118,8 @@ class Range:
     high: float
     log: bool = False
     whole: bool = False
+    stepped: bool = False
+    "Whether its numbers, though not whole, lie a step apart."
     labels: tuple[str, ...] = ()
     "Of the choices, whose places are 0, 1, …"
 
@@ -125,13 +134,17 @@ class Range:
         low, high = min(known), max(known)
         if low == high:
             low, high = (low / 2, high * 2) if parameter.log else (low - 1, high + 1)
-        return cls(low, high, parameter.log, parameter.kind == "int")
+        return cls(low, high, parameter.log, parameter.kind == "int", parameter.step is not None)
 
     def places(self, values: pd.Series) -> np.ndarray:
         """Numbers as they are, choices as the index of their label; NaN where there is no value."""
         if self.labels:
             values = values.map({label: i for i, label in enumerate(self.labels)})
         return pd.to_numeric(values, errors="coerce").to_numpy(float)
+
+    def said(self, place: float) -> str:
+        """The value at a place, in words."""
+        return self.labels[int(place)] if self.labels else value(place)
 
     def shares(self, places: np.ndarray) -> np.ndarray:
         """How far along the range places lie, from 0 to 1, on the scale that was searched on."""
@@ -158,17 +171,6 @@ def setting(searched: SearchTable, row: dict[Any, Any], only: Sequence[str] = ()
     """The values of a setting in a line, `training.lr=.0031, model.mixer=lstm`; paths that it lacks are left out."""
     paths = [path for path in only or searched.paths if not pd.isna(row[path])]
     return ", ".join(f"{path}={value(row[path])}" for path in paths)
-
-
-def short(paths: Sequence[str]) -> dict[str, str]:
-    """Path → its end, as much of it as tells it from the others: `model.mixer.num_heads` is `num_heads`."""
-    found = {}
-    for path in paths:
-        parts = path.split(".")
-        ends = (".".join(parts[-size:]) for size in range(1, len(parts)))
-        alone = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1)
-        found[path] = next(alone, path)
-    return found
 
 
 def value(found: Any) -> str:

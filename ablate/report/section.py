@@ -74,7 +74,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; its line breaks are kept."""
+    """A paragraph."""
 
     words: str
     aside: bool = False
@@ -93,6 +93,14 @@ class Sentences:
     """A list of findings; what comes before a colon is emphasised."""
 
     items: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list."""
+
+    items: Sequence[str]
+    numbered: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,8 +136,6 @@ class Folded:
 
     title: str
     blocks: Sequence[Block]
-    open: bool = False
-    "At first."
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ class Failed:
         return f"{self.what} could not be drawn: {type(self.error).__name__}{first and f': {first}'}"
 
 
-Block = Heading | Text | Lead | Sentences | Terms | Table | Picture | Folded | Failed
+Block = Heading | Text | Lead | Sentences | Items | Terms | Table | Picture | Folded | Failed
 
 
 class Section:
@@ -155,6 +161,10 @@ class Section:
     place: ClassVar[int]
     "Sections are shown in the order of their places; those of the package leave room between them."
     title: ClassVar[str]
+    open: ClassVar[bool] = False
+    "Whether its content is seen at once; of the others the heading, which unfolds."
+    inside: ClassVar[str] = ""
+    "What a reader who unfolds it finds, in a few words beside the heading."
 
     @property
     def name(self) -> str:
@@ -198,6 +208,21 @@ class Shown:
     heading: str
     blocks: list[Block]
     accent: str
+
+    @property
+    def open(self) -> bool:
+        """Whether its content is seen at once: what stands out is."""
+        return self.section.open or bool(self.accent)
+
+    @property
+    def look(self) -> str:
+        """How a page lays it out: a section that stands out, one figure, running text; else nothing."""
+        kinds = {type(block) for block in self.blocks}
+        if self.accent:
+            return "accent"
+        if kinds == {Picture} and len(self.blocks) == 1:
+            return "drawn"
+        return "prose" if kinds <= {Text, Items} else ""
 
 
 def sections(*, brief: bool = False) -> list[Section]:

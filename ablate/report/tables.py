@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,8 @@ class Table:
     columns: list[Column]
     rows: list[dict[str, str]]
     caption: str = ""
+    source: str = ""
+    "The file of the study's folder that holds its numbers, in full."
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
@@ -56,6 +58,17 @@ def text(value: Any) -> str:
     if value is None or value != value:
         return ""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(value)).strip()
+
+
+def short(paths: Sequence[str]) -> dict[str, str]:
+    """Path → its end, as much of it as tells it from the others: `model.mixer.num_heads` is `num_heads`."""
+    found = {}
+    for path in paths:
+        parts = path.split(".")
+        ends = (".".join(parts[-size:]) for size in range(1, len(parts)))
+        alone = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1)
+        found[path] = next(alone, path)
+    return found
 
 
 def wrapped(name: str, width: int) -> list[str]:

@@ -16,6 +16,7 @@ from verdict_cases import BASE, FLOOR_OF_1000, WOBBLE, of, verdict
 from ablate.analysis.compare import compare
 from ablate.analysis.rates import rate_p
 from ablate.core.metric import Metric
+from ablate.report.brief.verdicts import comparison_cells
 
 
 def solved_by(failures: list[bool]) -> np.ndarray:
@@ -161,6 +162,14 @@ def test_7_inconclusive_says_what_could_be_seen_and_what_would_settle_it():
     hopeless = of(BASE + 50 * WOBBLE)
     assert hopeless["seeds_needed"] == math.inf
     assert "more than 1,000 seeds" in hopeless["note"]
+
+
+def test_7_a_difference_that_the_metric_cannot_show_is_not_said_to_be_detected():
+    row = of(np.array([0.9, 0.4]), np.array([0.5, 0.6]))
+    assert row["verdict"] == "inconclusive"
+    assert row["mde"] == math.inf
+    assert "2 seeds detect no difference that the metric can show with 80 % power;" in row["note"]
+    assert comparison_cells(row)["mde"] == "none"
 
 
 def test_7_under_rates_the_smallest_failure_rate():

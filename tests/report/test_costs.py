@@ -6,6 +6,7 @@ import pytest
 
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, Matched, MatchFacts, VariantFacts
+from ablate.core.short_names import short_names
 from ablate.report.sections import compared as costs
 
 
@@ -53,7 +54,7 @@ def test_evidence_from_before_the_backward_pass_was_counted(facts: Facts) -> Non
 
 
 def test_what_the_variants_differ_by_is_said(facts: Facts) -> None:
-    name = facts.variants[1].name
+    name = short_names(facts)[facts.variants[1].name]
     assert costs.differences(facts) == (
         f"Sizes are not matched: parameters differ from the baseline's by 0 % to +10.0 %, "
         f"most in {name}; "
@@ -78,7 +79,11 @@ def test_the_whole_training_is_shown_where_variants_see_other_numbers_of_example
         "4,800,000,000",
     ]
     said = costs.differences(dataclasses.replace(facts, variants=[same[0], longer, same[2]]))
-    assert f"FLOPs of training differ from the baseline's by 0 % to +108.0 %, most in {longer.name}" in said
+    names = short_names(facts)
+    assert (
+        f"FLOPs of training differ from the baseline's by 0 % to +108.0 %, most in {names[longer.name]}"
+        in said
+    )
 
 
 def matched(facts: Facts, quantity: str, by: str, *given: Matched) -> Facts:
@@ -106,7 +111,7 @@ def test_what_is_matched_is_said_with_the_largest_residual(facts: Facts) -> None
         ("3.71", "−0.35 %"),
         ("4", "0 %"),
     ]
-    name = fair.variants[1].name
+    name = short_names(fair)[fair.variants[1].name]
     assert costs.differences(fair) == (
         f"Parameters are matched to the baseline's by model.feedforward.expansion: the largest residual is −0.35 %, "
         f"of {name}. Not matched: FLOPs differ from the baseline's by −4.0 % to 0 %, most in {name}."
@@ -126,7 +131,7 @@ def test_times_that_were_measured_are_said_to_be(facts: Facts) -> None:
     assert [row["seconds"] for row in table.rows] == [".24", ".24", ".24"]
     assert costs.differences(fair).startswith(
         "Seconds of training are matched to the baseline's by training.steps, at rates that were measured before "
-        f"training (rates.json): the largest residual is +0.50 %, of {fair.variants[1].name}. Not matched: parameters"
+        "training (rates.json): the largest residual is +0.50 %, of additive scoring. Not matched: parameters"
     )
 
 

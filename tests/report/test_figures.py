@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from synthetic import study
+from synthetic import ACCURACY, study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
@@ -91,6 +91,21 @@ def test_a_single_seed_is_in_view_without_an_interval() -> None:
     assert data["diff"].between(*full.get_xlim()).all()
 
 
+def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
+    perfect = study(factors={"a": {"x": 0.5, "y": 0.5}}, named={}, claims=False, num_seeds=2, trouble=False)
+    perfect = Evidence(perfect.facts, perfect.trials.assign(accuracy=1.0), perfect.curves)
+    found = figures(material(perfect))
+    axis = found["seeds"].axes[0]
+    assert 1 < axis.get_xlim()[1] < 1.05
+    assert max(t for t in axis.get_xticks() if t <= axis.get_xlim()[1]) <= 1
+    assert found["validation-accuracy"].axes[0].get_ylim()[1] < 1.05
+    few = study(factors={"a": {"x": 0.0, "y": -0.5}}, named={}, claims=False, num_seeds=2, trouble=False)
+    trials = few.trials.assign(accuracy=[0.9, 0.2, 0.1, 0.8, 0.5, 0.5])
+    wide = figures(material(Evidence(few.facts, trials, few.curves)))["forest"].axes[0].get_xlim()
+    assert -1 < wide[0] < wide[1] < 1, "no accuracies differ by more, whatever the interval of two seeds is"
+    assert marks.padded(0.0, 2.0, known=ACCURACY)[1] > 2, "what is there is shown"
+
+
 def test_every_seed_is_a_point_and_every_pair_a_line(drawn: Drawn, evidence: Evidence) -> None:
     data = seeds.seeds(evidence, TASK)
     full = drawn["seeds"].axes[0]
@@ -116,11 +131,15 @@ def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
     assert len(axes) == 8
     assert all(ax.get_ylim()[1] < 10 for ax in axes.values())
     crosses = {title: sum(line.get_marker() == "X" for line in ax.lines) for title, ax in axes.items()}
-    assert crosses.pop("training.lr") == 1
+    assert crosses.pop("lr") == 1
     assert sum(crosses.values()) == 1, "the run that failed"
-    legend = axes["model.position"].get_legend()
+    legend = axes["position"].get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["baseline", "sincos", "none"]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "baseline",
+        "sincos positions",
+        "no positions",
+    ]
 
 
 def test_one_evaluation_is_a_point(evidence: Evidence) -> None:

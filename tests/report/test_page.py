@@ -38,7 +38,7 @@ class Page(HTMLParser):
     def __init__(self, source: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
+        self.text = self.script = ""
         self.open: list[str] = []
         self.feed(source)
         assert not self.open
@@ -55,7 +55,9 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if "script" in self.open:
+            self.script += data
+        elif "style" not in self.open:
             self.text += data
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
@@ -73,23 +75,25 @@ def page(source: str) -> Page:
 
 
 def test_names_of_the_study_are_text(page: Page) -> None:
-    assert not page.all("script")
+    assert len(page.all("script")) == 1, "its own, in which nothing of a study stands"
+    assert "alert" not in page.script
     assert not page.all("b")
     assert page.text.count(UGLY) >= 4
     assert 'is "<b>norm</b>" one of them?' in page.text
 
 
-def test_nothing_is_loaded(source: str, page: Page) -> None:
+def test_nothing_is_loaded(source: str, page: Page, folder: Path) -> None:
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", source)
     for tag, attributes in page.elements:
         assert not {"src", "onload", "onclick"} & set(attributes), tag
-        assert (attributes.get("href") or "#").startswith("#"), tag
+        href = attributes.get("href") or "#"
+        assert href.startswith("#") or (folder / href).is_file(), "its own places, and files beside it"
 
 
 def test_identifiers_are_unique_and_references_lead_somewhere(source: str, page: Page) -> None:
     identifiers = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
     assert [name for name, n in identifiers.items() if n > 1] == []
-    referred = {a["href"][1:] for _, a in page.elements if a.get("href")}  # type: ignore[index]
+    referred = {a["href"][1:] for _, a in page.elements if (a.get("href") or "").startswith("#")}  # type: ignore[index]
     referred |= set(re.findall(r"url\(#([^)]*)\)", source))
     referred |= {str(a["aria-labelledby"]) for _, a in page.elements if "aria-labelledby" in a}
     assert referred <= set(identifiers)
@@ -134,6 +138,42 @@ def test_the_page_says_what_was_found_and_how(page: Page) -> None:
         "unpaired seeds a side",
     ):
         assert piece in text, piece
+
+
+def test_what_a_busy_reader_needs_is_open_and_the_rest_is_folded(source: str) -> None:
+    folded = re.findall(r'<details>\n<summary><h2 id="([^"]*)"', source)
+    opened = [name for name in re.findall(r'<h2 id="([^"]*)"', source) if name not in folded]
+    assert opened == ["headline", "forest", "verdicts", "claims", "notes"]
+    assert {"seeds", "curves", "cost", "comparisons", "provenance"} <= set(folded)
+    summaries = re.findall(r"<summary>(<h2.*?)</summary>", source)
+    assert len(summaries) == len(folded)
+    assert all('class="inside"' in summary for summary in summaries), "the title says what is inside"
+
+
+def test_other_intervals_than_those_of_95_percent_are_folded(source: str) -> None:
+    start = source.index('<h2 id="forest"')
+    shown = source[start : source.index("</figure>", start)]
+    assert "95 % interval" in shown
+    assert "family" not in shown
+    assert "Of the family" in source[source.index('<h2 id="comparisons"') :]
+
+
+def test_tables_link_their_files_and_names_have_their_paths(page: Page, source: str) -> None:
+    files = {a["href"] for a in page.all("a") if "download" in a}
+    assert {"comparisons.csv", "claims.csv", "trials.parquet"} <= files
+    assert '<span title="model.position=none">no positions</span>' in source
+
+
+def test_notes_are_running_text(publish: Publish) -> None:
+    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
+    notes = "one\nline\n\n- an item\n  of two lines\n- <b>another</b>\n"
+    folder = publish(
+        Evidence(dataclasses.replace(evidence.facts, notes=notes), evidence.trials, evidence.curves)
+    )
+    source = (folder / "report.html").read_text()
+    assert '<p class="text">one line</p>' in source
+    assert "<li>an item of two lines</li>" in source
+    assert "- an item of two lines\n- &lt;b&gt;another&lt;/b&gt;\n" in (folder / "report.md").read_text()
 
 
 def test_the_markdown_says_the_same(folder: Path) -> None:

@@ -17,6 +17,7 @@ from ablate.report.sections.sweep_front import trades
 from ablate.report.sections.sweep_importances import unjudged
 from ablate.report.sections.sweep_parallel import parallel
 from ablate.report.sections.sweep_slices import slices
+from ablate.report.tables import short
 from ablate.search.importances import importances
 
 
@@ -80,6 +81,7 @@ def test_nothing_is_drawn_between_few_points_on_a_line_or_between_whole_numbers(
     assert triangles(points.assign(status="diverged"), unit, unit) is None
     assert triangles(points.assign(y=points["x"]), unit, unit) is None
     assert triangles(points, searches.Range(0, 1, whole=True), unit) is None
+    assert triangles(points, unit, searches.Range(0, 1, stepped=True)) is None
     assert triangles(points, unit, searches.Range(0, 1, whole=True)) is None
     twice = pd.concat([points, points], ignore_index=True)
     assert triangles(twice, unit, unit) is not None
@@ -136,7 +138,7 @@ def test_winners_are_in_order() -> None:
 
 
 def test_paths_are_as_short_as_they_are_clear() -> None:
-    found = searches.short(["training.lr", "model.a.size", "model.b.size", "size", "x"])
+    found = short(["training.lr", "model.a.size", "model.b.size", "size", "x"])
     assert found == {
         "training.lr": "lr",
         "model.a.size": "a.size",

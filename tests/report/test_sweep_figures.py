@@ -137,7 +137,7 @@ def test_the_front_is_a_line_through_its_points() -> None:
 
 def test_choices_are_told_apart_and_shown_by_name() -> None:
     picture = found_in(made.sweep(40))["sweep-slices"]
-    ax = next(ax for ax in drawn(picture).axes if ax.get_title("left") == "model.mixer")
+    ax = next(ax for ax in drawn(picture).axes if ax.get_title("left") == "mixer")
     assert [label.get_text() for label in ax.get_xticklabels()] == ["attention", "lstm", "gmlp"]
     mine = picture.data[picture.data["parameter"] == "model.mixer"]
     np.testing.assert_array_equal(np.round(ax.collections[0].get_offsets()[:, 0]), mine["place"])

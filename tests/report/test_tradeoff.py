@@ -30,7 +30,7 @@ def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
     row = data.loc["training.lr=0.3"]
     values = evidence.trials.query("variant == 'training.lr=0.3' and status == 'completed'")["accuracy"]
     low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
-    assert (row["n"], row["label"], row["verdict"]) == (4, "lr=0.3", "unstable")
+    assert (row["n"], row["label"], row["verdict"]) == (4, "lr 0.3", "unstable")
     assert (row["mean"], row["low"], row["high"]) == pytest.approx((values.mean(), low, high))
     assert row["parameters"] == 25_000
     assert cost.varying(data) == ["parameters"]
@@ -91,6 +91,23 @@ def test_a_mean_far_below_the_rest_is_an_arrow_with_its_value() -> None:
     assert ax.get_ylim()[0] > 0.5
     assert "level=8 .10" in [t.get_text() for t in ax.texts]
     assert [line.get_marker() for line in ax.lines].count("v") == 1
+
+
+def test_a_better_variant_of_three_is_inside_and_ticks_are_exact() -> None:
+    means = np.array([0.9688, 0.9823, 0.9661])
+    data = points(3).assign(mean=means, low=means - 0.005, high=means + 0.005, flops=1.0)
+    data = data.assign(parameters=[26_087.0, 26_093.0, 25_930.0])
+    with style.context():
+        (ax,) = cost.figure(data, "accuracy", KNOWN).axes
+        ax.figure.draw_without_rendering()
+    low, high = ax.get_ylim()
+    assert low < 0.9611 < 0.9873 < high
+    ticks = [
+        (tick, label.get_text()) for tick, label in zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+    ]
+    assert len(ticks) > 2
+    for tick, label in ticks:
+        assert float(label.removesuffix("k")) * 1000 == pytest.approx(tick, rel=1e-9)
 
 
 def test_a_cost_that_does_not_vary_has_no_panel() -> None:

@@ -18,6 +18,7 @@ class Claims(Section):
 
     place = 200
     title = "Claims"
+    open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.claims):
@@ -53,4 +54,4 @@ def claim_table(
         }
         for row in rows
     ]
-    return Table([*columns[:3], columns[-1]] if brief else columns, cells, caption)
+    return Table([*columns[:3], columns[-1]] if brief else columns, cells, caption, "claims.csv")

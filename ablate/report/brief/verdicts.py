@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from ablate.report.tables import (
     p_value,
     rows_of,
     share,
+    shown,
     significant,
     text,
 )
@@ -42,7 +44,7 @@ COLUMNS = {
     "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
     "p (family)": "p times the number of planned comparisons; .05 decides",
     "Solved": "share of the variant’s runs that learned the task",
-    "Detectable": "smallest difference that these seeds would find with 80 % power",
+    "Detectable": "smallest difference that these seeds would find with 80 % power; none: none that there can be",
 }
 
 
@@ -51,6 +53,7 @@ class Verdicts(Section):
 
     place = 100
     title = "Verdicts"
+    open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
         metric = material.facts.metric
@@ -62,7 +65,7 @@ class Verdicts(Section):
         names = short_names(material.facts)
         yield verdict_table(rows, f"Each variant against the {BASELINE} on {metric}{_at(rows)}", names)
         terms = Terms([*guide.items(), *COLUMNS.items()])
-        yield Folded("How to read a verdict", [terms], open=True)
+        yield Folded("How to read a verdict", [terms])
 
     def brief(self, read: Brief) -> Iterator[Table]:
         rows = verdict_rows(read.comparisons)
@@ -113,7 +116,7 @@ def verdict_table(
     for row in rows:
         known = text((names or {}).get(row["variant"], row["variant"]))
         cells.append(comparison_cells(row) | {"variant": known, "variant title": text(row["variant"])})
-    return Table(columns, cells, caption)
+    return Table(columns, cells, caption, "comparisons.csv")
 
 
 def comparison_cells(row: Row) -> dict[str, str]:
@@ -131,7 +134,7 @@ def comparison_cells(row: Row) -> dict[str, str]:
         "p_adjusted": p_value(row.get("p_adjusted")),
         "n": count(row.get("n")),
         "solved": share(row.get("solved_rate")),
-        "mde": significant(row.get("mde")),
+        "mde": shown(row.get("mde"), lambda mde: significant(mde) if math.isfinite(mde) else "none"),
         "correlation": fixed(row.get("correlation"), 2),
         "note": text(row.get("note")),
     }

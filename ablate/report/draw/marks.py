@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -103,10 +104,23 @@ def references(ax: Axes, known: Metric, along: str) -> None:
             ax.text(0.99, value, name, transform=ax.get_yaxis_transform(), ha="right", va="bottom", **words)
 
 
-def padded(low: float, high: float, share: float = 0.06) -> Limits:
-    """Limits of an axis around a range."""
+def padded(low: float, high: float, share: float = 0.06, known: Metric | None = None) -> Limits:
+    """Limits of an axis around a range; hardly beyond what the metric can be, where that is known."""
     room = (high - low) * share if low < high else abs(low) * 0.1 or 1.0
-    return low - room, high + room
+    start, end = low - room, high + room
+    if known is not None:
+        least, most = ends(known)
+        # Less than the distance of two ticks: none lies beyond.
+        rest = 0.15 * room
+        start, end = max(start, min(low, least) - rest), min(end, max(high, most) + rest)
+    return start, end
+
+
+def ends(known: Metric) -> Limits:
+    """The least and the greatest value of a metric, infinite where it has none; worse than guessing is possible."""
+    floor, ceiling = known.floor, known.ceiling
+    low, high = (floor, ceiling) if known.direction == "max" else (ceiling, floor)
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def closer(lows: ArrayLike, highs: ArrayLike, always: Limits) -> Limits | None:
@@ -125,11 +139,11 @@ def closer(lows: ArrayLike, highs: ArrayLike, always: Limits) -> Limits | None:
     return view if view[0] < view[1] else None
 
 
-def views(lows: ArrayLike, highs: ArrayLike, always: Limits) -> list[Limits]:
+def views(lows: ArrayLike, highs: ArrayLike, always: Limits, known: Metric | None = None) -> list[Limits]:
     """The limits of axes that hold `always`: around all rows and, where `closer` finds one, of the closer view."""
     full = (float(np.nanmin([*np.ravel(lows), always[0]])), float(np.nanmax([*np.ravel(highs), always[1]])))
     near = closer(lows, highs, always)
-    return [padded(*view) for view in ((full, near) if near else (full,))]
+    return [padded(*view, known=known) for view in ((full, near) if near else (full,))]
 
 
 def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray:

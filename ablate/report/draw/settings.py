@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from ablate.base.wording import MINUS, brief, compact
+from ablate.core.metric import Metric
 from ablate.core.search_table import Objective
 from ablate.report import searches
 from ablate.report.draw import style
+from ablate.report.draw.hover import short, tell
 from ablate.report.draw.marks import padded, spread
 from ablate.report.palette import colour
 from ablate.report.tables import shortened
@@ -34,8 +37,13 @@ DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 "Ticks within each power of ten, from many to few."
 
 
-def scatter(ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFrame) -> None:
-    """A mark for each setting by its status, and a ring around winners. `data` has status and chosen."""
+def scatter(
+    ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFrame, words: Iterable[str]
+) -> None:
+    """A mark for each setting by its status, and a ring around winners. `data` has number, status and chosen.
+
+    `words` say more of a setting to a reader who points at it.
+    """
     status = data["status"].astype(str).to_numpy()
     looks: dict[str, Any] = {
         "hue": status,
@@ -48,6 +56,25 @@ def scatter(ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFram
     size = 20 if len(data) <= 150 else 10
     seaborn.scatterplot(x=np.asarray(x), y=y.to_numpy(), s=size, linewidth=0.4, ax=ax, zorder=3, **looks)
     ring(ax, x, y, data)
+    tell_settings(ax, x, y, data, words)
+
+
+def tell_settings(
+    ax: Axes, x: pd.Series | np.ndarray, y: pd.Series, data: pd.DataFrame, words: Iterable[str]
+) -> None:
+    """The number of each setting, how it ended and `words` to a reader who points at it."""
+    rows = zip(data["number"], data["chosen"], data["status"], words, strict=True)
+    of = (
+        f"setting {number}{f', {chosen}' if chosen else ''}: {status}\n{more}"
+        for number, chosen, status, more in rows
+    )
+    tell(ax, x, y, of)
+
+
+def valued(objective: Objective, values: pd.Series) -> list[str]:
+    """`validation accuracy .968` of each value; `no value` where there is none."""
+    words = searches.named(objective)
+    return ["no value" if math.isnan(value) else f"{words} {short(value)}" for value in values.astype(float)]
 
 
 def scattered(numbers: pd.Series) -> pd.Series:
@@ -85,11 +112,11 @@ def legend(fig: Figure, *axes: Axes) -> None:
 class View:
     """The axis of an objective, with a grey band at its worse edge for settings that are not in view."""
 
-    def __init__(self, values: pd.Series, objective: Objective) -> None:
+    def __init__(self, values: pd.Series, objective: Objective, known: Metric | None = None) -> None:
         self.objective = objective
         self.inside = searches.in_view(values, objective)
         low, high = values[self.inside].min(), values[self.inside].max()
-        self.low, self.high = padded(low, high, 0.1)
+        self.low, self.high = padded(low, high, 0.1, known)
         width = 0 if self.inside.all() else 0.12 * (self.high - self.low)
         up = objective.direction == "max"
         self.band = (self.low - width, self.low) if up else (self.high, self.high + width)

@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from ablate.report.draw.hover import titles
 from ablate.report.palette import colour
 
 WIDTH = 4.8
@@ -93,6 +94,7 @@ def saved(figure: Figure, name: str) -> tuple[bytes, str]:
             engine.execute(figure)
         figure.set_layout_engine(None)
         figure.savefig(source, format="svg", metadata={"Date": None, "Creator": None})
+        drawing = source.getvalue().replace("</svg>", f"{titles(figure)}\n</svg>")
         figure.set_dpi(DPI)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
@@ -100,7 +102,7 @@ def saved(figure: Figure, name: str) -> tuple[bytes, str]:
     pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     pixels = pixels.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     pixels.save(picture, format="png", dpi=(DPI, DPI))
-    return picture.getvalue(), source.getvalue()
+    return picture.getvalue(), drawing
 
 
 def inlined(source: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ablate.core.short_names import short_names
 from ablate.records.evaluated import AttentionMap
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
@@ -30,11 +31,13 @@ class Attention(Section):
 
     place = 950
     title = "Attention"
+    inside = "the weights of one example, as heat maps of every layer and head"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
         if not maps:
             return
+        names = short_names(facts)
         order = {variant.name: i for i, variant in enumerate(facts.variants)}
         ordered = sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.variant, m.task))
         found = {place: list(same) for place, same in groupby(ordered, lambda m: (m.variant, m.task))}
@@ -43,7 +46,8 @@ class Attention(Section):
         padded = any(np.isnan(layer.weights[0]).any() for place in shown for layer in found[place])
         yield Text(_legend(maps[0].seed, padded, len(found) - len(shown)), aside=True)
         for i, ((variant, task), data) in enumerate(shown.items(), 1):
-            name = f"{variant} on {task}" if len(facts.tasks) > 1 else variant
+            short = names.get(variant, variant)
+            name = f"{short} on {task}" if len(facts.tasks) > 1 else short
             alt = f"Heat maps of the attention weights of {name}: {_summary(data)}."
             # A caption would be the same for all: the text above them has it.
             yield Picture(f"attention-{i}", name, "", alt, data, draw, [top])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ablate.analysis.notes import placebo_words
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
-from ablate.core.short_names import by_design
+from ablate.core.short_names import by_design, short_names
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, count, significant, text
 
@@ -37,6 +37,7 @@ class Compared(Section):
 
     place = 1200
     title = "What was compared"
+    inside = "parameters and FLOPs of every variant, and what is held equal"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if said := differences(material.facts):
@@ -75,7 +76,7 @@ def cost_table(facts: Facts) -> Table:
             of_part = {f"of {p}": against(mine.get(f"of {p}", 0), base.get(f"of {p}", 0)) for p in parts}
             total = {key: against(mine[key], base[key], relative=True) for key in TOTALS}
             rows.append(named | {"task": text(task)} | _match_cells(variant, task) | total | of_part)
-    return Table(columns, rows, CAPTION)
+    return Table(columns, rows, CAPTION, "trials.parquet")
 
 
 def _match_cells(variant: VariantFacts, task: str) -> dict[str, str]:
@@ -117,7 +118,7 @@ def _matched(facts: Facts, match: MatchFacts) -> str:
     residual, variant = max(residuals, key=lambda pair: abs(pair[0]), default=(0.0, ""))
     if not residual:
         return f"{text}, exactly."
-    return f"{text}: the largest residual is {percent(residual, 2)}, of {variant}."
+    return f"{text}: the largest residual is {percent(residual, 2)}, of {short_names(facts).get(variant, variant)}."
 
 
 def _difference(facts: Facts, key: str) -> str:
@@ -130,7 +131,11 @@ def _difference(facts: Facts, key: str) -> str:
     low, high = percent(min(shares.values())), percent(max(shares.values()))
     most, task = max(shares, key=lambda place: abs(shares[place]))
     on = f" on {task}" if len(facts.tasks) > 1 else ""
-    by = low if len(shares) == 1 or low == high else f"{low} to {high}, most in {most}"
+    by = (
+        low
+        if len(shares) == 1 or low == high
+        else f"{low} to {high}, most in {short_names(facts).get(most, most)}"
+    )
     return f"{QUANTITIES[key]} differ from the baseline's by {by}{on}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ablate.report.brief.verdicts import comparison_cells
-from ablate.report.section import Block, Folded, Material, Section
+from ablate.report.section import Block, Material, Section
 from ablate.report.tables import (
     Column,
     Row,
@@ -29,13 +29,13 @@ class Comparisons(Section):
 
     place = 1300
     title = "Every comparison"
+    inside = (
+        "all metrics and the placebo, with the intervals of the family and of equivalence, effect sizes and p"
+    )
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.comparisons):
-            table = detail_table(rows_of(material.comparisons))
-            yield Folded(
-                "All intervals and effect sizes, the other metrics and the placebo included", [table]
-            )
+            yield detail_table(rows_of(material.comparisons))
 
 
 def detail_table(rows: Sequence[Row]) -> Table:
@@ -80,4 +80,4 @@ def detail_table(rows: Sequence[Row]) -> Table:
                 "missing": count(row.get("missing")),
             }
         )
-    return Table(columns, cells, CAPTION)
+    return Table(columns, cells, CAPTION, "comparisons.csv")

@@ -10,17 +10,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
 from ablate.analysis.student import t_interval
 from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Facts, VariantFacts
+from ablate.core.facts import BASELINE, Facts
 from ablate.core.metric import Metric
-from ablate.core.short_names import by_design
+from ablate.core.short_names import short_names
 from ablate.report.draw import style
-from ablate.report.draw.marks import MARKS, Limits, closer, padded, spread, verdict_handles, verdicts
+from ablate.report.draw.hover import named, short, tell
+from ablate.report.draw.marks import MARKS, Limits, closer, ends, padded, spread, verdict_handles, verdicts
+from ablate.report.draw.settings import ticks
 from ablate.report.palette import DOTTED, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import shortened, text
@@ -42,6 +45,7 @@ class Cost(Section):
 
     place = 800
     title = "Against cost"
+    inside = "the mean of each variant against its parameters and FLOPs"
 
     def heading(self, material: Material) -> str:
         return f"{material.facts.metric.capitalize()} against cost"
@@ -78,7 +82,7 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
     and high: mean of the primary metric over the completed runs, in its own units, with its marginal 95 % t
     interval (NaN for one run).
     """
-    facts = evidence.facts
+    facts, names = evidence.facts, short_names(evidence.facts)
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
     judged = dict(zip(mine["variant"], mine["verdict"], strict=True))
     rows = []
@@ -96,7 +100,7 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
         rows.append(
             {
                 "variant": variant.name,
-                "label": _label(variant),
+                "label": names[variant.name],
                 "verdict": judged.get(variant.name, ""),
                 "parameters": variant.parameters.get(task),
                 "flops": variant.flops.get(task),
@@ -108,15 +112,7 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
         )
     columns = ["variant", "label", "verdict", "parameters", "flops", "n", "mean", "low", "high"]
     found = pd.DataFrame(rows, columns=columns)
-    found["label"] = found["label"].mask(found["label"].duplicated(keep=False), found["variant"])
     return found.astype(dict.fromkeys(("parameters", "flops", "mean", "low", "high"), float))
-
-
-def _label(variant: VariantFacts) -> str:
-    """The last step of each path that is changed, with its level: a panel has no headings to say the rest."""
-    if not by_design(variant) or not variant.changes:
-        return variant.name
-    return ",".join(f"{path.rpartition('.')[2]}={level}" for path, level in variant.changes.items())
 
 
 def varying(data: pd.DataFrame) -> list[str]:
@@ -136,7 +132,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     better = "" if known.direction == "max" else ", less is better"
     for ax, cost in zip(result.subplots(len(costs), squeeze=False)[:, 0], costs, strict=True):
         ax.set(ylim=limits)
-        _panel(ax, data[data[cost].notna()], cost, LABEL_GAP / height)
+        _panel(ax, data[data[cost].notna()], cost, metric, LABEL_GAP / height)
         ax.set(xlabel=COSTS[cost], ylabel=f"{metric}{better}")
     interval = Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval")
     result.legend(handles=[*verdict_handles(data["verdict"]), interval], loc="outside upper left", ncols=4)
@@ -144,31 +140,30 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
 
 
 def _limits(data: pd.DataFrame, known: Metric) -> Limits:
-    """Limits that hold every interval or, where a few means dwarf the rest, the rest; none beyond the ceiling."""
+    """Limits that hold every interval or, where a few means dwarf the rest, those of the rest."""
     lows, highs = data["low"].fillna(data["mean"]), data["high"].fillna(data["mean"])
-    first = float(data["mean"].iloc[0])
-    near = closer(data["mean"], data["mean"], (first, first))
+    # An interval may reach further than any value does, a mean not.
+    least, most = ends(known)
+    lows, highs = lows.clip(min(least, data["mean"].min())), highs.clip(upper=max(most, data["mean"].max()))
     low, high = float(lows.min()), float(highs.max())
-    if near and (inside := data["mean"].between(*near)).mean() >= MOST:
-        # The intervals of what is in view may widen it, but not so far that they are all one sees.
-        room = 0.6 * (near[1] - near[0])
-        low = max(float(lows[inside].min()), near[0] - room)
-        high = min(float(highs[inside].max()), near[1] + room)
-    if known.ceiling is not None:
-        bounds = (low, min(high, known.ceiling)), (max(low, known.ceiling), high)
-        low, high = bounds[known.direction == "min"]
-    return padded(low, high, 0.08)
+    near = closer(lows, highs, (float(lows.iloc[0]), float(highs.iloc[0])))
+    if near and data["mean"].between(*near).mean() >= MOST:
+        low, high = near
+    return padded(low, high, 0.08, known)
 
 
-def _panel(ax: Axes, data: pd.DataFrame, cost: str, gap: float) -> None:
-    """One cost; `gap` is that between names, as a share of the height."""
+def _panel(ax: Axes, data: pd.DataFrame, cost: str, measured: str, gap: float) -> None:
+    """One cost of `measured`; `gap` is that between names, as a share of the height."""
     low, high = ax.get_ylim()
     values = data[cost]
-    if values.min() > 0 and values.max() > 20 * values.min():
+    log = values.min() > 0 and values.max() > 20 * values.min()
+    if log:
         ax.set(xscale="log", xlim=np.exp(padded(np.log(values.min()), np.log(values.max()), 0.12)))
     else:
         ax.set(xlim=padded(values.min(), values.max(), 0.12))
-    ax.xaxis.set_major_formatter(lambda value, _: wording.compact(value))
+    ax.set_xticks(ticks(*ax.get_xlim(), log=log))
+    ax.xaxis.set_major_formatter(lambda value, _: wording.compact(value, 6))
+    ax.xaxis.set_minor_locator(NullLocator())
     scale = ax.transScale + ax.transLimits
     # Points of variants of equal cost are moved apart sideways.
     wanted = [scale.transform((value, low))[0] for value in values]
@@ -177,15 +172,26 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, gap: float) -> None:
 
     ax.axhline(data["mean"].where(data["variant"] == BASELINE).max(), color=colour("soft"), lw=0.7, ls=DOTTED)
     verdicts(ax, data, "x", "mean", "y", ("low", "high", 0.8))
+    words = (
+        f"{named(row.label, row.variant)}\n{measured} {_interval(row.mean, row.low, row.high)}\n"
+        f"{wording.compact(value)} {COSTS[cost]}"
+        for row, value in zip(data.itertuples(), values, strict=True)
+    )
+    tell(ax, data["x"], data["mean"], words)
 
     far = (data["mean"] - data["mean"].iloc[0]).abs().sort_values(ascending=False, kind="stable")
-    named = data.loc[sorted({data.index[0], *far.index[: MAX_LABELS - 1]})]
-    heights = ((named["mean"].clip(low, high) - low) / (high - low)).to_numpy()
+    labelled = data.loc[sorted({data.index[0], *far.index[: MAX_LABELS - 1]})]
+    heights = ((labelled["mean"].clip(low, high) - low) / (high - low)).to_numpy()
     places = spread(heights, gap, 0.02, 0.98)
-    for row, from_y, y in zip(named.itertuples(), heights, places, strict=True):
+    for row, from_y, y in zip(labelled.itertuples(), heights, places, strict=True):
         name = shortened(text(row.label), LABEL)
         said = name if low <= row.mean <= high else f"{name} {wording.number(row.mean, 2)}"
         shade = colour(MARKS[row.verdict].colour)
         ax.text(1.08, y, said, transform=ax.transAxes, va="center", size=6.5, color=shade)
         way = [scale.transform((row.x, low))[0], 1.0, 1.06], [from_y, from_y, y]
         ax.plot(*way, transform=ax.transAxes, color=colour("line"), lw=0.4, clip_on=False, zorder=0)
+
+
+def _interval(mean: float, low: float, high: float) -> str:
+    """`.968 [.961, .974]`; of one run the mean alone."""
+    return short(mean) if math.isnan(low) else f"{short(mean)} [{short(low)}, {short(high)}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -13,7 +14,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
-from ablate.report.draw.marks import Limits, padded, references
+from ablate.report.draw.hover import named, tell
+from ablate.report.draw.marks import Limits, ends, padded, references
 from ablate.report.draw.panels import Look, axes, legend, lines, looks
 from ablate.report.entries import Entry, left_out, panels
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
@@ -27,6 +29,7 @@ class Curves(Section):
 
     place = 900
     title = "Learning curves"
+    inside = "the metric on validation data and the training loss, by step"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         evidence, facts = material.evidence, material.facts
@@ -106,7 +109,7 @@ def figure(
     reaches from the lowest seed to the highest; a run that did not complete ends in a cross.
     """
     result, found = axes(shown)
-    limits, scale = _limits(data, broken)
+    limits, scale = _limits(data, broken, known)
     for title, ax in found.items():
         of = looks(shown[title])
         ax.set(yscale=scale)
@@ -117,7 +120,11 @@ def figure(
         if scale == "log":
             ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
             ax.yaxis.set_minor_locator(NullLocator())
-        legend(ax, [look for v, look in of.items() if v in {*data["variant"], *broken["variant"]}])
+        legend(
+            ax,
+            [look for v, look in of.items() if v in {*data["variant"], *broken["variant"]}],
+            min(2, len(found)),
+        )
         if known:
             references(ax, known, "y")
     ax.set(xlim=(0, None))  # of all panels, which share the axis
@@ -126,19 +133,22 @@ def figure(
     return result
 
 
-def _limits(data: pd.DataFrame, broken: pd.DataFrame) -> tuple[Limits, str]:
+def _limits(data: pd.DataFrame, broken: pd.DataFrame, known: Metric | None) -> tuple[Limits, str]:
     """The range of the completed trials, so that one that left the numbers does not flatten the others."""
     low, high = (data["low"], data["high"]) if len(data) else (broken["value"], broken["value"])
     bottom, top = float(low.min()), float(high.max())
     if bottom > 0 and top > 30 * bottom:
-        bottom, top = np.exp(padded(np.log(bottom), np.log(top)))
-        return (float(bottom), float(top)), "log"
-    return padded(bottom, top), "linear"
+        start, end = map(float, np.exp(padded(np.log(bottom), np.log(top))))
+        most = ends(known)[1] if known else math.inf
+        return (start, min(end, 1.01 * max(top, most))), "log"
+    return padded(bottom, top, known=known), "linear"
 
 
 def _broken(ax: Axes, broken: pd.DataFrame, of: Mapping[str, Look], limits: Limits) -> None:
-    for (variant, _), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
+    for (variant, seed), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
         shade = of[variant].colour
         ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
         last = run["value"].clip(*limits).iloc[-1]
         ax.plot(run["step"].iloc[-1], last, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
+        words = f"{named(of[variant].label, variant)}\nseed {seed}: did not complete after step {run['step'].iloc[-1]}"
+        tell(ax, run["step"].iloc[-1:], [last], [words])

@@ -24,6 +24,10 @@ class Incidents(Section):
 
     place = 1100
     title = "Runs without a result"
+    inside = "which failed, diverged or are missing, and why"
+
+    def heading(self, material: Material) -> str:
+        return f"{self.title} ({len(incidents(material.evidence))})"
 
     def blocks(self, material: Material) -> list[Block]:
         rows = [
@@ -31,7 +35,7 @@ class Incidents(Section):
             | {"reason": text(f"{row['reason']} (ablate show {row['id']})" if row["id"] else row["reason"])}
             for row in rows_of(incidents(material.evidence))
         ]
-        return [Table(COLUMNS, rows, CAPTION)] if rows else []
+        return [Table(COLUMNS, rows, CAPTION, "trials.parquet")] if rows else []
 
 
 def incidents(evidence: Evidence) -> pd.DataFrame:

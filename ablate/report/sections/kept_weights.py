@@ -28,6 +28,7 @@ class KeptWeights(Section):
 
     place = 300
     title = "From kept weights"
+    inside = "evaluations of the trained models, without training again"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if material.evaluated and (table := evaluation_table(material.evaluated.rows, material.facts)):
@@ -64,7 +65,7 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table |
         *(Column(metric, metric.replace("_", " ").capitalize(), True) for metric in metrics),
     ]
     shown = [cell | {"slice": re.sub(r"(^|, )task\.", r"\1", cell["slice"])} for cell in cells]
-    return Table(columns, shown, CAPTION)
+    return Table(columns, shown, CAPTION, "evaluation.csv")
 
 
 def _spread(values: Sequence[float]) -> str:

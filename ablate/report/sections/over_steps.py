@@ -21,6 +21,7 @@ class OverSteps(Section):
 
     place = 650
     title = "Difference over training steps"
+    inside = "whether a variant is worse or only slower"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, found = material.facts, trajectory(material.evidence)
@@ -37,14 +38,25 @@ class OverSteps(Section):
                 alt = (
                     f"Differences from the baseline by training step{of}, in panels of {len(shown)} factors."
                 )
-                options = shown, facts.metric, facts.margin
+                known = task.metrics.get(facts.metric)
+                options = shown, facts.metric, facts.margin, known.span if known else None
                 yield Picture(f"over-steps{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
 def figure(
-    data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], metric: str, margin: float | None
+    data: pd.DataFrame,
+    shown: Mapping[str, Sequence[Entry]],
+    metric: str,
+    margin: float | None,
+    span: float | None = None,
 ) -> Figure:
-    """In each panel the levels of one factor; `data` is what `analysis.halfway.trajectory` returns, of one task."""
+    """In each panel the levels of one factor; `data` is what `analysis.halfway.trajectory` returns, of one task.
+
+    `span` is the largest difference that the metric can show, at which intervals are cut.
+    """
+    if span is not None:
+        reach = max(span, data["diff"].abs().max())
+        data = data.assign(low=data["low"].clip(-reach), high=data["high"].clip(upper=reach))
     result, found = axes(shown)
     for title, ax in found.items():
         of = looks(shown[title])
@@ -53,7 +65,9 @@ def figure(
         ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
         lines(ax, data, of, "step", "diff")
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])])
+        legend(
+            ax, [look for variant, look in of.items() if variant in set(data["variant"])], min(2, len(found))
+        )
     ax.set(xlim=(0, None))  # of all panels, which share the axis
     result.supxlabel("step", size=style.SMALL)
     result.supylabel(f"difference in {metric}", size=style.SMALL)

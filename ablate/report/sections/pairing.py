@@ -34,6 +34,7 @@ class Pairing(Section):
 
     place = 1000
     title = "What pairing saved"
+    inside = "how many seeds it would take without sharing them"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         pairs = pairing(material.evidence)
@@ -64,7 +65,7 @@ def pairing_table(rows: Sequence[Row], caption: str) -> Table:
         }
         for row in rows
     ]
-    return Table(columns, cells, caption)
+    return Table(columns, cells, caption, "trials.parquet")
 
 
 def _correlation(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Design, seeds, versions and the machine; the notes of the study."""
+"""Design, seeds, versions and the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.report.section import Block, Heading, Material, Section, Terms, Text
+from ablate.report.section import Block, Material, Section, Terms
 from ablate.report.tables import text
 
 POOLS = {
@@ -22,11 +22,10 @@ class Provenance(Section):
 
     place = 1400
     title = "How it was run"
+    inside = "command, commit, versions, machine, seeds and test data"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         yield Terms(provenance(material.evidence))
-        if material.facts.notes:
-            yield from (Heading("Notes"), Text(material.facts.notes))
 
 
 def provenance(evidence: Evidence) -> list[tuple[str, str]]:

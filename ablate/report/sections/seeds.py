@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
+from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import edge_arrow, references, views
 from ablate.report.draw.rows import axes, placed, write_right
 from ablate.report.entries import Entry, entries
@@ -31,6 +32,7 @@ class Seeds(Section):
 
     place = 700
     title = "Every seed"
+    inside = "each run beside the baseline’s run of the same seed"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts
@@ -77,20 +79,28 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     both = pd.concat([base, value])
     rows = data.groupby("variant", sort=False)[["baseline", "value"]]
     always = (base.min(), base.max()) if base.notna().any() else (both.min(), both.max())
-    limits = views(rows.min().min(axis=1), rows.max().max(axis=1), always)
+    limits = views(rows.min().min(axis=1), rows.max().max(axis=1), always, known)
     result, found = axes(labels, limits, metric, pitch=0.3)
     y = data["variant"].map(heights).astype(float)
     runs = pd.concat(
         [
-            data.assign(run="baseline", x=base, y=y - OFFSET),
-            data.assign(run="variant", x=value, y=y + OFFSET),
+            data.assign(run="baseline", x=base, y=y - OFFSET, words=BASELINE),
+            data.assign(
+                run="variant", x=value, y=y + OFFSET, words=list(map(named, data["label"], data["variant"]))
+            ),
         ]
     )
     if set(data["variant"]) == {BASELINE}:
         runs = runs[runs["run"] == "baseline"]
     pairs = np.stack([np.column_stack([base, y - OFFSET]), np.column_stack([value, y + OFFSET])], axis=1)
+    runs = runs[runs["x"].notna()]
+    words = [
+        f"{name}\nseed {seed}: {metric} {short(x)}"
+        for name, seed, x in zip(runs["words"], runs["seed"], runs["x"], strict=True)
+    ]
     for ax in found:
-        _view(ax, runs[runs["x"].notna()], pairs, known)
+        _view(ax, runs, pairs, known)
+        tell(ax, runs["x"], runs["y"], words)
     lost = data[value.isna() & (data["status"] != "missing")]
     counted = lost.groupby("variant", sort=False)["status"].agg(
         lambda status: "\n".join(f"{n} {name}" for name, n in status.value_counts(sort=False).items())

@@ -19,6 +19,7 @@ from ablate.report import searches
 from ablate.report.draw import settings, style
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section
+from ablate.report.tables import short
 
 MIN_SURFACE = 10
 "Completed settings below which nothing is drawn between the points."
@@ -28,7 +29,8 @@ class SweepContour(searches.OfSweep, Section):
     """One figure, for the first objective."""
 
     place = 570
-    title = "Contour"
+    title = "The two most important numbers"
+    inside = "every setting in their plane"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
@@ -65,10 +67,10 @@ def _between(
             "Between the points, values are interpolated over the nearest three, beyond them nothing is shown; the "
             "other paths vary as well, so that this is a guide to the eye."
         )
-    if any(along.whole for along in ranges):
+    if any(along.whole or along.stepped for along in ranges):
         return (
-            "There is nothing between whole numbers, and so nothing is drawn between the points, which are spread a "
-            "little around them."
+            "Nothing is drawn between the points: a whole number or a step has nothing beside it. Points of one whole "
+            "number are spread a little around it."
         )
     done = int((data["status"] == "completed").sum())
     return f"Nothing is drawn between the points, of which {done} completed: too few, or on one line."
@@ -93,12 +95,12 @@ def plane(searched: SearchTable, objective: Objective, x: Parameter, y: Paramete
 def triangles(points: pd.DataFrame, x: searches.Range, y: searches.Range) -> np.ndarray | None:
     """The triangles (n × 3, rows of the completed `points`) of Delaunay between neighbours, on axes of equal length.
 
-    None where a path is of whole numbers, which have nothing between them; where fewer than MIN_SURFACE settings
-    completed; or where all lie on a line. Beyond the outermost points there are no triangles, so that nothing is
-    extrapolated.
+    None where a path is of whole numbers or steps, which have nothing between them; where fewer than
+    MIN_SURFACE settings completed; or where all lie on a line. Beyond the outermost points there are no triangles, so
+    that nothing is extrapolated.
     """
     done = points[points["status"] == "completed"]
-    if x.whole or y.whole or len(done) < MIN_SURFACE:
+    if any(along.whole or along.stepped for along in (x, y)) or len(done) < MIN_SURFACE:
         return None
     places = [along.shares(done[name].to_numpy()) for name, along in (("x", x), ("y", y))]
     try:
@@ -136,9 +138,11 @@ def draw(
             look: dict[str, Any] = {"linewidths": 0.5, "edgecolors": colour("ink"), "zorder": 3}
             ax.scatter(mine["x"], mine["y"], 24, shades, marker=marker, label=status, **look)
     settings.ring(ax, data["x"], data["y"], data)
+    settings.tell_settings(ax, data["x"], data["y"], data, settings.valued(objective, data["value"]))
+    ends = short(list(paths))
     for which, (path, along) in zip("xy", paths.items(), strict=True):
         settings.path_axis(ax, which, along)
-        ax.set(**{f"{which}label": path})
+        ax.set(**{f"{which}label": ends[path]})
     extend = "neither" if inside.all() else "min" if up else "max"
     fig.colorbar(values, ax=ax, label=settings.directed(objective), extend=extend)
     settings.legend(fig, ax)

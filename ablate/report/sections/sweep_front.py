@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ablate.base import wording
+from ablate.core.metric import Metric
 from ablate.core.search_table import Objective, SearchTable, undominated
 from ablate.report import searches
 from ablate.report.draw import settings, style
@@ -19,8 +20,9 @@ from ablate.report.section import Block, Material, Picture, Section
 class SweepFront(searches.OfSweep, Section):
     """The first objective against each other one or, where it is alone, against what a setting costs."""
 
-    place = 530
+    place = 70
     title = "The Pareto front"
+    open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
@@ -41,7 +43,7 @@ class SweepFront(searches.OfSweep, Section):
                 f"The {name} of {len(data)} settings against {against}, {front} on the front.",
                 data,
                 draw,
-                (upright, across),
+                (upright, across, searches.metric(material, upright)),
             )
 
 
@@ -74,16 +76,17 @@ def pareto(searched: SearchTable, upright: Objective, across: Objective) -> pd.D
     return data.assign(front=undominated(data[["x", "y"]].to_numpy() * signs))
 
 
-def draw(data: pd.DataFrame, upright: Objective, across: Objective) -> Figure:
+def draw(data: pd.DataFrame, upright: Objective, across: Objective, known: Metric | None = None) -> Figure:
     """`data` is `pareto`. Between two points of the front, no more is reached than by the cheaper one."""
     fig = style.new_figure(3.0)
     ax = fig.subplots()
-    view = settings.View(data["y"], upright)
+    view = settings.View(data["y"], upright, known)
     shown = data.assign(y=view.places(data["y"]))
     front = data[data["front"] & searches.in_view(data["y"], upright)]
     front = front.sort_values(["x", "y"], ascending=across.direction == "min")
     ax.step(front["x"], front["y"], where="post", color=colour("green"), label="front", zorder=2)
-    settings.scatter(ax, shown["x"], shown["y"], data)
+    pairs = zip(settings.valued(upright, data["y"]), settings.valued(across, data["x"]), strict=True)
+    settings.scatter(ax, shown["x"], shown["y"], data, map("\n".join, pairs))
     low, high = data["x"].min(), data["x"].max()
     settings.number_axis(ax, "x", low, high, log=low > 0 and high > 20 * low)
     view.apply(ax)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ablate.base import wording
+from ablate.core.metric import Metric
 from ablate.core.search_table import Objective
 from ablate.report import searches
 from ablate.report.draw import settings, style
@@ -21,6 +22,7 @@ class SweepHistory(searches.OfSweep, Section):
 
     place = 520
     title = "How the search went"
+    inside = "every setting in the order in which it was tried"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
@@ -40,17 +42,19 @@ class SweepHistory(searches.OfSweep, Section):
                 f"The {words} of {len(data)} settings by number, and the best so far: {counts}.",
                 data,
                 draw,
-                [objective],
+                (objective, searches.metric(material, objective)),
             )
 
 
-def draw(data: pd.DataFrame, objective: Objective) -> Figure:
+def draw(data: pd.DataFrame, objective: Objective, known: Metric | None = None) -> Figure:
     """`data` is `searches.history`."""
     fig = style.new_figure(2.5)
     ax = fig.subplots()
-    view = settings.View(data["value"], objective)
+    view = settings.View(data["value"], objective, known)
     ax.step(data["number"], data["best"], where="post", color=colour("ink"), label="best so far", zorder=2)
-    settings.scatter(ax, data["number"], view.places(data["value"]), data)
+    settings.scatter(
+        ax, data["number"], view.places(data["value"]), data, settings.valued(objective, data["value"])
+    )
     view.apply(ax)
     ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     ax.set_xlabel("setting")

@@ -15,7 +15,7 @@ from ablate.report import searches
 from ablate.report.draw import settings, style
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, Text
-from ablate.report.tables import wrapped
+from ablate.report.tables import short, wrapped
 
 EVALUATORS = {"fanova": ("fANOVA", "blue"), "ped_anova": ("PED-ANOVA", "orange")}
 "Name in the frame → name and colour in the figure."
@@ -28,6 +28,7 @@ class SweepImportances(searches.OfSweep, Section):
 
     place = 540
     title = "Importances"
+    inside = "how much of the variance each searched path explains"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
@@ -118,7 +119,8 @@ def draw(data: pd.DataFrame) -> Figure:
             percent = f"{100 * found['importance']:.0f} %"
             ax.text(1.01, y, percent, transform=ax.get_yaxis_transform(), va="center", size=style.SMALL - 1)
     ax.plot([], [], color=colour("ink"), linewidth=0.9, label="5th to 95th percentile")
-    ax.set_yticks(range(len(paths)), ["\n".join(wrapped(path, 24)) for path in paths])
+    ends = short(paths)
+    ax.set_yticks(range(len(paths)), ["\n".join(wrapped(ends[path], 24)) for path in paths])
     ax.set(xlabel="importance", ylabel="", xlim=(0, 1))
     ax.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
     settings.legend(fig, ax)

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 from ablate.core.search_table import Objective, SearchTable
 from ablate.report import searches
-from ablate.report.draw import settings, style
+from ablate.report.draw import hover, settings, style
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section
-from ablate.report.tables import shortened, wrapped
+from ablate.report.tables import short, shortened, wrapped
 
 BEST = 0.1
 MIN_BEST, MAX_BEST = 3, 20
@@ -29,6 +29,7 @@ class SweepParallel(searches.OfSweep, Section):
 
     place = 560
     title = "Parallel coordinates"
+    inside = "every setting as a line across the searched paths"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
@@ -82,6 +83,9 @@ def draw(data: pd.DataFrame, paths: dict[str, searches.Range], words: str) -> Fi
     for label, (mine, look) in looks.items():
         if mine.any():
             ax.plot(shares[mine].T, rows, label=[label, *[""] * (mine.sum() - 1)], clip_on=False, **look)
+    told = [f"{words} {hover.short(value)}" for value in data["value"]]
+    for row, share in enumerate(shares.T):
+        settings.tell_settings(ax, share, pd.Series(np.full(len(data), row)), data, told)
     ax.hlines(rows, 0, 1, color=colour("soft"), linewidth=0.8, zorder=5)
     paper: dict[str, Any] = {"facecolor": colour("paper"), "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     for row, along in enumerate(axes.values()):
@@ -95,7 +99,8 @@ def draw(data: pd.DataFrame, paths: dict[str, searches.Range], words: str) -> Fi
         for share, label in marks:
             look = {"ha": "center", "va": "top", "size": style.SMALL - 0.5, "zorder": 6, "bbox": paper}
             ax.annotate(label, (share, row), (0, -3.5), textcoords="offset points", **look)
-    ax.set_yticks(rows, ["\n".join(wrapped(path, 22)) for path in axes])
+    ends = short(list(paths))
+    ax.set_yticks(rows, ["\n".join(wrapped(ends.get(path, path), 22)) for path in axes])
     ax.get_yticklabels()[-1].set_fontweight("bold")
     ax.set(xticks=[], ylim=(len(paths) + 0.35, -0.1))
     ax.tick_params("y", length=0)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ablate.core.metric import Metric
 from ablate.core.search_table import Objective, SearchTable
 from ablate.report import searches
 from ablate.report.draw import settings, style
 from ablate.report.section import Block, Material, Picture, Section
-from ablate.report.tables import wrapped
+from ablate.report.tables import short, wrapped
 
 
 class SweepSlices(searches.OfSweep, Section):
@@ -19,6 +20,7 @@ class SweepSlices(searches.OfSweep, Section):
 
     place = 550
     title = "Slices"
+    inside = "the objective against each searched path"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
@@ -35,7 +37,7 @@ class SweepSlices(searches.OfSweep, Section):
                 f"The {words} of the settings against each of {len(paths)} paths.",
                 data,
                 draw,
-                (paths, objective),
+                (paths, objective, searches.metric(material, objective)),
             )
 
 
@@ -50,22 +52,30 @@ def slices(searched: SearchTable, objective: Objective) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def draw(data: pd.DataFrame, paths: dict[str, searches.Range], objective: Objective) -> Figure:
+def draw(
+    data: pd.DataFrame,
+    paths: dict[str, searches.Range],
+    objective: Objective,
+    known: Metric | None = None,
+) -> Figure:
     """`data` is `slices`."""
     across = min(3, len(paths))
     lines = [list(paths.values())[start : start + across] for start in range(0, len(paths), across)]
     fig = style.new_figure(0.5 + sum(2.2 if any(map(settings.upright, line)) else 1.6 for line in lines))
-    view = settings.View(data["value"], objective)
+    ends = short(list(paths))
+    view = settings.View(data["value"], objective, known)
     panels = fig.subplots(len(lines), across, sharey=True, squeeze=False).ravel()
     for i, (ax, (path, along)) in enumerate(zip(panels, paths.items(), strict=False)):
         mine = data[data["parameter"] == path]
         x = mine["place"]
         if along.labels or along.whole:
             x = x + (0.5 if along.labels else 0.25) * settings.scattered(mine["number"])
-        settings.scatter(ax, x, view.places(mine["value"]), mine)
+        at = (f"{path}={along.said(place)}" for place in mine["place"])
+        words = map("\n".join, zip(at, settings.valued(objective, mine["value"]), strict=True))
+        settings.scatter(ax, x, view.places(mine["value"]), mine, words)
         settings.path_axis(ax, "x", along, most=3)
         view.apply(ax, label=i % across == 0)
-        ax.set_title("\n".join(wrapped(path, 18)), size=style.SMALL)
+        ax.set_title("\n".join(wrapped(ends[path], 18)), size=style.SMALL)
     for ax in panels[len(paths) :]:
         ax.remove()
     settings.legend(fig, *panels[: len(paths)])

@@ -20,6 +20,7 @@ class SweepTried(searches.OfSweep, Section):
 
     place = 580
     title = "What was tried"
+    inside = "how every setting ended, the space and the sampler"
 
     def blocks(self, material: Material) -> list[Block]:
         searched = searches.table(material)
@@ -55,7 +56,7 @@ def status_table(searched: SearchTable) -> Table:
         Column("numbers", "Which", words=True),
         Column("reason", "Why", words=True),
     ]
-    return Table(columns, rows, "Every setting, by how it ended")
+    return Table(columns, rows, "Every setting, by how it ended", "sweep.parquet")
 
 
 def _pruned(steps: pd.Series) -> str:

@@ -26,6 +26,7 @@ from ablate.report.tables import (
     fixed,
     number,
     plus_minus,
+    short,
     text,
 )
 
@@ -43,8 +44,9 @@ MAX_PATHS = 4
 class SweepWinners(searches.OfSweep, Section):
     """A table of the winners with the baseline, which was not searched, and a table of the best settings."""
 
-    place = 500
+    place = 60
     title = "What the sweep found"
+    open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if winners := winner_table(searches.table(material), material.evidence):
@@ -110,7 +112,8 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
                     "setting": searches.setting(searched, row) if metric.name in row else "",
                 }
             )
-    return Table(columns, rows, "What the search saw of a winner, and what seeds show that chose nothing")
+    caption = "What the search saw of a winner, and what seeds show that chose nothing"
+    return Table(columns, rows, caption, "sweep.parquet")
 
 
 def _setting(searched: SearchTable, row: dict[Any, Any]) -> str:
@@ -209,12 +212,12 @@ def best_table(searched: SearchTable) -> Table | None:
     objectives = [o for o in searched.facts.objectives if o.name not in searches.COSTS]
     measured = next((o for o in objectives if o.source in searches.MEASURED), None)
     names = {o.name: searches.named(o) for o in objectives}
-    short = searches.short(searched.paths)
+    ends = short(searched.paths)
     columns = [
         Column("number", "Setting"),
         *(Column(f"objective {name}", words[0].upper() + words[1:], True) for name, words in names.items()),
         *(Column(cost, words, True) for cost, words in searches.COSTS.items() if found[cost].notna().any()),
-        *(Column(f"path {p.path}", short[p.path], p.kind != "choice") for p in searched.facts.parameters),
+        *(Column(f"path {p.path}", ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
         # What is alike in every row is said of the search.
         *([Column("seeds", "Seeds", True)] if found["seeds"].nunique() > 1 else []),
         *([Column("status", "Status")] if (found["status"] != "completed").any() else []),
@@ -230,4 +233,4 @@ def best_table(searched: SearchTable) -> Table | None:
             cells[f"objective {objective.name}"] = plus_minus(number(row[objective.name]), spread)
         rows.append(cells)
     which = "The Pareto front" if others else "The best settings by what the search saw"
-    return Table(columns, rows, f"{which}; mean ± standard deviation over tuning seeds")
+    return Table(columns, rows, f"{which}; mean ± standard deviation over tuning seeds", "sweep.parquet")

@@ -41,6 +41,7 @@ class TuningBudget(searches.OfTuning, Section):
 
     place = 420
     title = "Best against budget"
+    inside = "what more settings would have been worth"
 
     def applies(self, material: Material) -> bool:
         """A grid has no order in which a best could rise."""
@@ -87,13 +88,15 @@ def figure(
     `data` is `analysis.tuning.budget_curves` of one task. An expected best is a line, the best of the first n a step.
     """
     result, found = axes(shown)
-    limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None))
+    limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), known=known)
     for title, ax in found.items():
         of = looks(shown[title])
         lines(ax, data, of, "n", "best", drawstyle="steps-post" if data["low"].isna().all() else "default")
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])])
+        legend(
+            ax, [look for variant, look in of.items() if variant in set(data["variant"])], min(2, len(found))
+        )
         if known:
             references(ax, known, "y")
     result.supxlabel("settings tried", size=style.SMALL)

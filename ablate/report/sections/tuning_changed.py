@@ -27,6 +27,7 @@ class TuningChanged(searches.OfTuning, Section):
 
     place = 410
     title = "What tuning changed"
+    inside = "the verdicts with and without tuning"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         changed = _changes(material)
@@ -93,7 +94,7 @@ def change_table(changed: pd.DataFrame, caption: str = "") -> Table:
         }
         for row in rows_of(changed)
     ]
-    return Table(columns, cells, caption)
+    return Table(columns, cells, caption, "untuned/comparisons.csv")
 
 
 def _note(row: Row) -> str:

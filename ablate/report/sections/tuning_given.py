@@ -42,6 +42,7 @@ class TuningGiven(searches.OfTuning, Section):
 
     place = 400
     title = "What each variant was given"
+    inside = "the budget, the space and the chosen setting of each variant"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched, spent = searches.table(material), budgets(material)
@@ -87,7 +88,9 @@ def budget_table(searched: SearchTable, spent: pd.DataFrame) -> Table:
         }
         for row in rows_of(spent)
     ]
-    return Table(columns, cells, f"Budget and chosen setting of each variant, tuned for {of}")
+    return Table(
+        columns, cells, f"Budget and chosen setting of each variant, tuned for {of}", "tuning.parquet"
+    )
 
 
 def _note(row: Row) -> str:

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from ablate.report.prose import prose
+from ablate.report.section import Items, Text
+
+
+def test_lines_of_a_paragraph_are_joined_and_blank_lines_part_paragraphs() -> None:
+    assert prose("one line\nand its end\n  \n\nanother\n") == [Text("one line and its end"), Text("another")]
+    assert prose(" \n") == []
+
+
+def test_lists_stay_lists_with_items_of_several_lines() -> None:
+    found = prose("First:\n- a\n  goes on\n* b\n\nThen\n1. c\nlazily\n2) d\n")
+    assert found == [
+        Text("First:"),
+        Items(["a goes on", "b"]),
+        Text("Then"),
+        Items(["c lazily", "d"], numbered=True),
+    ]
+
+
+def test_a_line_that_happens_to_begin_with_a_number_is_no_list() -> None:
+    assert prose("seeds 8 to\n15. Both times −\n−.5 less") == [Text("seeds 8 to 15. Both times − −.5 less")]
