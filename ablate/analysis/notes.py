@@ -159,9 +159,7 @@ def _relevance(c: Comparison, margin: float) -> str:
             only = " and ".join(str(x) for x in c.contrast.only)
             seeds = f"{only} of {c.contrast.n} seeds"
             return f"solved by one side alone: {seeds}; on the others equal within half of the margin"
-        percent = wording.exact(round(100 * (1 - 2 * c.level), 1))
-        bounds = d.interval(2 * c.level)
-        inside = f"{percent} % interval {wording.interval(bounds, margin, -margin)} inside ±{wording.exact(margin)}"
+        inside = f"inside ±{wording.exact(margin)}{' at the level of the family' if c.m > 1 else ''}"
         return (
             inside
             if d.interval()[0] <= 0 <= d.interval()[1]

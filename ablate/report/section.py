@@ -200,6 +200,10 @@ class Section:
         return []
 
 
+MAX_UPRIGHT = 12
+"Columns of a table that fit on upright paper."
+
+
 @dataclass(frozen=True)
 class Shown:
     """A section of one report, with its content."""
@@ -216,12 +220,15 @@ class Shown:
 
     @property
     def look(self) -> str:
-        """How a page lays it out: a section that stands out, one figure, running text; else nothing."""
+        """How a page lays it out: what stands out, one figure, a table for wide paper, running text; else nothing."""
         kinds = {type(block) for block in self.blocks}
         if self.accent:
             return "accent"
         if kinds == {Picture} and len(self.blocks) == 1:
             return "drawn"
+        tables = [block for block in self.blocks if isinstance(block, Table)]
+        if any(len(table.columns) > MAX_UPRIGHT for table in tables):
+            return "wide"
         return "prose" if kinds <= {Text, Items} else ""
 
 

@@ -155,7 +155,10 @@ def test_other_intervals_than_those_of_95_percent_are_folded(source: str) -> Non
     shown = source[start : source.index("</figure>", start)]
     assert "95 % interval" in shown
     assert "family" not in shown
-    assert "Of the family" in source[source.index('<h2 id="comparisons"') :]
+    verdicts = source[source.index('<h2 id="verdicts"') : source.index('<h2 id="claims"')]
+    assert set(re.findall(r"[\d.]+(?=[ \u00a0]%[ \u00a0]interval)", verdicts)) <= {"95"}
+    assert "[95 %]" in verdicts.replace("\u00a0", " ")
+    assert "Level of the family" in source[source.index('<h2 id="comparisons"') :]
 
 
 def test_tables_link_their_files_and_names_have_their_paths(page: Page, source: str) -> None:

@@ -106,7 +106,8 @@ def saved(figure: Figure, name: str) -> tuple[bytes, str]:
 
 
 def inlined(source: str) -> str:
-    """The SVG as an element of a page: in its font, without identifiers that another figure has as well."""
+    """The SVG as an element of a page: in its font and on its paper, without identifiers of other figures."""
+    source = source.replace(f"fill: {colour('paper')}", "fill: none", 1)
     source = re.sub(r'<g id="[^"]*"', "<g", source[source.index("<svg") :])
     source = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", source, flags=re.DOTALL)
     return re.sub(r'font-family: [^;]*; | xmlns(:\w+)?="[^"]*"', "", source).replace("xlink:href", "href")

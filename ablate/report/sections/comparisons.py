@@ -46,9 +46,9 @@ def detail_table(rows: Sequence[Row]) -> Table:
         Column("metric", "Metric"),
         Column("verdict", "Verdict"),
         Column("difference", "Difference [95 %]", True),
-        Column("seeds", "Over seeds alone", True),
-        Column("family", "Of the family", True),
-        Column("tost", "Of equivalence", True),
+        Column("seeds", "95 % over seeds alone", True),
+        Column("family", "Level of the family", True),
+        Column("tost", "Of equivalence in the family", True),
         *(
             Column(key, name, True)
             for key, name in SPREADS.items()

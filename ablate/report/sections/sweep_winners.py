@@ -15,7 +15,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.search_table import SearchTable
 from ablate.core.short_names import level_name
 from ablate.report import searches
-from ablate.report.section import Block, Material, Section, Text
+from ablate.report.section import Block, Folded, Material, Section, Text
 from ablate.report.tables import (
     NOTHING,
     Column,
@@ -52,7 +52,7 @@ class SweepWinners(searches.OfSweep, Section):
         if winners := winner_table(searches.table(material), material.evidence):
             yield from (winners, Text(GUIDE, aside=True))
         if best := best_table(searches.table(material)):
-            yield best
+            yield Folded(f"{best.caption.partition(';')[0]} ({len(best.rows)})", [best])
 
     def answers(self, material: Material) -> list[str]:
         searched = searches.table(material)

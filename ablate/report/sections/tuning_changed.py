@@ -9,6 +9,7 @@ import pandas as pd
 from ablate.analysis.tuning import changes
 from ablate.base import wording
 from ablate.core.facts import BASELINE
+from ablate.core.short_names import short_names
 from ablate.report import searches
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import Column, Row, Table, difference, is_true, number, rows_of, text
@@ -53,8 +54,9 @@ class TuningChanged(searches.OfTuning, Section):
 
 
 def _changes(material: Material) -> pd.DataFrame:
-    """See `analysis.tuning.changes`."""
-    return changes(material.evidence, material.comparisons, material.untuned, material.untuned_comparisons)
+    """See `analysis.tuning.changes`; variants by their names for readers."""
+    found = changes(material.evidence, material.comparisons, material.untuned, material.untuned_comparisons)
+    return found.assign(variant=found["variant"].map(short_names(material.facts)))
 
 
 def _in_words(name: str, row: Row) -> str:

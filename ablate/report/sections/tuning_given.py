@@ -10,6 +10,7 @@ from ablate.analysis import tuning
 from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.search_table import SearchFacts, SearchTable
+from ablate.core.short_names import short_names
 from ablate.report import searches
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.sections.sweep_tried import space_table
@@ -55,9 +56,10 @@ class TuningGiven(searches.OfTuning, Section):
 
 
 def budgets(material: Material) -> pd.DataFrame:
-    """See `analysis.tuning.budgets`."""
+    """See `analysis.tuning.budgets`; variants by their names for readers."""
     searched, facts = searches.table(material), material.facts
-    return tuning.budgets(searched, facts, tuning.budget_curves(searched, facts))
+    spent = tuning.budgets(searched, facts, tuning.budget_curves(searched, facts))
+    return spent.assign(variant=spent["variant"].map(short_names(facts)))
 
 
 def budget_table(searched: SearchTable, spent: pd.DataFrame) -> Table:
