@@ -95,8 +95,8 @@ def _rendered(
 
 
 def _breakable(name: str) -> Markup:
-    """A name that a line may break after any of its separators, escaped."""
-    return Markup("<wbr>").join(re.findall(r"[^.,=/_]*[.,=/_]*", name)[:-1])
+    """A name that a line may break after any of its separators, but not inside `0.02`; escaped."""
+    return Markup("<wbr>").join(re.split(r"(?<=[,=/_])(?![.,=/_]|$)|(?<=\.)(?![.,=/_\d]|$)", name))
 
 
 def _variant(name: str, names: Mapping[str, str]) -> Markup:

@@ -6,6 +6,7 @@ import io
 import itertools
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from PIL import Image
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")]
-WIDTHS = [1400, 380]
+WIDTHS = [1400, 400]
 BOXES = """
 [...document.querySelectorAll("figure svg")].map(svg => {
     const box = svg.getBoundingClientRect();
@@ -28,6 +29,11 @@ BOXES = """
             parseFloat(getComputedStyle(t).fontSize) * box.width / svg.viewBox.baseVal.width)),
     };
 })
+"""
+UNFOLD = "document.querySelectorAll('details').forEach(d => { d.open = true })"
+COLUMN = """
+[...document.querySelector('{table}').tBodies]
+    .map(b => b.rows[0].cells[{column}].textContent.replaceAll('\\u00a0', ' '))
 """
 HEADINGS = """
 [...document.querySelectorAll("h1, h2, h3, h4")].filter(h => h.offsetParent).map(h => +h.tagName[1])
@@ -66,6 +72,7 @@ def test_nothing_is_complained_of_and_nothing_is_requested(
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_figure_is_in_view_once(browser: Browser, report: Path, width: int) -> None:
     browser.open(report, width=width)
+    browser.evaluate(UNFOLD)
     shown = browser.evaluate(BOXES)
     assert len(shown) == 6
     for box in shown:
@@ -81,7 +88,7 @@ def test_every_figure_is_in_view_once(browser: Browser, report: Path, width: int
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_page_never_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
     browser.open(report, width=width)
-    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    browser.evaluate(UNFOLD)
     assert browser.evaluate("document.documentElement.scrollWidth") == width
 
 
@@ -121,13 +128,13 @@ def test_keyboard_and_landmarks(browser: Browser, report: Path) -> None:
 
 
 def test_tables_too_wide_for_a_phone_scroll_by_themselves(browser: Browser, report: Path) -> None:
-    browser.open(report, width=380)
+    browser.open(report, width=400)
     found = browser.evaluate(
         "[...document.querySelectorAll('.scroll')].filter(e => e.offsetParent)"
         ".map(e => [e.scrollWidth > e.clientWidth, e.getBoundingClientRect().right])"
     )
     assert any(overflows for overflows, _ in found)
-    assert all(right <= 380 for _, right in found)
+    assert all(right <= 400 for _, right in found)
 
 
 def test_nothing_is_clipped_on_paper(browser: Browser, report: Path) -> None:
@@ -137,14 +144,131 @@ def test_nothing_is_clipped_on_paper(browser: Browser, report: Path) -> None:
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 3
     # What a sheet shows: A4 less its margins, at 96 pixels to the inch.
     browser.call("Emulation.setEmulatedMedia", media="print", features=[])
-    width = round((210 - 2 * 16) / 25.4 * 96)
+    width = round((210 - 2 * 14) / 25.4 * 96)
     browser.call(
         "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
     )
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 254)"
     assert len([box for box in browser.evaluate(BOXES) if box["width"]]) == 6
-    tables = "[...document.querySelectorAll('table')].map(t => t.getBoundingClientRect())"
-    boxes = browser.evaluate(f"{tables}.map(b => [b.width, b.right])")
-    assert boxes
-    assert all(wide > 0 and right <= width + 1 for wide, right in boxes), boxes
+    tables = "[...document.querySelectorAll('table')].map(t => [t, t.getBoundingClientRect()])"
+    boxes = browser.evaluate(f"{tables}.map(([t, b]) => [b.width, b.right, t.closest('.wide') !== null])")
+    assert {across for _, _, across in boxes} == {True, False}
+    # A table of many columns has a sheet of its own, on its side.
+    side = round((297 - 2 * 14) / 25.4 * 96)
+    for wide, right, across in boxes:
+        assert wide > 0
+        assert right <= (side if across else width) + 1
+    browser.evaluate("document.querySelectorAll('.wide').forEach(e => e.remove())")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_busy_reader_sees_the_answer_the_figure_the_verdicts_and_the_claims(
+    browser: Browser, report: Path
+) -> None:
+    browser.open(report, width=1400)
+    tops = browser.evaluate(
+        "[...document.querySelectorAll('h2')].map(h => [h.id, h.getBoundingClientRect().top])"
+    )
+    top = dict(tops)
+    assert top["forest"] == pytest.approx(top["headline"], abs=30), "the figure stands beside the answer"
+    assert max(top[name] for name in ("headline", "forest", "verdicts", "claims", "notes")) < 1900
+    folded = "[...document.querySelectorAll('.folded > details')].every(d => !d.open)"
+    assert browser.evaluate(folded)
+    browser.open(report, width=400)
+    assert browser.evaluate("document.getElementById('forest').getBoundingClientRect().left") < 40
+
+
+def test_a_link_unfolds_the_section_that_it_leads_to(browser: Browser, report: Path) -> None:
+    browser.open(report, width=1400)
+    seeds = "document.getElementById('seeds').closest('details').open"
+    assert not browser.evaluate(seeds)
+    browser.evaluate("document.querySelector('nav a[href=\"#seeds\"]').click()")
+    browser.wait_for(seeds)
+    browser.wait_for("Math.abs(document.getElementById('seeds').getBoundingClientRect().top) < 100")
+    browser.evaluate("document.getElementById('seeds').closest('details').open = false")
+    browser.evaluate("document.querySelector('nav a[href=\"#seeds\"]').click()")
+    browser.wait_for(seeds)
+    browser.evaluate("document.querySelector('nav button').click()")
+    assert browser.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
+    browser.open("about:blank", width=1400)
+    browser.open(f"{report.resolve().as_uri()}#figure-cost", width=1400)
+    browser.wait_for("document.getElementById('cost').closest('details').open")
+
+
+def test_without_scripts_links_lead_to_what_unfolds(browser: Browser, report: Path) -> None:
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(report, width=1400)
+        missing = "[...document.querySelectorAll('nav a')].filter(a => !document.querySelector(a.hash).offsetParent)"
+        assert browser.evaluate(f"{missing}.map(a => a.hash)") == []
+        assert browser.evaluate("document.querySelectorAll('thead button, nav button').length") == 0
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser: Browser, report: Path) -> None:
+    browser.open(report, width=1400)
+    table, column = "section[aria-labelledby=verdicts] table", COLUMN
+
+    def cells(index: int) -> list[str]:
+        return browser.evaluate(column.format(table=table, column=index))
+
+    def order(index: int) -> str | None:
+        return browser.evaluate(
+            f"document.querySelectorAll('{table} thead th')[{index}].getAttribute('aria-sort')"
+        )
+
+    def value(cell: str) -> float:
+        return float(cell.split(" [")[0].replace("−", "-").replace("+", ""))
+
+    before, differences = cells(0), cells(2)
+    browser.evaluate(f"document.querySelectorAll('{table} thead button')[2].focus()")
+    browser.press("Enter")
+    assert order(2) == "ascending"
+    assert cells(2) == sorted(differences, key=value) != differences
+    assert "−.46" in cells(2)[0]
+    notes = browser.evaluate(f"[...document.querySelector('{table}').tBodies].map(b => b.rows.length)")
+    assert max(notes) == 2, "a note stays with its row"
+    browser.press("Enter")
+    assert (order(2), cells(2)) == ("descending", sorted(differences, key=value, reverse=True))
+    browser.evaluate(f"document.querySelectorAll('{table} thead button')[0].click()")
+    assert (order(0), order(2)) == ("ascending", None)
+    assert cells(0) == sorted(before, key=str.casefold)
+    for _ in range(2):
+        browser.evaluate(f"document.querySelectorAll('{table} thead button')[0].click()")
+    assert (order(0), cells(0)) == (None, before)
+
+
+def test_a_point_tells_its_seed_and_value_to_who_points_at_it(browser: Browser, report: Path) -> None:
+    browser.open(report, width=1400)
+    browser.evaluate(UNFOLD)
+    browser.evaluate("document.getElementById('figure-seeds').scrollIntoView()")
+    told = browser.evaluate("""
+        [...document.querySelectorAll("#figure-seeds circle")].slice(0, 5).map(circle => {
+            const box = circle.getBoundingClientRect();
+            const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+            return [hit.tagName, hit.querySelector("title").textContent];
+        })
+    """)
+    assert len(told) == 5
+    assert all(tag == "circle" and re.search(r"\nseed \d: accuracy \.\d+", words) for tag, words in told), (
+        told
+    )
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext is installed")
+def test_headers_are_on_every_sheet_and_no_heading_ends_one(browser: Browser, report: Path) -> None:
+    browser.open(report, width=1400)
+    sheets = paper(browser.pdf())
+    texts = [[line.strip() for line in sheet.splitlines() if line.strip()] for sheet in sheets]
+    headings = set(
+        browser.evaluate("[...document.querySelectorAll('h2, h3, summary')].map(h => h.innerText.trim())")
+    )
+    assert not {lines[-1] for lines in texts if lines} & headings
+    assert sum("Level of the" in sheet for sheet in sheets) > 1, "a table that goes on has its header again"
+
+
+def paper(pdf: bytes) -> list[str]:
+    """The text of each sheet."""
+    found = subprocess.run(["pdftotext", "-layout", "-", "-"], input=pdf, capture_output=True, check=True)
+    return found.stdout.decode().split("\f")[:-1]
