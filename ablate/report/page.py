@@ -79,6 +79,7 @@ def _rendered(
         md_table=markdown_table,
         breakable=_breakable,
         variant=lambda name: _variant(name, names),
+        named=lambda words: _named(words, names),
         glued=_glued,
     )
     page = environment.get_template(f"{name}.j2").render(
@@ -97,6 +98,17 @@ def _rendered(
 def _breakable(name: str) -> Markup:
     """A name that a line may break after any of its separators, but not inside `0.02`; escaped."""
     return Markup("<wbr>").join(re.split(r"(?<=[,=/_])(?![.,=/_]|$)|(?<=\.)(?![.,=/_\d]|$)", name))
+
+
+def _named(words: str, names: Mapping[str, str]) -> str:
+    """A sentence with the names of variants for readers in place of those that are made of paths."""
+    paths = sorted(
+        (full for full, short in names.items() if "=" in full and full != short), key=len, reverse=True
+    )
+    if not paths:
+        return words
+    found = "|".join(map(re.escape, paths))
+    return re.sub(rf"(?<![\w.=])(?:{found})(?![\w=(])", lambda name: names[name[0]], words)
 
 
 def _variant(name: str, names: Mapping[str, str]) -> Markup:

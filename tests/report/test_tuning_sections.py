@@ -84,7 +84,7 @@ def test_the_page_says_what_was_given_and_what_it_changed(folder: Path) -> None:
     text = plain(folder)
     for piece in (
         "Every variant was tuned with the same budget: 12 settings × 2 tuning seeds over training.lr (sampler random)",
-        "Tuning changed 1 of 2 verdicts, with 95 % intervals: model.norm=batch was worse (−.0",
+        "Tuning changed 1 of 2 verdicts, with 95 % intervals: batch norm was worse (−.0",
         "Untuned (exploratory)",
         "the verdict changed, and so did its difference",
         ".0001 to .1log",
@@ -183,7 +183,7 @@ def test_the_table_of_budgets_holds_what_was_lost() -> None:
     table = table_of(searched(values, statuses=statuses), norms())
     assert [column.heading for column in table.columns] == [
         *("Variant", "Settings", "Tuning seeds", "Trainings", "Diverged", "Failed", "Training seconds"),
-        *("training.lr", "Accuracy, tuning seeds", "Note"),
+        *("lr", "Accuracy, tuning seeds", "Note"),
     ]
     row = table.rows[1]
     assert (row["trainings"], row["failed"], row["of training.lr"], row["best"]) == ("2", "1", ".001", ".600")

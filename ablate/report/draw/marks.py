@@ -101,7 +101,9 @@ def references(ax: Axes, known: Metric, along: str) -> None:
             ax.text(value, 1.0, name, transform=ax.get_xaxis_transform(), ha="center", va="bottom", **words)
         else:
             ax.axhline(value, **line)
-            ax.text(0.99, value, name, transform=ax.get_yaxis_transform(), ha="right", va="bottom", **words)
+            # Where curves rarely are: they come from guessing and stay at solved.
+            x, side = (0.01, "left") if name == "solved" else (0.99, "right")
+            ax.text(x, value, name, transform=ax.get_yaxis_transform(), ha=side, va="bottom", **words)
 
 
 def padded(low: float, high: float, share: float = 0.06, known: Metric | None = None) -> Limits:
@@ -143,7 +145,14 @@ def views(lows: ArrayLike, highs: ArrayLike, always: Limits, known: Metric | Non
     """The limits of axes that hold `always`: around all rows and, where `closer` finds one, of the closer view."""
     full = (float(np.nanmin([*np.ravel(lows), always[0]])), float(np.nanmax([*np.ravel(highs), always[1]])))
     near = closer(lows, highs, always)
-    return [padded(*view, known=known) for view in ((full, near) if near else (full,))]
+    if near is None:
+        return [padded(*full, known=known)]
+    # A row that lies beside it is shown whole where that widens it little.
+    room = (near[1] - near[0]) / 3
+    bounds = np.column_stack([np.ravel(lows), np.ravel(highs)]).astype(float)
+    beside = bounds[(bounds[:, 0] >= near[0] - room) & (bounds[:, 1] <= near[1] + room)]
+    wide = min(near[0], beside[:, 0].min()), max(near[1], beside[:, 1].max())
+    return [padded(*full, known=known), padded(*wide, known=known)]
 
 
 def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray:

@@ -153,7 +153,7 @@ def number_axis(
 
 def ticks(low: float, high: float, *, log: bool = False, whole: bool = False, most: int = 6) -> list[float]:
     """At most so many round numbers from low to high."""
-    slack = 1e-9 * (high - low)
+    slack = 1e-9 * (low if log else high - low)
 
     def inside(locator: Locator) -> list[float]:
         return [float(tick) for tick in locator.tick_values(low, high) if low - slack <= tick <= high + slack]

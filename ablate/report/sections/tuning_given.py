@@ -24,6 +24,7 @@ from ablate.report.tables import (
     is_true,
     number,
     rows_of,
+    short,
     significant,
     text,
 )
@@ -66,6 +67,7 @@ def budget_table(searched: SearchTable, spent: pd.DataFrame) -> Table:
     """`spent` is `analysis.tuning.budgets`."""
     target, *_ = searched.facts.objectives
     of = f"{target.name} on validation data" if target.source == "validation" else target.name
+    ends = short(searched.paths)
     columns = [
         Column("variant", "Variant"),
         *([Column("task", "Task")] if spent["task"].nunique() > 1 else []),
@@ -74,7 +76,7 @@ def budget_table(searched: SearchTable, spent: pd.DataFrame) -> Table:
         Column("trainings", "Trainings", True),
         *(Column(key, name, True) for key, name in LOST.items() if spent[key].any()),
         Column("seconds", "Training seconds", True),
-        *(Column(f"of {path}", path, True) for path in searched.paths),
+        *(Column(f"of {path}", ends[path], True) for path in searched.paths),
         Column("best", f"{target.name.replace('_', ' ').capitalize()}, tuning seeds", True),
         Column("note", "Note", below=True),
     ]
