@@ -72,10 +72,10 @@ def short(paths: Sequence[str]) -> dict[str, str]:
 
 
 def wrapped(name: str, width: int) -> list[str]:
-    """`name` in lines of at most `width` characters, broken after a separator where there is one."""
+    """`name` in lines of at most `width` characters, broken after a separator where there is one, not in 0.2."""
     lines: list[str] = []
     line = ""
-    for piece in re.findall(r"[^\s.,=/_+-]*[\s.,=/_+-]?", name):
+    for piece in re.findall(r"(?:[^\s.,=/_+-]|[.-](?=\d))*[\s.,=/_+-]?", name):
         while len(line) + len(piece.rstrip()) > width:
             if line.strip():
                 lines.append(line.rstrip())

@@ -167,6 +167,15 @@ def test_tables_link_their_files_and_names_have_their_paths(page: Page, source: 
     assert '<span title="model.position=none">no positions</span>' in source
 
 
+def test_a_reason_names_variants_for_readers(publish: Publish) -> None:
+    evidence = study(factors=SMALL | {"a.lr": {"1": 0.0, "0.02": 0.0}}, named={}, claims=False, num_seeds=2)
+    folder = publish(with_status(evidence, "failed", of="a.lr=0.02"))
+    source = (folder / "report.html").read_text()
+    assert "lr 0.02 failed (seeds 0, 1)" in source
+    assert "a.lr=0.02 failed" in (folder / "comparisons.csv").read_text()
+    assert "0.<wbr>" not in source, "no line breaks inside a number"
+
+
 def test_notes_are_running_text(publish: Publish) -> None:
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
     notes = "one\nline\n\n- an item\n  of two lines\n- <b>another</b>\n"

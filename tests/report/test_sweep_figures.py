@@ -10,6 +10,7 @@ import searches as made
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from ablate.core.metric import Metric
 from ablate.core.search_table import Parameter, SearchTable
 from ablate.report import searches
 from ablate.report.draw import settings, style
@@ -89,6 +90,12 @@ def test_what_has_no_value_lies_at_the_worse_edge(objective: object) -> None:
     worst, best = (view.low, view.high) if objective is made.ACCURACY else (view.high, view.low)
     assert abs(lost - best) > abs(worst - best)
     assert min(view.band) < lost < max(view.band)
+
+
+def test_an_axis_has_no_room_above_the_best_possible_value() -> None:
+    values = pd.Series([0.2, 0.6, 1.0])
+    assert settings.View(values, made.ACCURACY).high > 1.05
+    assert 1 < settings.View(values, made.ACCURACY, Metric("max", ceiling=1.0)).high < 1.02
 
 
 def test_a_few_bad_values_do_not_flatten_the_rest() -> None:

@@ -78,6 +78,7 @@ def test_wrapped_names_lose_nothing_but_space(name: str, width: int) -> None:
 
 def test_names_break_after_separators() -> None:
     assert tables.wrapped("model.mixer.score=additive", 18) == ["model.mixer.score=", "additive"]
+    assert tables.wrapped("residual dropout 0.25", 19) == ["residual dropout", "0.25"]
     assert tables.shortened("low_rank(rank=4)", 9) == "low_…k=4)"
 
 

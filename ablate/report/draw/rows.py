@@ -14,7 +14,7 @@ from ablate.report.draw import style
 from ablate.report.draw.marks import Limits
 from ablate.report.tables import in_lines
 
-LABEL = 28
+LABEL = 30
 "Characters of a line of a label, which has at most two."
 
 
