@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +25,7 @@ SMALL = TEXT_SIZE - 1.0
 DPI = 200
 
 SETTINGS: dict[str, Any] = {
+    "figure.figsize": (WIDTH, WIDTH),
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": TEXT_SIZE,
     "axes.titlesize": TEXT_SIZE,
@@ -67,17 +68,29 @@ SETTINGS: dict[str, Any] = {
 
 
 @contextmanager
-def context() -> Iterator[None]:
+def context(settings: Mapping[str, Any] = SETTINGS) -> Iterator[None]:
     """Inside, matplotlib draws and saves in this style, whatever the settings of the user are."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        seaborn.set_theme(context="paper", style="ticks", color_codes=False, rc=SETTINGS)
+        seaborn.set_theme(context="paper", style="ticks", color_codes=False, rc=dict(settings))
         yield
+
+
+def width() -> float:
+    """Inches of the figures that are drawn inside this `context`."""
+    return float(matplotlib.rcParams["figure.figsize"][0])
 
 
 def new_figure(height: float) -> Figure:
     """An empty figure, `height` inches high, drawn without a display and unknown to pyplot."""
-    return Figure(figsize=(WIDTH, height))
+    return Figure(figsize=(width(), height))
+
+
+def settle(figure: Figure) -> None:
+    """Lays out a figure once for all of its files: it takes as long as drawing."""
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
 
 
 def saved(figure: Figure, name: str) -> tuple[bytes, str]:
@@ -86,12 +99,8 @@ def saved(figure: Figure, name: str) -> tuple[bytes, str]:
     `name` makes the identifiers of the SVG differ from those of other figures in a page.
     """
     picture, source = io.BytesIO(), io.StringIO()
-    engine = figure.get_layout_engine()
-    with matplotlib.rc_context({"figure.constrained_layout.use": False, "svg.hashsalt": name}):
-        # Once for both files: it takes as long as drawing.
-        if engine is not None:
-            engine.execute(figure)
-        figure.set_layout_engine(None)
+    settle(figure)
+    with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(source, format="svg", metadata={"Date": None, "Creator": None})
         figure.set_dpi(DPI)
         canvas = FigureCanvasAgg(figure)

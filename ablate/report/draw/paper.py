@@ -1,0 +1,100 @@
+"""The look of figures in a paper: the width of a column, one size of text, and the fonts within the file."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+
+from ablate.report.draw import style
+from ablate.report.tables import in_lines
+
+COLUMN, TEXT_WIDTH = 3.25, 6.75
+"Inches of one column, and of both."
+FONT = "STIXGeneral"
+"Like Times, in which most papers are set; it comes with matplotlib, and is narrower than the font of the page."
+SIZE = style.TEXT_SIZE
+"Points of every word."
+
+SETTINGS = style.SETTINGS | {
+    "font.family": [FONT, *style.SETTINGS["font.family"]],
+    **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize"), SIZE),
+    "legend.title_fontsize": SIZE,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    # TrueType, which can be searched and which every publisher takes; the other kind, Type 3, many refuse.
+    "pdf.fonttype": 42,
+    # An SVG carries no fonts, so that its letters are drawn.
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def context(width: float) -> Iterator[None]:
+    """Inside, figures are drawn for a paper, `width` inches wide."""
+    _register()
+    with style.context(SETTINGS | {"figure.figsize": (width, width)}):
+        yield
+
+
+@functools.cache
+def _register() -> None:
+    """Makes the font known, whatever a cache of fonts that another environment has left says."""
+    for path in sorted(Path(matplotlib.get_data_path(), "fonts", "ttf").glob(f"{FONT}*.ttf")):
+        fontManager.addfont(path)
+
+
+def saved(figure: Figure, name: str) -> tuple[bytes, bytes]:
+    """The figure as PDF and SVG, inside `context`; the same bytes whenever it is drawn again."""
+    _fit(figure)
+    style.settle(figure)
+    pdf, svg = io.BytesIO(), io.BytesIO()
+    figure.savefig(pdf, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return pdf.getvalue(), svg.getvalue()
+
+
+def _fit(figure: Figure) -> None:
+    """Gives every word one size, and a narrow figure fewer columns in its legends and titles in two lines."""
+    # Ticks are made when a figure is first drawn.
+    figure.draw_without_rendering()
+    for words in figure.findobj(Text):
+        words.set_fontsize(SIZE)
+        words.set_linespacing(1.0)
+    figure.draw_without_rendering()
+    for legend in list(figure.legends):
+        _fit_legend(figure, legend)
+    for ax in figure.axes:
+        _fit_title(ax)
+
+
+def _fit_legend(figure: Figure, legend: Legend) -> None:
+    """The legend of a figure, which stands above it, in as many columns as there is room for."""
+    labels = [words.get_text() for words in legend.get_texts()]
+    for columns in (3, 2, 1):
+        if legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
+        place = {"loc": "outside upper left", "title": legend.get_title().get_text() or None}
+        legend = figure.legend(legend.legend_handles, labels, ncols=columns, **place)
+        figure.draw_without_rendering()
+
+
+def _fit_title(ax: Axes) -> None:
+    """The title of a panel in two lines where one is too long."""
+    written = ax.get_title(loc="left")
+    title = next(words for words in ax.findobj(Text) if words.get_text() == written)
+    room, needed = ax.get_window_extent().width, title.get_window_extent().width
+    if needed > room:
+        words = written.replace("\n", "")
+        title.set_text(in_lines(words, max(8, int(len(words) * room / needed)), 2))
