@@ -18,8 +18,6 @@ from matplotlib.text import Text
 from ablate.report.draw import style
 from ablate.report.tables import in_lines
 
-COLUMN, TEXT_WIDTH = 3.25, 6.75
-"Inches of one column, and of both."
 FONT = "STIXGeneral"
 "Like Times, in which most papers are set; it comes with matplotlib, and is narrower than the font of the page."
 SIZE = style.TEXT_SIZE
