@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ablate.base.wording import counted
 from ablate.commands.options import RESULTS, STUDY, folder_of, safe, warn
 from ablate.report.latex import WIDTHS
 
@@ -88,7 +89,7 @@ def command(study: Path, results: Path, out: Path | None, width: float, only: tu
 
 def _told(made: Paper, out: Path) -> str:
     """What was written, and how a paper takes it in."""
-    lines = [f"Wrote {len(made.files)} files to {out}/", ""]
+    lines = [f"Wrote {counted(len(made.files), 'file')} to {out}/", ""]
     packages = [*(["booktabs"] if made.tables else []), *(["graphicx"] if made.figures else [])]
     lines += [f"Preamble: \\usepackage{{{','.join(packages)}}}"] if packages else []
     for index, name in enumerate(made.tables):

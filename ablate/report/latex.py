@@ -69,45 +69,36 @@ def mathematics(cell: str) -> str:
     return "$" + re.sub(r"(?<=\d),(?=\d)", "{,}", cell.replace("−", "-")).replace(" [", r"\ [") + "$"
 
 
-def _is_number(cell: str) -> bool:
-    return "[" not in cell and _NUMBER.fullmatch(cell) is not None
-
-
-def _numeric(cell: str, decimals: int) -> str:
-    """A cell of a column of numbers, whose points are below one another."""
-    missing = decimals - len(cell.partition(".")[2]) if _is_number(cell) and "." in cell else 0
-    return mathematics(cell) + (rf"\phantom{{{'0' * missing}}}" if missing else "")
+def _decimals(cell: str) -> int:
+    """Of a number without an interval."""
+    return 0 if "[" in cell or not _NUMBER.fullmatch(cell) else len(cell.partition(".")[2])
 
 
 def tabular(table: Table, columns: str, rules: Collection[int] = ()) -> str:
     """The rows between the rules of booktabs, and a rule before each of the rows `rules`.
 
     `columns`: as LaTeX has them, `lrl`; headings are LaTeX as well. A row that has its first cell alone heads those
-    below it.
+    below it. In a column of numbers, the points are below one another.
     """
     first, *others = table.columns
-    decimals = {
-        c.key: max(
-            (len(row[c.key].partition(".")[2]) for row in table.rows if _is_number(row.get(c.key, ""))),
-            default=0,
-        )
-        for c in others
-    }
+    places = {c.key: max((_decimals(row.get(c.key, "")) for row in table.rows), default=0) for c in others}
     lines = [rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule"]
     lines += [" & ".join(column.heading for column in table.columns) + r" \\", r"\midrule"]
     for index, row in enumerate(table.rows):
-        if index in rules:
-            lines.append(r"\midrule")
+        lines += [r"\midrule"] if index in rules else []
         if row.keys() == {first.key}:
-            lines.append(
-                rf"\multicolumn{{{len(table.columns)}}}{{@{{}}l}}{{\emph{{{latex(row[first.key])}}}}} \\"
-            )
-            continue
-        shown = [
-            _numeric(row[c.key], decimals[c.key]) if c.numeric else breakable(row[c.key]) for c in others
-        ]
-        lines.append(" & ".join([breakable(row[first.key]), *shown]) + r" \\")
+            heading = rf"\emph{{{latex(row[first.key])}}}"
+            lines.append(rf"\multicolumn{{{len(table.columns)}}}{{@{{}}l}}{{{heading}}} \\")
+        else:
+            cells = [_cell(row[c.key], places[c.key]) if c.numeric else breakable(row[c.key]) for c in others]
+            lines.append(" & ".join([breakable(row[first.key]), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _cell(cell: str, places: int) -> str:
+    """A number with room for the decimals that it lacks."""
+    lacking = places - found if (found := _decimals(cell)) else 0
+    return mathematics(cell) + (rf"\phantom{{{'0' * lacking}}}" if lacking else "")
 
 
 def floating(content: str, caption: str, label: str) -> str:

@@ -83,8 +83,9 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
         if legend.get_window_extent().width <= figure.bbox.width:
             return
         legend.remove()
-        place = {"loc": "outside upper left", "title": legend.get_title().get_text() or None}
-        legend = figure.legend(legend.legend_handles, labels, ncols=columns, **place)
+        handles = [handle for handle in legend.legend_handles if handle is not None]
+        title = legend.get_title().get_text() or None
+        legend = figure.legend(handles, labels, ncols=columns, title=title, loc="outside upper left")
         figure.draw_without_rendering()
 
 
