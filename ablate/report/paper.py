@@ -40,7 +40,6 @@ class Figure:
     """A figure that was exported."""
 
     name: str
-    title: str
     width: float
     height: float
     "Inches."
@@ -88,7 +87,7 @@ def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> None:
         warn(Failed(f"The figure “{picture.name}”", error).words)
         return
     made.files.update({f"{picture.name}.pdf": pdf, f"{picture.name}.svg": svg})
-    made.figures.append(Figure(picture.name, picture.title, *figure.get_size_inches()))
+    made.figures.append(Figure(picture.name, *map(float, figure.get_size_inches())))
 
 
 # Tables

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ablate.analysis.changes import MISSING, Pair, Row, matched, seeds_in_words, settings
+from ablate.analysis.changes import MISSING, NUMBERS, Pair, Row, matched, seeds_in_words, settings, value
 from ablate.base import wording
 from ablate.base.errors import AblateError, shown
 from ablate.base.passwords import masked
@@ -21,10 +21,12 @@ from ablate.study.document import read_document
 from ablate.study.labels import short_label
 
 EVIDENCE = (
-    "A changed verdict is no evidence that an effect has changed: one and the same effect is found in one run and "
-    "missed in another. Where the 95 % intervals lie apart, the two differ by more than their seeds explain, before "
+    "A changed verdict alone is no evidence that an effect has changed: one effect may be found in one run and missed "
+    "in the other. Where the 95 % intervals lie apart, the two differ by more than their seeds explain, before "
     "any correction for the number of rows; where they overlap, nothing is shown."
 )
+PLACE = ("variant", "task", "metric")
+"""The columns that name a comparison."""
 BASE = ("task", "tasks", "model", "training")
 """The first steps of the paths that make a baseline."""
 BESIDE = ("name", "question", "notes", "labels", "claims", "seeds")
@@ -46,13 +48,17 @@ class Side:
     def of(cls, folder: StudyFolder) -> Side:
         """From the folder alone. Raises `AblateError` where it holds no report that can be read."""
         evidence = folder.evidence()
+        claims = [row for row in folder.claims() if row["verdict"]]
         try:
             comparisons = folder.comparisons()
+            if any(not row.keys() >= {*PLACE, "verdict", "exploratory"} for row in comparisons):
+                raise ValueError("a column is missing")
+            for row in (*comparisons, *claims):
+                [value(row, name) for name in NUMBERS]
         except (ValueError, csv.Error) as error:
             raise AblateError(
-                f"{folder.path}: its comparisons cannot be read ({error}); run `ablate report`"
+                f"{folder.path}: its verdicts cannot be read ({error}); write them again with `ablate report`"
             ) from None
-        claims = [row for row in folder.claims() if row["verdict"]]
         resolved = read_document(folder.study_file).data if folder.study_file.is_file() else {}
         return cls(folder, evidence, comparisons, claims, resolved)
 
@@ -82,7 +88,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
             f"{a.path} and {b.path} are the same folder; name two reports, such as x and x@seeds=3"
         )
     sides = first, second = Side.of(a), Side.of(b)
-    pairs, *alone = matched(first.comparisons, second.comparisons, ("variant", "task", "metric"))
+    pairs, *alone = matched(first.comparisons, second.comparisons, PLACE)
     claimed, *unmade = matched(first.claims, second.claims, ("claim",))
     planned = [pair for pair in pairs if _is_planned(pair)]
     alone = [[row for row in rows if not is_true(row["exploratory"])] for rows in alone]
@@ -101,11 +107,11 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         ),
         _table("Verdicts outside the plan that changed (exploratory)", explored, names),
     ]
-    several = len({(row["task"], row["metric"]) for rows in alone for row in rows}) > 1
+    places = _varying([row for rows in alone for row in rows])
     remarks = [
         *([EVIDENCE] if moved or explored or recast else []),
         *(_conditions(changed, sides) if planned else ()),
-        *_only("comparison", [[_named(row, names, several=several) for row in rows] for rows in alone]),
+        *_only("comparison", [[_named(row, names, places) for row in rows] for rows in alone]),
         *_only("claim", [[text(row["claim"]) for row in rows] for rows in unmade]),
         *_trials(sides),
     ]
@@ -236,10 +242,15 @@ def _names(sides: Sequence[Side]) -> dict[str, str]:
     return {name: short for name, short in found.items() if shorts.count(short) == 1}
 
 
-def _named(row: Row, names: Mapping[str, str], *, several: bool) -> str:
-    """The variant of a comparison, with its task and metric where there are `several`."""
+def _named(row: Row, names: Mapping[str, str], places: Sequence[str]) -> str:
+    """The variant of a comparison, with its task and metric where they are among `places`."""
     name = names.get(row["variant"], text(row["variant"]))
-    return f"{name} ({text(row['task'])}, {text(row['metric'])})" if several else name
+    return f"{name} ({', '.join(text(row[key]) for key in places)})" if places else name
+
+
+def _varying(rows: Sequence[Row]) -> list[str]:
+    """Of task and metric, what is not the same in all rows."""
+    return [key for key in ("task", "metric") if len({row.get(key) for row in rows}) > 1]
 
 
 def _table(caption: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Table:
@@ -253,14 +264,14 @@ def _table(caption: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Tab
         Column("difference", "Difference [95 %]", True),
         Column("apart", "Intervals"),
     ]
-    places = {(pair.a.get("task"), pair.a.get("metric")) for pair in pairs}
+    places = _varying([pair.a for pair in pairs])
     rows = []
     for pair in pairs:
-        name = text(pair.a["claim"]) if claims else _named(pair.a, names, several=len(places) > 1)
+        name = text(pair.a["claim"]) if claims else _named(pair.a, names, places)
         apart = {None: NOTHING, True: "apart", False: "overlap"}[pair.apart]
         rows += [_cells(pair.a) | {"name": name, "of": "A", "apart": ""}]
         rows += [_cells(pair.b) | {"name": "", "of": "B", "apart": apart}]
-    where = f": {pairs[0].a['metric']} on {pairs[0].a['task']}" if len(places) == 1 and not claims else ""
+    where = f": {pairs[0].a['metric']}" if pairs and not claims and "metric" not in places else ""
     return Table(columns, rows, f"{caption}{where}")
 
 

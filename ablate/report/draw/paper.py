@@ -54,7 +54,6 @@ def _register() -> None:
 def saved(figure: Figure, name: str) -> tuple[bytes, bytes]:
     """The figure as PDF and SVG, inside `context`; the same bytes whenever it is drawn again."""
     _fit(figure)
-    style.settle(figure)
     pdf, svg = io.BytesIO(), io.BytesIO()
     figure.savefig(pdf, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
     with matplotlib.rc_context({"svg.hashsalt": name}):
@@ -63,17 +62,19 @@ def saved(figure: Figure, name: str) -> tuple[bytes, bytes]:
 
 
 def _fit(figure: Figure) -> None:
-    """Gives every word one size, and a narrow figure fewer columns in its legends and titles in two lines."""
-    # Ticks are made when a figure is first drawn.
-    figure.draw_without_rendering()
+    """Lays a figure out with words of one size, legends of fewer columns and titles in two lines where need be."""
     for words in figure.findobj(Text):
         words.set_fontsize(SIZE)
         words.set_linespacing(1.0)
-    figure.draw_without_rendering()
     for legend in list(figure.legends):
         _fit_legend(figure, legend)
-    for ax in figure.axes:
-        _fit_title(ax)
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.execute(figure)
+    if sum(_fit_title(ax) for ax in figure.axes):
+        engine.execute(figure)
+    # Once for both files: it takes as long as drawing.
+    figure.set_layout_engine("none")
 
 
 def _fit_legend(figure: Figure, legend: Legend) -> None:
@@ -86,14 +87,14 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
         handles = [handle for handle in legend.legend_handles if handle is not None]
         title = legend.get_title().get_text() or None
         legend = figure.legend(handles, labels, ncols=columns, title=title, loc="outside upper left")
-        figure.draw_without_rendering()
 
 
-def _fit_title(ax: Axes) -> None:
-    """The title of a panel in two lines where one is too long."""
+def _fit_title(ax: Axes) -> bool:
+    """Breaks the title of a panel that is too long for one line; whether it was."""
     written = ax.get_title(loc="left")
     title = next(words for words in ax.findobj(Text) if words.get_text() == written)
     room, needed = ax.get_window_extent().width, title.get_window_extent().width
     if needed > room:
         words = written.replace("\n", "")
         title.set_text(in_lines(words, max(8, int(len(words) * room / needed)), 2))
+    return needed > room

@@ -86,21 +86,18 @@ def new_figure(height: float) -> Figure:
     return Figure(figsize=(width(), height))
 
 
-def settle(figure: Figure) -> None:
-    """Lays out a figure once for all of its files: it takes as long as drawing."""
-    if (engine := figure.get_layout_engine()) is not None:
-        engine.execute(figure)
-        figure.set_layout_engine("none")
-
-
 def saved(figure: Figure, name: str) -> tuple[bytes, str]:
     """The figure as PNG, for a paper or a slide, and as SVG 1.1; the same bytes everywhere.
 
     `name` makes the identifiers of the SVG differ from those of other figures in a page.
     """
     picture, source = io.BytesIO(), io.StringIO()
-    settle(figure)
-    with matplotlib.rc_context({"svg.hashsalt": name}):
+    engine = figure.get_layout_engine()
+    with matplotlib.rc_context({"figure.constrained_layout.use": False, "svg.hashsalt": name}):
+        # Once for both files: it takes as long as drawing.
+        if engine is not None:
+            engine.execute(figure)
+        figure.set_layout_engine(None)
         figure.savefig(source, format="svg", metadata={"Date": None, "Creator": None})
         figure.set_dpi(DPI)
         canvas = FigureCanvasAgg(figure)
