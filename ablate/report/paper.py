@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ablate.base import wording
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.core.claim import Claim
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import short_names
+from ablate.core.short_names import short_claim, short_names
 from ablate.report.brief.claims import claim_table
 from ablate.report.brief.verdicts import comparison_cells, verdict_rows
 from ablate.report.draw import paper
@@ -32,7 +32,6 @@ CLAIMS = [
     Column("n", "Seeds", True),
     Column("verdict", "Verdict"),
 ]
-_SAYS = {"beats": " beats ", "matches": " matches ", "does_not_lose": " does not lose to "}
 
 
 @dataclass(frozen=True)
@@ -179,27 +178,12 @@ def _in_latex(caption: str) -> str:
 
 def claims(material: Material) -> tuple[str, str] | None:
     """The claims with their verdicts: a tabular, and its caption."""
-    facts = material.facts
     judged = rows_of(material.claims)
     if not judged:
         return None
-    said = {claim.text: in_names(claim, short_names(facts)) for claim in facts.claims}
-    table = claim_table(judged)
-    rows = [row | {"claim": said.get(row["claim"], row["claim"])} for row in table.rows]
+    rows = claim_table(judged, short=partial(short_claim, facts=material.facts)).rows
     caption = (
-        "Claims, each with its paired difference, positive in favour of the first, and its 95 % interval; "
+        "Claims, each with its paired difference, positive in favour of the first, and its 95 % interval; p: that of "
+        f"the claim, after Holm over {wording.counted(len(rows), 'claim')}."
     )
-    caption += f"p: that of the claim, after Holm over {wording.counted(len(rows), 'claim')}."
-    content = tabular(Table(CLAIMS, rows), r"p{0.5\linewidth}rrrl")
-    return content, _in_latex(caption)
-
-
-def in_names(claim: Claim, names: dict[str, str]) -> str:
-    """A claim about two variants by their short names; any other as it was written."""
-    says = _SAYS.get(claim.kind, "")
-    _, said, rest = claim.text.partition(" on ")
-    names = names | {BASELINE: f"the {BASELINE}"}
-    sides = [names.get(side[0]) for side in (claim.a, claim.b) if len(side) == 1]
-    if len(sides) < 2 or None in sides or not said or says not in claim.text:
-        return claim.text
-    return f"{sides[0]}{says}{sides[1]} on {rest}"
+    return tabular(Table(CLAIMS, rows), r"p{0.5\linewidth}rrrl"), _in_latex(caption)

@@ -112,9 +112,7 @@ def report_folder(path: Path, results: Path) -> StudyFolder:
         names = [each.name for each in StudyFolder.all(results)]
         rule = f"is neither a study file nor the name of a study under {results}"
         hint = nearest(path.name, names) or "Run the study first"
-        raise AblateError(
-            str(Problem(rule, allowed=listed(names), hint=nearest(path.name, names), source=str(path)))
-        )
+        raise AblateError(str(Problem(rule, allowed=listed(names), hint=hint, source=str(path))))
     return folder
 
 

@@ -14,7 +14,7 @@ from ablate.base.passwords import masked
 from ablate.base.wording import brief, counted, joined
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
-from ablate.core.short_names import short_names
+from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
 from ablate.report.tables import NOTHING, Column, Table, decimals, difference, fixed, is_true, text
 from ablate.study.document import read_document
@@ -99,7 +99,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     recast = [pair for pair in claimed if pair.verdict_changed]
     tables = [
         _table("Verdicts that changed", moved, names),
-        _table("Claims that changed", recast, names),
+        _table("Claims that changed", recast, {pair.a["claim"]: _claimed(pair.a, first) for pair in recast}),
         _table(
             "Same verdicts, other numbers",
             [p for p in planned if p.numbers_changed and not p.verdict_changed],
@@ -112,7 +112,9 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         *([EVIDENCE] if moved or explored or recast else []),
         *(_conditions(changed, sides) if planned else ()),
         *_only("comparison", [[_named(row, names, places) for row in rows] for rows in alone]),
-        *_only("claim", [[text(row["claim"]) for row in rows] for rows in unmade]),
+        *_only(
+            "claim", [[_claimed(row, side) for row in rows] for rows, side in zip(unmade, sides, strict=True)]
+        ),
         *_trials(sides),
     ]
     return Difference(
@@ -248,6 +250,10 @@ def _named(row: Row, names: Mapping[str, str], places: Sequence[str]) -> str:
     return f"{name} ({', '.join(text(row[key]) for key in places)})" if places else name
 
 
+def _claimed(row: Row, side: Side) -> str:
+    return text(short_claim(row["claim"], side.facts))
+
+
 def _varying(rows: Sequence[Row]) -> list[str]:
     """Of task and metric, what is not the same in all rows."""
     return [key for key in ("task", "metric") if len({row.get(key) for row in rows}) > 1]
@@ -267,7 +273,7 @@ def _table(caption: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Tab
     places = _varying([pair.a for pair in pairs])
     rows = []
     for pair in pairs:
-        name = text(pair.a["claim"]) if claims else _named(pair.a, names, places)
+        name = names.get(pair.a["claim"], "") if claims else _named(pair.a, names, places)
         apart = {None: NOTHING, True: "apart", False: "overlap"}[pair.apart]
         rows += [_cells(pair.a) | {"name": name, "of": "A", "apart": ""}]
         rows += [_cells(pair.b) | {"name": "", "of": "B", "apart": apart}]
