@@ -96,7 +96,7 @@ def _told(made: Paper, out: Path) -> str:
         lines.append(f"{'Tables:' if not index else '':9} \\input{{{(out / name).as_posix()}}}")
     for index, figure in enumerate(made.figures):
         size = f"{figure.width:.2f} × {figure.height:.1f} in"
-        high = ", higher than a page: try --width two" if figure.height > HIGHEST else ""
+        high = ", higher than a page" if figure.height > HIGHEST else ""
         call = f"\\includegraphics{{{(out / figure.name).as_posix()}}}"
         lines.append(f"{'Figures:' if not index else '':9} {call}  % {size}{high}")
     return "\n".join(lines)

@@ -147,12 +147,6 @@ def test_words_of_eight_points_inside_a_column(drawn: Picture) -> None:
             assert not words.get_text() or box.x1 <= figure.bbox.width + 1, words
 
 
-def test_a_wide_figure_has_more_panels_in_a_row(made: Paper, whole: Material) -> None:
-    wide = for_paper(whole, 6.75, ["train-loss"], pytest.fail)
-    assert wide.figures[0].width == 6.75
-    assert wide.figures[0].height < 0.75 * made.figures[-1].height
-
-
 def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(
     whole: Material,
 ) -> None:

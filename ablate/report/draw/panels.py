@@ -19,22 +19,20 @@ from ablate.report.tables import in_lines, text
 
 HEIGHT = 1.5
 "Inches of a panel with its title and its axis."
-WIDE = 6.0
-"Inches of a figure that has room for four panels beside one another."
 
 
 def axes(panels: Mapping[str, Sequence[Entry]]) -> tuple[Figure, dict[str, Axes]]:
     """A figure with an axes for each panel, by its title."""
-    across = min(2 if style.width() < WIDE else 4, len(panels))
+    across = min(2, len(panels))
     down = -(-len(panels) // across)
-    figure = style.new_figure(HEIGHT * down * (1.5 if across == 1 else 1) + 0.3)
+    figure = style.new_figure(HEIGHT * down * (1 if across == 2 else 1.5) + 0.3)
     grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     found = dict(zip(panels, grid.ravel(), strict=False))
     for title, ax in found.items():
         ax.set_title(in_lines(title, 58 // across, 2), size=style.SMALL)
     for ax in grid.ravel()[len(panels) :]:
         ax.remove()
-    for ax in list(found.values())[-across:]:
+    for ax in grid[-1, :] if len(panels) == down * across else [grid[-1, 0], grid[-2, 1]]:
         ax.xaxis.set_tick_params(labelbottom=True)
     return figure, found
 

@@ -90,11 +90,21 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
 
 
 def _fit_title(ax: Axes) -> bool:
-    """Breaks the title of a panel that is too long for one line; whether it was."""
+    """Breaks a title that reaches into another, or so far beyond its panel that this would move; whether it did."""
+    title = _title(ax)
+    box, own = title.get_window_extent(), ax.get_window_extent()
+    beside = [other.get_window_extent() for other in ax.figure.axes if _title(other).get_text()]
+    ends = [b.x0 for b in beside if b.x0 > own.x0 and b.y0 < own.y1 and b.y1 > own.y0]
+    # The layout keeps room for the middle of a title.
+    end = min(*ends, ax.figure.bbox.x1, own.x0 + 1.9 * own.width)
+    if too_long := box.x1 > end:
+        lines = title.get_text().splitlines()
+        whole = "".join(line if line[-1:] in ".,=/_-" else f"{line} " for line in lines).rstrip()
+        longest = max(map(len, lines)) * (end - box.x0) / box.width
+        title.set_text(in_lines(whole, max(8, int(longest)), 3))
+    return too_long
+
+
+def _title(ax: Axes) -> Text:
     written = ax.get_title(loc="left")
-    title = next(words for words in ax.findobj(Text) if words.get_text() == written)
-    room, needed = ax.get_window_extent().width, title.get_window_extent().width
-    if needed > room:
-        words = written.replace("\n", "")
-        title.set_text(in_lines(words, max(8, int(len(words) * room / needed)), 2))
-    return needed > room
+    return next(words for words in ax.findobj(Text) if words.get_text() == written)
