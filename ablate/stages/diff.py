@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ablate.analysis.changes import MISSING, NUMBERS, Pair, Row, matched, seeds_in_words, settings, value
+from ablate.analysis.changes import MISSING, Pair, Row, matched, settings
 from ablate.base import wording
 from ablate.base.errors import AblateError, shown
 from ablate.base.passwords import masked
 from ablate.base.wording import brief, counted, joined
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
 from ablate.report.tables import NOTHING, Column, Table, decimals, difference, fixed, is_true, text
-from ablate.study.document import read_document
+from ablate.stages.side import PLACE, Side
 from ablate.study.labels import short_label
 
 EVIDENCE = (
@@ -25,47 +22,10 @@ EVIDENCE = (
     "in the other. Where the 95 % intervals lie apart, the two differ by more than their seeds explain, before "
     "any correction for the number of rows; where they overlap, nothing is shown."
 )
-PLACE = ("variant", "task", "metric")
-"""The columns that name a comparison."""
 BASE = ("task", "tasks", "model", "training")
 """The first steps of the paths that make a baseline."""
 BESIDE = ("name", "question", "notes", "labels", "claims", "seeds")
 """Keys of a study that are words about it, or are compared by themselves."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the two reports."""
-
-    folder: StudyFolder
-    evidence: Evidence
-    comparisons: list[dict[str, str]]
-    claims: list[dict[str, str]]
-    "Those that were judged."
-    settings: dict[str, Any]
-
-    @classmethod
-    def of(cls, folder: StudyFolder) -> Side:
-        """From the folder alone. Raises `AblateError` where it holds no report that can be read."""
-        evidence = folder.evidence()
-        claims = [row for row in folder.claims() if row["verdict"]]
-        try:
-            comparisons = folder.comparisons()
-            if any(not row.keys() >= {*PLACE, "verdict", "exploratory"} for row in comparisons):
-                raise ValueError("a column is missing")
-            for row in (*comparisons, *claims):
-                [value(row, name) for name in NUMBERS]
-        except (ValueError, csv.Error) as error:
-            raise AblateError(
-                f"{folder.path}: its verdicts cannot be read ({error}); write them again with `ablate report`"
-            ) from None
-        resolved = read_document(folder.study_file).data if folder.study_file.is_file() else {}
-        return cls(folder, evidence, comparisons, claims, resolved)
-
-    @property
-    def facts(self) -> Facts:
-        """The facts of the study."""
-        return self.evidence.facts
 
 
 @dataclass(frozen=True)
@@ -119,7 +79,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     ]
     return Difference(
         _conclusion(planned, claimed, alone, changed, sides),
-        [f"{letter}: {_described(side)}" for letter, side in zip("AB", sides, strict=True)],
+        [f"{letter}: {side}" for letter, side in zip("AB", sides, strict=True)],
         [table for table in tables if table.rows],
         remarks,
         {
@@ -173,14 +133,6 @@ def _share(changed: Sequence[bool], noun: str) -> str:
     return f"{sum(changed)} of {counted(len(changed), noun)}" if any(changed) else ""
 
 
-def _described(side: Side) -> str:
-    facts, ran = side.facts, len(side.evidence.trials)
-    parts = [str(side.folder.path), f"seeds {seeds_in_words(facts.seeds)}", counted(ran, "trial")]
-    parts += [f"with {joined(facts.differs)}"] if facts.differs else []
-    parts += [f"reported {facts.reported[:16].replace('T', ' ')}"] if facts.reported else []
-    return "; ".join(parts)
-
-
 def _conditions(changed: Mapping[str, Any], sides: Sequence[Side]) -> Iterator[str]:
     """What can change a verdict beside the effect."""
     paths = [path for path in changed if path.partition(".")[0] in BASE]
@@ -190,13 +142,10 @@ def _conditions(changed: Mapping[str, Any], sides: Sequence[Side]) -> Iterator[s
             "from the baseline is from another one in each."
         )
     margins = [wording.exact(side.facts.margin) if side.facts.margin else "none" for side in sides]
-    families = [sum(not is_true(row["exploratory"]) for row in side.comparisons) for side in sides]
+    families = [side.family for side in sides]
     found = [f"the margin ({margins[0]} and {margins[1]})"] if margins[0] != margins[1] else []
-    found += (
-        [f"the number of planned comparisons ({families[0]} and {families[1]})"]
-        if len({*families}) > 1
-        else []
-    )
+    if families[0] != families[1]:
+        found.append(f"the number of planned comparisons ({families[0]} and {families[1]})")
     if found:
         yield f"Verdicts also depend on {joined(found)}."
 
@@ -296,29 +245,11 @@ def _said(found: Any) -> str:
         return NOTHING
     if isinstance(found, list):
         return ", ".join(map(_said, found)) or "none"
-    return masked(
-        text(found)
-        if isinstance(found, str)
-        else shown(found, 200)
-        if isinstance(found, dict)
-        else short_label(found)
-    )
+    return masked(text(shown(found, 200) if isinstance(found, dict) else short_label(found)))
 
 
 def _origins(sides: Sequence[Side]) -> list[str]:
-    """Seeds, and what the runs were made with, where they differ."""
-    a, b = (_origin(side.facts) for side in sides)
+    """What the runs were made with, where it differs."""
+    a, b = (side.origin for side in sides)
     pairs = {key: (a.get(key, NOTHING), b.get(key, NOTHING)) for key in dict.fromkeys([*a, *b])}
     return [f"{key}: {first} → {second}" for key, (first, second) in pairs.items() if first != second]
-
-
-def _origin(facts: Facts) -> dict[str, str]:
-    known = facts.environment
-    commit = str(known.get("commit") or NOTHING)[:10] + (", with changes" if known.get("dirty") else "")
-    return {
-        "seeds": seeds_in_words(facts.seeds),
-        "command": masked(str(known.get("command", NOTHING))),
-        "commit": commit,
-        **{key: str(known[key]) for key in ("device", "machine") if known.get(key)},
-        **{str(name): str(version) for name, version in dict(known.get("versions") or {}).items()},
-    }
