@@ -1,33 +1,16 @@
 from __future__ import annotations
 
-import re
 import string
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tex import rows
 
 from ablate.report.latex import breakable, floating, latex, mathematics, tabular
 from ablate.report.tables import Column, Table
 
 COLUMNS = [Column("name", "Name"), Column("value", "$p$", True), Column("word", "Verdict")]
-COMMAND = re.compile(r"\\(begin|end)\{([a-z*]+)\}")
-
-
-def rows(content: str) -> list[list[str]]:
-    """The cells of the rows of a tabular, which is checked to be whole."""
-    opened: list[str] = []
-    for kind, name in COMMAND.findall(content):
-        if kind == "begin":
-            opened.append(name)
-        else:
-            assert opened.pop() == name
-    assert not opened
-    bare = re.sub(r"\\[{}]", "", content)
-    depth = [bare[:i].count("{") - bare[:i].count("}") for i in range(len(bare) + 1)]
-    assert min(depth) == depth[-1] == 0
-    found = [line.removesuffix(r" \\") for line in content.splitlines() if line.endswith(r" \\")]
-    return [re.split(r"(?<!\\)&", line) for line in found]
 
 
 @pytest.mark.parametrize(

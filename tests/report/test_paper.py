@@ -7,7 +7,7 @@ import matplotlib
 import pytest
 from matplotlib.text import Text
 from synthetic import FACTORS, UGLY, study
-from test_latex import rows
+from tex import rows
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
