@@ -10,7 +10,7 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -60,6 +60,13 @@ def write_text(path: Path, text: str) -> None:
     """Writes `text` as UTF-8, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Writes files by their paths in a folder, each whole or not at all."""
+    for name, content in files.items():
+        with replacing(folder / name) as temporary:
+            temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def leftovers(folder: Path) -> list[Path]:

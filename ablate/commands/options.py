@@ -21,8 +21,10 @@ DEFAULT_RESULTS = Path("results")
 STUDY = click.argument("study", type=click.Path(path_type=Path))
 
 
-def _folder(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+def folder_of(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """The path, unless it is or names what can be no folder."""
+    if path is None:
+        return None
     try:
         is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except OSError as error:
@@ -37,7 +39,7 @@ def _folder(context: click.Context, parameter: click.Parameter, path: Path) -> P
 RESULTS = click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
-    callback=_folder,
+    callback=folder_of,
     default=DEFAULT_RESULTS,
     show_default=True,
     help="Results folder.",

@@ -29,12 +29,9 @@ def command(study: Path, results: Path) -> None:
 
 def rebuild(study: Path, results: Path, console: Console) -> None:
     """Writes the report of a study again; `study` is a study file, the name of a study, or its results folder."""
-    from ablate.records.folder import StudyFolder
-    from ablate.stages.choose import study_name
+    from ablate.stages.choose import report_folder
     from ablate.stages.publish import print_results, publish
 
-    folder = StudyFolder.at(study)
-    if not folder.has_report:
-        folder = StudyFolder(results, study_name(study))
+    folder = report_folder(study, results)
     publish(folder, saying(console, "warning"))
     print_results(folder, console)

@@ -5,6 +5,7 @@ trials.parquet, curves.parquet           the evidence of the last report
 examples.parquet                         the same by test example, where seeds share them
 answer.txt, comparisons.csv, claims.csv  its verdicts
 report.html, report.md, figures/         its page
+paper/                                   tables and figures for a paper, where no other folder was named for them
 sweep.parquet, importances.csv           the settings that a sweep has tried
 tuning.parquet, untuned/                 the settings that tuning has tried; the evidence of the untuned variants
 evaluation.csv, attention.npz            evaluations of kept weights
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.base.errors import AblateError
-from ablate.base.files import remove_leftovers, replacing, write_text
+from ablate.base.files import remove_leftovers, write_files, write_text
 from ablate.core import names
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
@@ -80,6 +81,7 @@ class StudyFolder:
         self.report_file = self.path / _PAGES[0]
         # Optuna's storage of a search, where the study names no other.
         self.search_database = self.path / "optuna.db"
+        self.paper = self.path / "paper"
         self.search_tables = {kind: self.path / name for kind, name in _TABLES.items()}
 
     @property
@@ -302,9 +304,7 @@ class StudyFolder:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
         one lacks.
         """
-        for name, content in page.items():
-            with replacing(self.path / name) as path:
-                path.write_bytes(content.encode() if isinstance(content, str) else content)
+        write_files(self.path, page)
         for old in (self.path / _FIGURES).glob("[!.]*.[ps][nv]g"):
             if f"{_FIGURES}/{old.name}" not in page:
                 old.unlink()

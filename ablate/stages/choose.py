@@ -100,6 +100,22 @@ def study_path(path: Path, results: Path) -> Path:
     raise StudyError([Problem(rule, allowed=listed(names), hint=hint, source=str(path))])
 
 
+def report_folder(path: Path, results: Path) -> StudyFolder:
+    """The folder of a report, from a study file, the name of a study, or the folder itself.
+
+    Raises `AblateError` where there is none, and `StudyError` for an invalid file.
+    """
+    if (folder := StudyFolder.at(path)).has_report:
+        return folder
+    folder = StudyFolder(results, study_name(path))
+    if not folder.has_report and not folder.path.is_dir() and not path.exists():
+        names = [each.name for each in StudyFolder.all(results)]
+        rule = f"is neither a study file nor the name of a study under {results}"
+        hint = nearest(path.name, names) or "Run the study first"
+        raise AblateError(str(Problem(rule, allowed=listed(names), hint=hint, source=str(path))))
+    return folder
+
+
 def study_name(path: Path) -> str:
     """The name in a study file, or the last part of a name or folder. Raises `StudyError` for an invalid file."""
     return str(read_document(path).data.get("name", path.stem)) if path.is_file() else path.name

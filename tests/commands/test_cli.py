@@ -124,7 +124,9 @@ def test_a_wrong_call_ends_with_two(tmp_path: Path) -> None:
     assert ablate("run", "x.yaml", "--jobs", "-1", cwd=tmp_path).returncode == 2
     done = ablate("report", "nothing", cwd=tmp_path)
     assert done.returncode == 2
-    assert "has no trials.parquet; run the study first" in done.stderr
+    assert (
+        "nothing: is neither a study file nor the name of a study under results. Run the study" in done.stderr
+    )
 
 
 def test_a_results_folder_that_cannot_be_used_is_one_clear_error(toy_study: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,7 @@ SMALL = TEXT_SIZE - 1.0
 DPI = 200
 
 SETTINGS: dict[str, Any] = {
+    "figure.figsize": (WIDTH, WIDTH),
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": TEXT_SIZE,
     "axes.titlesize": TEXT_SIZE,
@@ -68,17 +69,22 @@ SETTINGS: dict[str, Any] = {
 
 
 @contextmanager
-def context() -> Iterator[None]:
+def context(settings: Mapping[str, Any] = SETTINGS) -> Iterator[None]:
     """Inside, matplotlib draws and saves in this style, whatever the settings of the user are."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        seaborn.set_theme(context="paper", style="ticks", color_codes=False, rc=SETTINGS)
+        seaborn.set_theme(context="paper", style="ticks", color_codes=False, rc=dict(settings))
         yield
+
+
+def width() -> float:
+    """Inches of the figures that are drawn inside this `context`."""
+    return float(matplotlib.rcParams["figure.figsize"][0])
 
 
 def new_figure(height: float) -> Figure:
     """An empty figure, `height` inches high, drawn without a display and unknown to pyplot."""
-    return Figure(figsize=(WIDTH, height))
+    return Figure(figsize=(width(), height))
 
 
 def saved(figure: Figure, name: str) -> tuple[bytes, str]:

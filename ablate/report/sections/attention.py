@@ -94,7 +94,7 @@ def draw(data: pd.DataFrame, top: float) -> Figure:
         length = -(-len(rows) // -(-len(rows) // ACROSS))
         lines += [rows.iloc[start : start + length] for start in range(0, len(rows), length)]
     across = max(map(len, lines))
-    size = min(MAX_SIZE, (style.WIDTH - 0.8) / across)
+    size = min(MAX_SIZE, (style.width() - 0.8) / across)
     shapes = [line["weights"].iloc[0].shape for line in lines]
     aspects = [min(2.5, max(0.25, queries / keys)) for queries, keys in shapes]
     fig = style.new_figure(sum(size * aspect + 0.26 for aspect in aspects) + 0.2)

@@ -1,0 +1,43 @@
+"""`ablate diff`: two studies, or two runs of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ablate.commands.options import RESULTS, safe, saying
+
+
+@click.command("diff")
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@RESULTS
+def command(a: Path, b: Path, results: Path) -> None:
+    """Compare two studies, or two runs of one.
+
+    A and B are each a study file, the name of a study such as x or x@seeds=3, or its results folder. The
+    command reads only the results folders, and trains nothing.
+    """
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from ablate.report.terminal import print_table
+    from ablate.stages.choose import report_folder
+    from ablate.stages.diff import difference_of
+
+    console = Console()
+    say = saying(console)
+    found = difference_of(report_folder(a, results), report_folder(b, results))
+    for line in (found.conclusion, "", *found.sides):
+        say(line)
+    for table in found.tables:
+        print_table(table, console)
+    for remark in found.remarks:
+        console.print(Padding(Text(safe(remark)), (1, 0, 0, 0), expand=False))
+    for heading, lines in found.lists.items():
+        if lines:
+            console.print(Text(f"\n{heading} (A → B)", style="bold"))
+        for line in lines:
+            console.print(Padding(Text(safe(line)), (0, 0, 0, 2), expand=False))

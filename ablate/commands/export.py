@@ -1,0 +1,102 @@
+"""`ablate export`: tables and figures for a paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ablate.base.wording import counted
+from ablate.commands.options import RESULTS, STUDY, folder_of, safe, warn
+from ablate.report.latex import WIDTHS
+
+if TYPE_CHECKING:
+    from ablate.report.paper import Paper
+
+UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54, "pt": 1 / 72.27, "": 1.0}
+NARROWEST, WIDEST = 2.5, 12.0
+HIGHEST = 9.0
+"""Inches of text on a page."""
+
+
+class Width(click.ParamType):
+    """A width in inches: `one`, `two`, or a number with a unit."""
+
+    name = "width"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Inches."""
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?(in|mm|cm|pt|)", value.strip())
+        if value not in WIDTHS and found is None:
+            self.fail(
+                f"{value!r} is no width; allowed: one, two, or a number with in, mm, cm or pt.", param, ctx
+            )
+        inches = WIDTHS[value] if found is None else float(found[1]) * UNITS[found[2]]
+        if not NARROWEST <= inches <= WIDEST:
+            self.fail(
+                f"{value!r} must lie between {NARROWEST} and {WIDEST} inches (64 and 305 mm).", param, ctx
+            )
+        return inches
+
+
+@click.command("export")
+@STUDY
+@RESULTS
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    callback=folder_of,
+    metavar="DIR",
+    help="Folder to write to (default: paper/ in the study's results folder).",
+)
+@click.option(
+    "--width",
+    type=Width(),
+    default="one",
+    show_default=True,
+    metavar="WIDTH",
+    help="Width of the figures: one or two columns (3.25 and 6.75 inches), or a number with in, mm, cm or pt.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Write only this table or figure, for instance forest; may be repeated.",
+)
+def command(study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...]) -> int:
+    """Write tables (LaTeX) and figures (PDF, SVG) for a paper.
+
+    STUDY is a study file, the name of a study, or its results folder. The command reads only the
+    results folder, and trains nothing.
+    """
+    from ablate.base.files import write_files
+    from ablate.report.paper import for_paper
+    from ablate.stages.choose import report_folder
+    from ablate.stages.publish import material
+
+    folder, faults = report_folder(study, results), list[str]()
+    made = for_paper(material(folder), width, only, faults.append)
+    write_files(out or folder.paper, made.files)
+    click.echo(safe(_told(made, out or folder.paper)))
+    for fault in faults:
+        warn(fault)
+    return 1 if faults else 0
+
+
+def _told(made: Paper, out: Path) -> str:
+    """What was written, and how a paper takes it in."""
+    lines = [f"Wrote {counted(len(made.files), 'file')} to {out}/", ""]
+    packages = [*(["booktabs"] if made.tables else []), *(["graphicx"] if made.figures else [])]
+    lines += [f"Preamble: \\usepackage{{{','.join(packages)}}}"] if packages else []
+    for index, name in enumerate(made.tables):
+        lines.append(f"{'Tables:' if not index else '':9} \\input{{{(out / name).as_posix()}}}")
+    for index, figure in enumerate(made.figures):
+        size = f"{figure.width:.2f} × {figure.height:.1f} in"
+        high = ", higher than a page" if figure.height > HIGHEST else ""
+        call = f"\\includegraphics{{{(out / figure.name).as_posix()}}}"
+        lines.append(f"{'Figures:' if not index else '':9} {call}  % {size}{high}")
+    return "\n".join(lines)

@@ -1,0 +1,189 @@
+"""Tables and figures for a paper: LaTeX with booktabs, PDF and SVG, made of what a report is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ablate.base import wording
+from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.core.facts import BASELINE, Facts
+from ablate.core.short_names import short_claim, short_names
+from ablate.report.brief.claims import claim_table
+from ablate.report.brief.verdicts import comparison_cells, verdict_rows
+from ablate.report.draw import paper
+from ablate.report.latex import floating, latex, tabular
+from ablate.report.section import Failed, Material, Picture, pictures, shown, slug
+from ablate.report.tables import NOTHING, Column, Row, Table, decimals, fixed, is_true, number, rows_of
+
+VARIANTS = [
+    Column("variant", "Variant"),
+    Column("mean", "Mean", True),
+    Column("difference", r"Difference [95\,\%]", True),
+    Column("p", "$p$", True),
+    Column("verdict", "Verdict"),
+]
+CLAIMS = [
+    Column("claim", "Claim"),
+    Column("difference", r"Difference [95\,\%]", True),
+    Column("p_holm", "$p$", True),
+    Column("n", "Seeds", True),
+    Column("verdict", "Verdict"),
+]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that was exported."""
+
+    name: str
+    width: float
+    height: float
+    "Inches."
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What was made for a paper."""
+
+    files: dict[str, str | bytes]
+    "Name → content."
+    tables: list[str]
+    "Names without their ending, as `\\input` takes them."
+    figures: list[Figure]
+
+
+def for_paper(material: Material, width: float, only: Collection[str], warn: Callable[[str], None]) -> Paper:
+    """The tables and figures of a study, `width` inches wide; `only`: those of these names.
+
+    The same material gives the same bytes. What cannot be drawn is a warning. Raises `AblateError` for a name that is
+    none, and where there is nothing.
+    """
+    tables = {name: table for name, table in _tables(material) if table}
+    drawn = {p.name: p for p in pictures(b for section in shown(material) for b in section.blocks)}
+    if not tables and not drawn:
+        raise AblateError(f"{material.facts.study}: has neither comparisons nor figures; run the study first")
+    if wrong := [name for name in only if name not in {*tables, *drawn}]:
+        known = [*tables, *drawn]
+        rule = f"is no table or figure of {material.facts.study}"
+        problem = Problem(rule, (), wrong[0], listed(known, 40), nearest(wrong[0], known), source="--only")
+        raise AblateError(str(problem))
+    files: dict[str, str | bytes] = {f"{n}.tex": t for n, t in tables.items() if not only or n in only}
+    made = Paper(files, [name.removesuffix(".tex") for name in files], [])
+    with paper.context(width):
+        for picture in (p for p in drawn.values() if not only or p.name in only):
+            _add(made, picture, warn)
+    return made
+
+
+def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> None:
+    try:
+        figure = picture.draw()
+        pdf, svg = paper.saved(figure, picture.name)
+    except Exception as error:
+        warn(Failed(f"The figure “{picture.name}”", error).words)
+        return
+    made.files.update({f"{picture.name}.pdf": pdf, f"{picture.name}.svg": svg})
+    made.figures.append(Figure(picture.name, *map(float, figure.get_size_inches())))
+
+
+# Tables
+
+
+def _tables(material: Material) -> Iterator[tuple[str, str]]:
+    """Name and LaTeX of each table; without text where there is nothing to show."""
+    facts = material.facts
+    environment, label = facts.environment, slug(facts.study)
+    commit = f", commit {str(environment['commit'])[:10]}" if environment.get("commit") else ""
+    head = f"% Written by: ablate export {facts.study}{commit}\n% Needs \\usepackage{{booktabs}}\n"
+    for name, made in (("comparisons", comparisons(material)), ("claims", claims(material))):
+        if made:
+            content, caption = made
+            yield name, head + floating(content, caption, f"tab:{label}-{name}")
+
+
+def comparisons(material: Material) -> tuple[str, str] | None:
+    """The planned comparisons, with the means that they compare and the placebo: a tabular, and its caption."""
+    facts = material.facts
+    names, every = (
+        short_names(facts),
+        [r for r in rows_of(material.comparisons) if r["metric"] == facts.metric],
+    )
+    planned = verdict_rows(every)
+    if not planned:
+        return None
+    rows: list[dict[str, str]] = []
+    rules: list[int] = []
+    for task in dict.fromkeys(row["task"] for row in every):
+        mine = [row for row in every if row["task"] == task]
+        if len(facts.tasks) > 1:
+            rules += [len(rows)] if rows else []
+            rows.append({"variant": str(task)})
+        rows.append(_baseline(mine, names[BASELINE]))
+        rows += [_cells(row, names) for row in mine if not is_true(row["placebo"])]
+        if placebos := [row for row in mine if is_true(row["placebo"])]:
+            rules.append(len(rows))
+            rows += [_cells(row, names) for row in placebos]
+    long = max(len(row["variant"]) for row in rows) > 30
+    columns = (r"p{0.3\linewidth}" if long else "l") + "rrrl"
+    return tabular(Table(VARIANTS, rows), columns, rules), _caption(facts, planned)
+
+
+def _baseline(rows: Sequence[Row], name: str) -> dict[str, str]:
+    """The row of the baseline; its mean is that of the most pairs, to the digits of the finest difference."""
+    most = max(rows, key=lambda row: number(row["n"]) or 0)
+    places = max(decimals(row["ci_low"], row["ci_high"]) for row in rows)
+    empty = dict.fromkeys(("difference", "p", "verdict"), NOTHING)
+    return {"variant": name, "mean": fixed(most["mean_baseline"], places)} | empty
+
+
+def _cells(row: Row, names: dict[str, str]) -> dict[str, str]:
+    cells = comparison_cells(row)
+    exploratory = is_true(row["exploratory"])
+    return {
+        "variant": names.get(row["variant"], cells["variant"]),
+        "mean": cells["mean_variant"],
+        "difference": cells["difference"],
+        "p": NOTHING if exploratory else cells["p_adjusted"],
+        "verdict": NOTHING if exploratory else cells["verdict"],
+    }
+
+
+def _caption(facts: Facts, planned: Sequence[Row]) -> str:
+    """What the columns are, in LaTeX."""
+    seeds = sorted({int(number(row["n"]) or 0) for row in planned})
+    over = wording.counted(seeds[-1], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    over += " and the test examples" if any(number(row["sd_example"]) is not None for row in planned) else ""
+    of = " at the best validation" if facts.at == "best_validation" else ""
+    at = f", {planned[0]['at']}" if planned[0]["at"] else ""
+    solved = " in the share of solved runs" if all(row["decided_by"] == "rate" for row in planned) else ""
+    adjusted = f", adjusted for {len(planned)} comparisons" if len(planned) > 1 else ""
+    within = any(row["verdict"] == "equivalent" for row in planned) and facts.margin
+    placebo = any(variant.placebo for variant in facts.variants)
+    said = [
+        f"Mean {facts.metric.replace('_', ' ')}{of} and its paired difference from the {BASELINE}{at}, positive is "
+        f"better, with a 95 % interval over {over}.",
+        f"p: of no difference{solved}{adjusted}.",
+        f"Equivalent: within ±{wording.exact(within)}." if within else "",
+        f"Placebo: the {BASELINE} with another initialisation." if placebo else "",
+    ]
+    return _in_latex(" ".join(filter(None, said)))
+
+
+def _in_latex(caption: str) -> str:
+    return re.sub(r"(?<= )p: ", "$p$: ", latex(caption).replace(r" \%", r"\,\%"))
+
+
+def claims(material: Material) -> tuple[str, str] | None:
+    """The claims with their verdicts: a tabular, and its caption."""
+    judged = rows_of(material.claims)
+    if not judged:
+        return None
+    rows = claim_table(judged, short=partial(short_claim, facts=material.facts)).rows
+    caption = (
+        "Claims, each with its paired difference, positive in favour of the first, and its 95 % interval; p: that of "
+        f"the claim, after Holm over {wording.counted(len(rows), 'claim')}."
+    )
+    return tabular(Table(CLAIMS, rows), r"p{0.5\linewidth}rrrl"), _in_latex(caption)

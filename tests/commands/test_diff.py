@@ -1,0 +1,161 @@
+"""`ablate diff`: two reports, or two runs of one study, from their folders alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from made_evidence import claim, study
+
+from ablate.cli import main
+from ablate.core.evidence import Evidence
+from ablate.records import tables
+from ablate.records.folder import StudyFolder
+from ablate.stages.publish import publish
+
+NOISE = np.array([0.004, -0.003, 0.001, -0.002, 0.003, 0.0])
+BASE = 0.8 + NOISE
+SPREAD = np.array([0.01, -0.012, 0.008, -0.006, 0.011, -0.011])
+
+
+def evidence(first: float, *, seeds: int = 6, **more: object) -> Evidence:
+    """A baseline, `a` that differs from it by `first`, and `same`, which is as good."""
+    values = {"baseline": BASE, "a": BASE + first + SPREAD, "same": BASE + SPREAD[::-1] / 10}
+    claims = [claim("beats", "a")]
+    return study({name: v[:seeds] for name, v in values.items()}, margin=0.02, claims=claims, **more)  # type: ignore[arg-type]
+
+
+def save(
+    found: Evidence, path: Path, resolved: str = "name: x\ntraining: {steps: 50}\n", **facts: object
+) -> Path:
+    folder = StudyFolder.at(path)
+    path.mkdir(parents=True)
+    folder.study_file.write_text(resolved)
+    folder.save_evidence(dataclasses.replace(found, facts=dataclasses.replace(found.facts, **facts)))  # type: ignore[arg-type]
+    publish(folder, pytest.fail)
+    return path
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study, a run of it with other seeds and steps whose verdict on `a` differs, and one of another question."""
+    results = tmp_path_factory.mktemp("diff") / "results"
+    old = {"commit": "a" * 40, "dirty": True, "versions": {"torch": "2.4", "numpy": "2.0"}}
+    save(evidence(0.05), results / "x", environment=old)
+    new = old | {"commit": "b" * 40, "dirty": False, "versions": {"torch": "2.5", "numpy": "2.0"}}
+    changed = "name: x\ntraining: {steps: 80}\nmodel: {norm: {name: batch}}\nnotes: others\n"
+    save(evidence(0.008, seeds=5), results / "x@seeds=5", changed, environment=new, differs=["seeds=5"])
+    save(study({"baseline": BASE, "b": BASE + 0.05}), results / "other")
+    return results
+
+
+def call(results: Path, *arguments: object, width: int = 80) -> Result:
+    words = ["diff", *map(str, arguments), "--results", str(results)]
+    return CliRunner().invoke(main, words, env={"COLUMNS": str(width)})
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_what_has_changed_between_two_runs(published: Path, width: int) -> None:
+    done = call(published, "x", "x@seeds=5", width=width)
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert lines[0] == (
+        "1 of 2 verdicts and 1 of 1 claim changed; 2 of 2 comparisons have other numbers; 2 settings differ; "
+        "the seeds differ."
+    )
+    assert re.fullmatch(rf"A: {published}/x; seeds 6 \(0 to 5\); 18 trials", lines[2])
+    assert re.fullmatch(rf"B: {published}/x@seeds=5; seeds 5 \(0 to 4\); 15 trials; with seeds=5", lines[3])
+    assert max(map(len, lines[4:])) <= width
+    first, second = next((a, b) for a, b in itertools.pairwise(lines) if a.startswith("a  "))
+    assert first.split()[:3] == ["a", "A", "better"]
+    assert second.split()[:2] == ["B", "inconclusive"]
+    assert second.split()[-1] == "apart"
+    said = flat(done.output)
+    assert "A changed verdict alone is no evidence that an effect has changed" in said
+    assert "15 trials of the same variant, task and seed: 10 with the same accuracy" in said
+    assert "Settings that differ (A → B) training.steps: 50 → 80 model.norm.name: – → batch" in said
+    assert "The baselines differ in training.steps and model.norm.name" in said
+    assert "commit: aaaaaaaaaa, with changes → bbbbbbbbbb torch: 2.4 → 2.5" in said
+    assert "numpy" not in said
+    assert "notes" not in said
+
+
+def test_the_same_results_at_two_places(published: Path, tmp_path: Path) -> None:
+    shutil.copytree(published / "x", tmp_path / "old" / "x")
+    done = call(published, "x", tmp_path / "old" / "x")
+    assert done.exit_code == 0
+    assert done.output.splitlines()[0] == "Same verdicts, same numbers."
+    assert "18 trials of the same variant, task and seed: 18 with the same accuracy, 18 with" in flat(
+        done.output
+    )
+    assert "evidence" not in done.output
+    assert "differ (A" not in done.output
+
+
+def test_nothing_in_common(published: Path) -> None:
+    done = call(published, "x", "other")
+    assert done.exit_code == 0
+    first = "No planned comparison is in both; 2 comparisons only in A; 1 comparison only in B"
+    assert done.output.startswith(first)
+    assert "Comparisons only in A: a; same." in done.output
+    assert "Comparison only in B: b." in done.output
+
+
+def test_rules_of_a_verdict_that_differ_are_named(published: Path, tmp_path: Path) -> None:
+    found = evidence(0.05)
+    save(found, tmp_path / "x", margin=0.001)
+    done = call(published, "x", tmp_path / "x")
+    assert done.output.startswith("1 of 2 verdicts changed, same numbers.")
+    assert "Verdicts also depend on the margin (.02 and .001)." in done.output
+    row = next(line for line in done.output.splitlines() if line.startswith("same "))
+    assert row.split()[:3] == ["same", "A", "equivalent"]
+
+
+@pytest.mark.parametrize("wrong", ["x@sedes=5", "/nowhere/x@sedes=5"])
+def test_an_unknown_study_is_refused_with_the_nearest(published: Path, wrong: str) -> None:
+    done = call(published, "x", wrong)
+    assert done.exit_code == 2
+    assert f"{wrong}: is neither a study file nor the name of a study under {published}" in done.output
+    assert "Did you mean 'x@seeds=5'?" in done.output
+
+
+def test_a_folder_without_a_report_one_folder_twice_and_what_cannot_be_read(
+    published: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    done = call(published, "x", tmp_path / "empty")
+    assert (done.exit_code, "has no trials.parquet; run the study first" in done.output) == (2, True)
+    (tmp_path / "link").symlink_to(published / "x")
+    done = call(published, tmp_path / "link", published / "x")
+    assert done.exit_code == 2
+    assert "are the same folder" in done.output
+
+    shutil.copytree(published / "x", tmp_path / "x")
+    file = tmp_path / "x" / "comparisons.csv"
+    whole = file.read_text()
+    for broken in (whole.replace("verdict,", "word,", 1), re.sub(r",0\.\d+,", ",much,", whole), ""):
+        file.write_text(broken)
+        done = call(published, "x", tmp_path / "x")
+        assert done.exit_code == 2
+        assert "x: its verdicts cannot be read" in done.output
+
+
+def test_a_folder_of_a_later_version_is_refused(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as later:
+        later.setattr(tables, "FORMAT", 99)
+        StudyFolder.at(tmp_path / "x").save_evidence(evidence(0.05))
+    done = call(published, "x", tmp_path / "x")
+    assert done.exit_code == 2
+    assert "is of format 99, and this version of ablate reads 1 to 2" in done.output

@@ -1,0 +1,92 @@
+"""`ablate export`: what it writes, where, and how it says what a paper needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from made_evidence import study
+
+from ablate.cli import main
+from ablate.commands.export import Width
+from ablate.records.folder import StudyFolder
+
+SPREAD = np.array([0.01, -0.012, 0.008, -0.006, 0.011, -0.011])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The evidence of a study alone: neither store, nor page, nor verdicts."""
+    results = tmp_path_factory.mktemp("export") / "results"
+    StudyFolder(results, "x_1").save_evidence(
+        study({"baseline": 0.8 + SPREAD, "a&b": 0.85 - SPREAD}, margin=0.02)
+    )
+    return results
+
+
+def call(results: Path, *arguments: object) -> Result:
+    words = ["export", *map(str, arguments), "--results", str(results)]
+    return CliRunner().invoke(main, words)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_study_becomes_a_table_and_figures_beside_its_results(results: Path) -> None:
+    done = call(results, "x_1")
+    assert done.exit_code == 0, done.output
+    paper = results / "x_1" / "paper"
+    assert files(paper) == ["comparisons.tex", "forest.pdf", "forest.svg", "seeds.pdf", "seeds.svg"]
+    lines = done.output.splitlines()
+    assert lines[0] == f"Wrote 5 files to {paper}/"
+    assert "Preamble: \\usepackage{booktabs,graphicx}" in lines
+    assert f"Tables:   \\input{{{paper}/comparisons}}" in lines
+    assert any(line.startswith(f"Figures:  \\includegraphics{{{paper}/forest}}  % 3.25 × ") for line in lines)
+    assert r"a\&b &" in (paper / "comparisons.tex").read_text()
+    assert files(results / "x_1") == ["curves.parquet", "paper", "trials.parquet"]
+
+
+def test_another_folder_another_width_and_one_figure_of_a_folder(results: Path, tmp_path: Path) -> None:
+    out = tmp_path / "paper"
+    done = call(tmp_path, results / "x_1", "--out", out, "--width", "84mm", "--only", "forest")
+    assert done.exit_code == 0, done.output
+    assert files(out) == ["forest.pdf", "forest.svg"]
+    assert "% 3.31 × " in done.output
+    assert "booktabs" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["x_2"], "x_2: is neither a study file nor the name of a study under"),
+        (["x_2"], "Did you mean 'x_1'?"),
+        (["x_1", "--only", "forst"], "Did you mean 'forest'?"),
+        (["x_1", "--width", "three"], "allowed: one, two, or a number with in, mm, cm or pt"),
+        (["x_1", "--width", "84"], "must lie between 2.5 and 12.0 inches"),
+        (["x_1", "--out", __file__], "is a file"),
+    ],
+)
+def test_mistakes_write_nothing(results: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    before = sorted(results.rglob("*"))
+    done = call(results, *arguments)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+    assert sorted(results.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "inches"),
+    [
+        ("one", 3.25),
+        ("two", 6.75),
+        ("3.3", 3.3),
+        ("84 mm", 84 / 25.4),
+        ("8.4cm", 84 / 25.4),
+        ("240pt", 240 / 72.27),
+    ],
+)
+def test_widths(given: str, inches: float) -> None:
+    assert Width().convert(given, None, None) == pytest.approx(inches)

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import matplotlib
+import pytest
+from matplotlib.text import Text
+from synthetic import FACTORS, UGLY, study
+from tex import rows
+
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.compare import compare
+from ablate.base.errors import AblateError
+from ablate.core.evidence import Evidence
+from ablate.report.draw import paper
+from ablate.report.paper import Paper, comparisons, for_paper
+from ablate.report.section import Material, Picture, pictures, shown
+from ablate.report.tables import decimals
+
+WIDTH = 3.25
+
+
+def material(evidence: Evidence) -> Material:
+    return Material(evidence, compare(evidence), judge_claims(evidence))
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    """Six variants with a diverged run, a failed run, a placebo and an ugly name."""
+    return study(
+        factors={path: FACTORS[path] for path in ("model.mixer.score", "model.position", "training.lr")}
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(evidence: Evidence) -> Material:
+    return material(evidence)
+
+
+@pytest.fixture(scope="module")
+def made(whole: Material) -> Paper:
+    return for_paper(whole, WIDTH, [], pytest.fail)
+
+
+@pytest.fixture
+def drawn(whole: Material, request: pytest.FixtureRequest) -> Picture:
+    return next(p for p in pictures(b for s in shown(whole) for b in s.blocks) if p.name == request.param)
+
+
+def content(made: Paper, name: str) -> str:
+    found = made.files[name]
+    return found if isinstance(found, str) else found.decode("latin-1")
+
+
+def test_tables_and_every_figure_of_the_report(made: Paper) -> None:
+    figures = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
+    assert [figure.name for figure in made.figures] == figures
+    assert made.tables == ["comparisons", "claims"]
+    ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg")]
+    assert list(made.files) == ["comparisons.tex", "claims.tex", *ends]
+
+
+def test_every_planned_comparison_is_a_row_of_five_columns(made: Paper, whole: Material) -> None:
+    table = content(made, "comparisons.tex")
+    head, baseline, *found = rows(table)
+    assert [cell.strip() for cell in head] == ["Variant", "Mean", r"Difference [95\,\%]", "$p$", "Verdict"]
+    assert baseline[0].strip() == "baseline"
+    judged = whole.comparisons.query("metric == 'accuracy'")
+    assert len(found) == len(judged)
+    names = [row[0].strip() for row in found]
+    assert names[:4] == ["additive scoring", "dot scoring", "sincos positions", "no positions"]
+    assert r"\textless{}script\textgreater{}" in names[-2]
+    worst = next(row for row in found if row[0].startswith("no positions"))
+    row = judged[judged["variant"] == "model.position=none"].iloc[0]
+    places = decimals(row["ci_low"], row["ci_high"])
+    assert f"${row['diff']:.{places}f}".replace("0.", ".") in worst[2]
+    assert worst[4].strip() == "worse"
+    assert [cell.strip() for cell in found[-1][3:]] == ["--", "--"], "the placebo answers for nothing"
+    assert table.count(r"\midrule") == 2
+    assert "−" not in table
+    assert r"\usepackage{booktabs}" in table
+    assert "adjusted for 6 comparisons" in table
+
+
+def test_claims_speak_of_variants_as_the_table_does(made: Paper) -> None:
+    _, *found = rows(content(made, "claims.tex"))
+    first = found[0][0].replace(r"\allowbreak{}", "")
+    assert first.strip() == "learned positions beats no positions on accuracy"
+    assert all(len(row) == 5 for row in found)
+
+
+def test_tasks_have_headings_and_a_study_without_comparisons_has_no_table() -> None:
+    factors = {"model.norm": {"layer": 0.0, "batch": -0.2}}
+    two = material(
+        study(factors=factors, tasks=("recall", "re_verse"), named={}, claims=False, trouble=False)
+    )
+    made = comparisons(two)
+    assert made is not None
+    assert [row[0] for row in rows(made[0]) if len(row) == 1] == [
+        rf"\multicolumn{{5}}{{@{{}}l}}{{\emph{{{name}}}}}" for name in ("recall", r"re\_verse")
+    ]
+    assert UGLY not in made[0]
+    alone = material(study(factors={}, named={}, claims=False, placebo=False, trouble=False))
+    assert comparisons(alone) is None
+    with pytest.raises(AblateError, match=r"is no table or figure.*given 'comparisons'; allowed: seeds"):
+        for_paper(alone, WIDTH, ["comparisons"], pytest.fail)
+
+
+def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made: Paper) -> None:
+    for figure in made.figures:
+        assert figure.width == WIDTH
+        pdf, svg = (content(made, f"{figure.name}.{end}") for end in ("pdf", "svg"))
+        box = re.search(r"/MediaBox \[([\d. ]+)\]", pdf)
+        assert box is not None
+        assert float(box[1].split()[2]) == pytest.approx(WIDTH * 72, abs=0.01)
+        assert "/FontFile2" in pdf
+        assert "/Type3" not in pdf
+        assert "CreationDate" not in pdf
+        assert f'width="{WIDTH * 72:g}pt"' in svg
+        assert "<text" not in svg
+        assert "<dc:date>" not in svg
+
+
+def test_the_same_results_give_the_same_bytes(made: Paper, whole: Material) -> None:
+    with matplotlib.rc_context({"font.size": 21.0, "pdf.fonttype": 3}):
+        again = for_paper(whole, WIDTH, ["forest", "comparisons"], pytest.fail)
+    assert again.files == {name: made.files[name] for name in again.files}
+    assert set(again.files) == {"comparisons.tex", "forest.pdf", "forest.svg"}
+
+
+@pytest.mark.parametrize("drawn", ["forest", "over-steps"], indirect=True)
+def test_words_of_eight_points_inside_a_column(drawn: Picture) -> None:
+    with paper.context(WIDTH):
+        figure = drawn.draw()
+        paper.saved(figure, drawn.name)
+        for words in figure.findobj(Text):
+            box = words.get_window_extent()
+            if not words.get_text().strip() or not words.get_visible() or box.width == 0:
+                continue
+            assert words.get_fontsize() == paper.SIZE
+        edges = [*figure.texts, *(t for legend in figure.legends for t in legend.get_texts())]
+        edges += [t for ax in figure.axes for t in [*ax.texts, *ax.get_yticklabels()]]
+        for words in edges:
+            box = words.get_window_extent()
+            assert not words.get_text() or box.x0 >= -1, words
+            assert not words.get_text() or box.x1 <= figure.bbox.width + 1, words
+
+
+def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(
+    whole: Material,
+) -> None:
+    said: list[str] = []
+    broken = whole.comparisons.assign(verdict="no such verdict")
+    made = for_paper(replace(whole, comparisons=broken), WIDTH, ["forest", "comparisons"], said.append)
+    assert list(made.files) == ["comparisons.tex"]
+    assert said == ["The figure “forest” could not be drawn: KeyError: 'no such verdict'"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"), [("forrest", "Did you mean 'forest'?"), ("x", "allowed: comparisons, ")]
+)
+def test_a_name_that_is_none_is_refused(whole: Material, wrong: str, hint: str) -> None:
+    with pytest.raises(AblateError) as caught:
+        for_paper(whole, WIDTH, [wrong], pytest.fail)
+    assert f"--only: is no table or figure of {whole.facts.study}; given '{wrong}'" in str(caught.value)
+    assert hint in str(caught.value)
