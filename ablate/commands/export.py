@@ -97,6 +97,7 @@ def _told(made: Paper, out: Path) -> str:
     for index, figure in enumerate(made.figures):
         size = f"{figure.width:.2f} × {figure.height:.1f} in"
         high = ", higher than a page" if figure.height > HIGHEST else ""
+        high += ": try --width two" if high and figure.width < WIDTHS["two"] else ""
         call = f"\\includegraphics{{{(out / figure.name).as_posix()}}}"
         lines.append(f"{'Figures:' if not index else '':9} {call}  % {size}{high}")
     return "\n".join(lines)

@@ -147,6 +147,23 @@ def test_words_of_eight_points_inside_a_column(drawn: Picture) -> None:
             assert not words.get_text() or box.x1 <= figure.bbox.width + 1, words
 
 
+def test_a_wide_figure_has_more_panels_in_a_row_and_a_narrow_one_leaves_numbers_to_the_table(
+    made: Paper, whole: Material
+) -> None:
+    wide = for_paper(whole, 6.75, ["train-loss", "forest"], pytest.fail)
+    heights = {figure.name: figure.height for figure in made.figures}
+    assert [figure.width for figure in wide.figures] == [6.75, 6.75]
+    assert wide.figures[1].height < 0.75 * heights["train-loss"]
+    numbers = []
+    for width in (WIDTH, 6.75):
+        with paper.context(width):
+            figure = next(
+                p for p in pictures(b for s in shown(whole) for b in s.blocks) if p.name == "forest"
+            ).draw()
+        numbers.append([t.get_text() for t in figure.axes[-1].texts if "[" in t.get_text()])
+    assert [len(found) for found in numbers] == [0, len(whole.comparisons.query("metric == 'accuracy'"))]
+
+
 def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(
     whole: Material,
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,22 +31,28 @@ MAX_TOLD = 30
 
 def axes(panels: Mapping[str, Sequence[Entry]]) -> tuple[Figure, dict[str, Axes]]:
     """A figure with an axes for each panel, by its title, below which `legend` names its lines."""
-    across = min(2, len(panels))
+    across = beside(panels)
     grid_of = [list(panels)[start : start + across] for start in range(0, len(panels), across)]
     rooms = [max(_rows(_labels(panels[title]), across) for title in titles) * ROW for titles in grid_of]
-    heights = [HEIGHT * (1 if across == 2 else 1.5) + room for room in rooms]
+    heights = [HEIGHT * (1.5 if across == 1 else 1) + room for room in rooms]
     figure = style.new_figure(sum(heights) + 0.3)
     grid = figure.subplots(
         len(heights), across, sharex=True, sharey=True, squeeze=False, height_ratios=heights
     )
     found = dict(zip(panels, grid.ravel(), strict=False))
     for title, ax in found.items():
-        ax.set_title(in_lines(title, 58 // across, 2), size=style.SMALL)
+        ax.set_title(in_lines(title, int(12 * style.width()) // across, 2), size=style.SMALL)
     for ax in grid.ravel()[len(panels) :]:
         ax.remove()
-    for ax in grid[-1, :] if len(panels) % across == 0 else [grid[-1, 0], grid[-2, 1]]:
+    # The lowest of each column.
+    for ax in list(found.values())[-across:]:
         ax.xaxis.set_tick_params(labelbottom=True)
     return figure, found
+
+
+def beside(panels: Collection[str]) -> int:
+    """How many panels stand beside one another."""
+    return min(3 if style.width() > 6 else 2, len(panels))
 
 
 def _labels(entries: Sequence[Entry]) -> list[str]:
@@ -55,7 +61,9 @@ def _labels(entries: Sequence[Entry]) -> list[str]:
 
 def _columns(labels: Sequence[str], across: int) -> int:
     """How many names fit beside one another."""
-    return max(1, min(len(labels), 76 // across // (max(map(len, labels), default=0) + 8)))
+    return max(
+        1, min(len(labels), int(16 * style.width()) // across // (max(map(len, labels), default=0) + 8))
+    )
 
 
 def _rows(labels: Sequence[str], across: int) -> int:

@@ -16,7 +16,7 @@ from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import Limits, ends, padded, references
-from ablate.report.draw.panels import Look, axes, legend, lines, looks
+from ablate.report.draw.panels import Look, axes, beside, legend, lines, looks
 from ablate.report.entries import Entry, left_out, panels
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 
@@ -123,7 +123,7 @@ def figure(
         legend(
             ax,
             [look for v, look in of.items() if v in {*data["variant"], *broken["variant"]}],
-            min(2, len(found)),
+            beside(found),
         )
         if known:
             references(ax, known, "y")

@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 
 from ablate.base import wording
 from ablate.core.facts import Facts
+from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import Limits, verdict_handles, verdicts, views
 from ablate.report.draw.rows import axes, placed, write_right
@@ -95,7 +96,9 @@ def figure(data: pd.DataFrame, metric: str, margin: float | None, span: float | 
     for ax in found:
         _view(ax, data, margin)
         tell(ax, data["diff"], data["y"], words)
-    write_right(found[-1], dict(zip(data["y"], told, strict=True)), colour("ink"))
+    # A narrow figure, in a column of a paper, leaves them to the table.
+    if style.width() >= style.WIDTH:
+        write_right(found[-1], dict(zip(data["y"], told, strict=True)), colour("ink"))
     result.legend(handles=_handles(data, margin), loc="outside upper left", ncols=4)
     return result
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ablate.analysis.halfway import trajectory
 from ablate.report.draw import style
-from ablate.report.draw.panels import axes, legend, lines, looks
+from ablate.report.draw.panels import axes, beside, legend, lines, looks
 from ablate.report.entries import Entry, left_out, panels
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
@@ -65,9 +65,7 @@ def figure(
         ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
         lines(ax, data, of, "step", "diff")
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        legend(
-            ax, [look for variant, look in of.items() if variant in set(data["variant"])], min(2, len(found))
-        )
+        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])], beside(found))
     ax.set(xlim=(0, None))  # of all panels, which share the axis
     result.supxlabel("step", size=style.SMALL)
     result.supylabel(f"difference in {metric}", size=style.SMALL)

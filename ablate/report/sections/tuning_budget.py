@@ -17,7 +17,7 @@ from ablate.core.metric import Metric
 from ablate.report import searches
 from ablate.report.draw import style
 from ablate.report.draw.marks import padded, references
-from ablate.report.draw.panels import axes, legend, lines, looks
+from ablate.report.draw.panels import axes, beside, legend, lines, looks
 from ablate.report.entries import Entry, panels
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.sections.tuning_given import MAX_NAMES, budgets
@@ -94,9 +94,7 @@ def figure(
         lines(ax, data, of, "n", "best", drawstyle="steps-post" if data["low"].isna().all() else "default")
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        legend(
-            ax, [look for variant, look in of.items() if variant in set(data["variant"])], min(2, len(found))
-        )
+        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])], beside(found))
         if known:
             references(ax, known, "y")
     result.supxlabel("settings tried", size=style.SMALL)
