@@ -26,12 +26,11 @@ from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
-from ablate.core.trial import Trial
 from ablate.records.claims import load_claims, save_claims
 from ablate.records.evaluated import Evaluated
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
-from ablate.records.tables import load_frame, load_importances, read_csv, rows_and_facts, save_frame
+from ablate.records.tables import cells_of, load_frame, load_importances, read_csv, rows_and_facts, save_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,17 +170,8 @@ class StudyFolder:
                     ended = table.trials.loc[index, ["status", "reason"]].to_dict()
                     yield path.name, cell, place | dict(cell.levels) | ended
         for untuned, (file, *_) in _EVIDENCE.items():
-            if not (self.path / file).is_file():
-                continue
-            rows, facts = rows_and_facts(self.path / file)
-            paths = dict.fromkeys(path for variant in facts.get("variants", []) for path in variant["levels"])
-            several = len(facts.get("tasks", [])) > 1
-            for row in rows:
-                variant, task, seed = row["variant"], row["task"], row["seed"]
-                of = {path: level for path in paths if (level := row.get(path)) is not None}
-                variant += " untuned" if untuned else ""
-                name = f"{variant}{f' on {task}' if several and task else ''} seed {seed}"
-                yield file, Cell(variant, task, seed, Trial(row["id"], {}, seed), name, of, not untuned), row
+            if (self.path / file).is_file():
+                yield from ((file, *row) for row in cells_of(self.path / file, untuned=untuned))
 
     def evidence(self, *, untuned: bool = False) -> Evidence:
         """The evidence of the last report, or that of the variants before they were tuned. Raises `AblateError`."""

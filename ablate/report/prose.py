@@ -8,12 +8,21 @@ from ablate.report.section import Block, Items, Text
 
 MARK = re.compile(r"\s*(?:[-*•]|(\d+)[.)])\s+")
 "Begins an item of a list."
+SHORT = 0.75
+"Of the longest line: what ends a paragraph."
 
 
 def prose(words: str) -> list[Block]:
-    """Paragraphs and lists: line breaks inside one are joined, blank lines end it."""
+    """Paragraphs and lists: line breaks inside one are joined. A blank line ends it, and so does a sentence that ends
+    well before the others do.
+    """
     found: list[Block] = []
-    for part in re.split(r"\n\s*\n", words.strip()):
+    wide = max(map(len, words.splitlines()), default=0)
+    ended = "\n".join(
+        f"{line}\n" if len(line) < SHORT * wide and line.rstrip().endswith((".", "!", "?")) else line
+        for line in words.splitlines()
+    )
+    for part in re.split(r"\n\s*\n", ended.strip()):
         paragraph: list[str] = []
         items: list[str] = []
         numbered = False

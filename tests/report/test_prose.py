@@ -9,6 +9,14 @@ def test_lines_of_a_paragraph_are_joined_and_blank_lines_part_paragraphs() -> No
     assert prose(" \n") == []
 
 
+def test_a_sentence_that_ends_well_before_the_others_ends_its_paragraph() -> None:
+    long = "a line that goes on to the edge of the file,"
+    assert prose(f"{long}\nand ends.\n{long}\nno end\nhere.") == [
+        Text(f"{long} and ends."),
+        Text(f"{long} no end here."),
+    ]
+
+
 def test_lists_stay_lists_with_items_of_several_lines() -> None:
     found = prose("First:\n- a\n  goes on\n* b\n\nThen\n1. c\nlazily\n2) d\n")
     assert found == [
