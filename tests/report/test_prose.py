@@ -11,7 +11,8 @@ def test_lines_of_a_paragraph_are_joined_and_blank_lines_part_paragraphs() -> No
 
 def test_a_sentence_that_ends_well_before_the_others_ends_its_paragraph() -> None:
     long = "a line that goes on to the edge of the file,"
-    assert prose(f"{long}\nand ends.\n{long}\nno end\nhere.") == [
+    found = prose(f"{long}\nand ends.\n{long}\nno end\nhere.")
+    assert found == [Text(f"{long} and ends."), Text(f"{long} no end here.")]
         Text(f"{long} and ends."),
         Text(f"{long} no end here."),
     ]
