@@ -57,7 +57,8 @@ def _sentences(
     sentences = []
     decided = [row for row in rows if row.verdict in ("worse", "better")]
     by_rate = [row for row in decided if row.decided_by == "rate"]
-    effects = _effects([row for row in decided if row.decided_by != "rate"], metric, names)
+    order = ("better", "worse") if facts.searched == "sweep" else ("worse", "better")
+    effects = _effects([row for row in decided if row.decided_by != "rate"], metric, names, order)
     rate = f"at {facts.rate}, which was not tuned, " if facts.rate else ""
     if effects:
         sentences.append(f"{rate}{facts.metric} {effects}")
@@ -73,18 +74,20 @@ def _sentences(
     return sentences
 
 
-def _effects(rows: Sequence[Any], metric: Metric, names: dict[str, str]) -> str:
-    """`falls by 7 points without positions and rises by 1.6 points with batch norm`."""
-    verbs = ("falls", "rises") if metric.direction == "max" else ("worsens", "improves")
+def _effects(rows: Sequence[Any], metric: Metric, names: dict[str, str], order: Sequence[str]) -> str:
+    """`falls by 7 points without positions and rises by 1.6 points with batch norm`, verdicts in an order."""
+    verbs = {"worse": "falls", "better": "rises"}
+    if metric.direction == "min":
+        verbs = {"worse": "worsens", "better": "improves"}
     found = []
-    for verdict, verb in zip(("worse", "better"), verbs, strict=True):
+    for verdict in order:
         effects = [
             f"by {_amount(abs(row.diff), metric, (row.ci_high - row.ci_low) / 2)} {_with(names[row.variant])}"
             for row in rows
             if row.verdict == verdict
         ]
         if effects:
-            found.append(f"{verb} {_some(effects, MAX_EFFECTS)}")
+            found.append(f"{verbs[verdict]} {_some(effects, MAX_EFFECTS)}")
     return ", and ".join(found)
 
 

@@ -46,6 +46,12 @@ def test_the_largest_effect_comes_first_and_exploratory_rows_stay_out():
     assert told(evidence) == "Accuracy falls by 50.0 points with large and by 10.0 points with small."
 
 
+def test_a_sweep_says_first_what_won():
+    evidence = study({"baseline": BASE, "winner-2": BASE - 0.5 + WOBBLE, "winner": BASE + 0.03 + WOBBLE})
+    swept = dataclasses.replace(evidence, facts=dataclasses.replace(evidence.facts, searched="sweep"))
+    assert told(swept) == "Accuracy rises by 3.0 points with winner, and falls by 50.0 points with winner-2."
+
+
 def test_a_loss_is_in_its_own_units_and_worsens_where_it_grows():
     values = {"baseline": [1.0, 1.1, 1.2], "a": [2.0, 2.2, 2.1]}
     evidence = study(values, metric="loss", metrics={"loss": LOSS})

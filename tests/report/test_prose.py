@@ -13,9 +13,6 @@ def test_a_sentence_that_ends_well_before_the_others_ends_its_paragraph() -> Non
     long = "a line that goes on to the edge of the file,"
     found = prose(f"{long}\nand ends.\n{long}\nno end\nhere.")
     assert found == [Text(f"{long} and ends."), Text(f"{long} no end here.")]
-        Text(f"{long} and ends."),
-        Text(f"{long} no end here."),
-    ]
 
 
 def test_lists_stay_lists_with_items_of_several_lines() -> None:
