@@ -10,7 +10,9 @@ from typing import Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.base.wording import joined
 from ablate.commands.list import word
+from ablate.commands.own import PARTS, create_part, create_task, problems_of, rendered, write
 
 SCHEMA = "ablate.schema.json"
 """The file beside the study that holds the output of `ablate schema`."""
@@ -28,58 +30,60 @@ WIDTH = 110
 
 
 @click.command("new")
-@click.argument("name", type=click.Path(path_type=Path))
+@click.argument("name", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--task",
-    default="recall",
-    show_default=True,
     metavar="TASK",
-    help="Task of the study; `ablate list task` lists all tasks.",
+    help="Task of the study (default: recall; `ablate list task` lists all tasks). Without NAME: the name of a task of "
+    "your own to write.",
 )
-def command(name: Path, task: str) -> None:
-    """Write a commented study to start from.
+@click.option(
+    "--part", "slot", metavar="SLOT", help=f"Write a part of your own for this slot: {', '.join(PARTS)}."
+)
+@click.option(
+    "--from",
+    "data",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Data of the new task: a CSV file with a header, or a text file (default: a sample, which is written too).",
+)
+def command(name: Path | None, task: str | None, slot: str | None, data: Path | None) -> None:
+    """Write a commented file to start from.
 
-    The file is NAME.yaml; you can run it without changes.
+    `ablate new NAME` writes a study, `ablate new --part SLOT NAME` a part of your own, and `ablate new --task NAME` a
+    task of your own, the last two with a study that uses it. You can run every file without changes.
     """
     from ablate.base.registry import CATALOGUE
 
     CATALOGUE.load_builtin()
-    path = create(name, task)
-    click.echo(f"Wrote {path}. Edit it to ask your question, then run: ablate plan {path}")
+    if slot is not None and name is not None and task is None and data is None:
+        written = create_part(slot, name)
+    elif slot is None and name is None and task is not None:
+        written = create_task(Path(task), data)
+    elif slot is None and name is not None and data is None:
+        written = [create(name, task or "recall")]
+    else:
+        raise click.UsageError("Give NAME, or --part SLOT NAME, or --task NAME [--from FILE].")
+    click.echo(f"Wrote {joined([*map(str, written)])}.")
+    click.echo(f"Next: ablate run {written[-1]}")
 
 
 def create(target: Path, task: str) -> Path:
     """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
     path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
-    if problems := [*_problems(path, task)]:
+    if problems := [*problems_of(path), *_problems(task)]:
         raise AblateError("\n".join(map(str, problems)))
     text = study_text(path.stem, task, schema_is_there=(path.parent / SCHEMA).is_file())
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise AblateError(f"{path}: cannot be written: {error.strerror}; choose another folder") from error
-    return path
+    return write({path: text})[0]
 
 
-def _problems(path: Path, task: str) -> Iterator[Problem]:
-    from pydantic import TypeAdapter, ValidationError
-
+def _problems(task: str) -> Iterator[Problem]:
     from ablate.base.registry import CATALOGUE
-    from ablate.study.schema import StudyName
 
-    try:
-        TypeAdapter(StudyName).validate_python(path.stem)
-    except ValidationError:
-        allowed = "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`"
-        yield Problem("is not a valid study name", (), path.stem, allowed, source="NAME")
-    if not path.parent.is_dir():
-        yield Problem("names a folder that does not exist", (), str(path.parent), source="NAME")
-    if path.exists():
-        yield Problem("already exists", (), str(path), hint="Choose another name", source="NAME")
     names = CATALOGUE.names("task")
     if task not in names:
-        yield Problem("is not a task", (), task, listed(names), nearest(task, names), source="--task")
+        hint = nearest(task, names) or f"To write a task of your own: ablate new --task {task}"
+        yield Problem("is not a task", (), task, listed(names), hint, source="--task")
         return
     fields = CATALOGUE.get("task", task).Config.model_fields  # type: ignore[attr-defined]
     if needed := [name for name, field in fields.items() if field.is_required()]:
@@ -90,8 +94,6 @@ def _problems(path: Path, task: str) -> Iterator[Problem]:
 
 def study_text(name: str, task: str, schema_is_there: bool) -> str:
     """The study as YAML; where the JSON Schema is beside it, its first line points editors there."""
-    import jinja2
-
     from ablate.base.registry import CATALOGUE
     from ablate.study.schema import MetricSection, StudyBase
 
@@ -103,13 +105,8 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
     values = dict(SMALL)
     if model.model_fields["topology"].default not in built.topologies:
         values["model.topology"] = built.topologies[0]
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("ablate.commands"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        finalize=lambda value: str(value).replace("\n", " "),
-    )
-    text = environment.get_template("study.yaml.j2").render(
+    text = rendered(
+        "study.yaml.j2",
         name=name,
         schema=SCHEMA,
         schema_is_there=schema_is_there,
