@@ -45,6 +45,28 @@ def _modules() -> list[str]:
     return [module.name for module in pkgutil.iter_modules(commands.__path__)]
 
 
+def _told(error: Exception) -> int:
+    """Says what a plugin, or the machine, does not let be done, and returns the exit code; raises any other error."""
+    loaded = sys.modules.get("ablate.base.plugins")
+    if fault := loaded and loaded.raised_by_plugin(error):
+        click.echo(safe(f"{fault}. Correct the plugin"), err=True)
+        return 2
+    # The user can repair what the machine refuses; anything else is a fault of this program.
+    if not isinstance(error, OSError) or error.errno not in (*MISNAMED, *REFUSED):
+        raise error
+    if error.filename is None and error.errno not in FULL:
+        raise error
+    wrong = error.errno in MISNAMED
+    hint = "choose another name" if wrong else "use a folder that you can read and write"
+    if error.filename is None:
+        # Of what is left in the buffer of standard output, nothing can be written at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        hint = "free space, or send it elsewhere"
+    where = error.filename or "standard output"
+    click.echo(safe(f"{where}: cannot be used: {error.strerror}; {hint}"), err=True)
+    return 2 if wrong else 1
+
+
 class Group(click.Group):
     """Ends with the exit code of its command; a user's mistake is a message, not a traceback."""
 
@@ -66,21 +88,8 @@ class Group(click.Group):
             code = 130
         except BrokenPipeError:
             code = 141
-        except OSError as error:
-            # The user can repair what the machine refuses; anything else is a fault of this program.
-            if error.errno not in (*MISNAMED, *REFUSED) or (
-                error.filename is None and error.errno not in FULL
-            ):
-                raise
-            wrong = error.errno in MISNAMED
-            hint = "choose another name" if wrong else "use a folder that you can read and write"
-            if error.filename is None:
-                # Of what is left in the buffer of standard output, nothing can be written at the end.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-                hint = "free space, or send it elsewhere"
-            where = error.filename or "standard output"
-            click.echo(safe(f"{where}: cannot be used: {error.strerror}; {hint}"), err=True)
-            code = 2 if wrong else 1
+        except Exception as error:
+            code = _told(error)
         if any(thread.name == THREAD for thread in threading.enumerate()):
             # A tracker that does not answer holds up nothing, nor do the threads of its libraries.
             for stream in (sys.stdout, sys.stderr):

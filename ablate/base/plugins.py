@@ -10,6 +10,7 @@ import ast
 import hashlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,22 @@ class Plugin:
     path: str
     digest: str
     "Of the file and of the modules beside it that it imports."
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An error of a plugin."""
+
+    error: str
+    file: Path
+    "The plugin, or a module beside it."
+    line: int | None = None
+
+    def __str__(self) -> str:
+        """`ValueError: no (own.py:3)`: with no folder outside of the current one."""
+        here = self.file.is_relative_to(Path.cwd())
+        file = self.file.relative_to(Path.cwd()) if here else self.file.name
+        return f"{self.error} ({file}:{self.line})" if self.line else f"{self.error} ({file})"
 
 
 _loaded: dict[str, tuple[Plugin, set[str]]] = {}
@@ -75,18 +92,35 @@ def load_plugin(path: Path, expected: str | None = None) -> Plugin:
     return plugin
 
 
-def plugin_fault(path: Path) -> tuple[str, int | None] | None:
-    """Loads a plugin; None, or the error that it raises and the line of the file at which it does."""
+def plugin_fault(path: Path) -> Fault | None:
+    """Loads a plugin; None, or the error that it raises."""
     file = path.resolve()
+    files = [file]
     try:
-        digest = _digest([file, *dict(_beside(file)).values()])
+        files += dict(_beside(file)).values()
+        digest = _digest(files)
         if digest not in _tried and (found := fate(lambda: load_plugin(file), SECONDS, str(file))):
-            return found
+            return Fault(found[0], file, found[1])
         _tried.add(digest)
         load_plugin(file)
     except (Exception, SystemExit) as error:
-        return described(error, str(file))
+        text, where, line = described(error, *map(str, files))
+        return Fault(text, Path(where or file), line)
     return None
+
+
+def raised_by_plugin(error: BaseException) -> Fault | None:
+    """The fault of the loaded plugin through whose code an error came; None where it came through none."""
+    text, where, line = described(error, *map(str, plugin_files()))
+    return Fault(text, Path(where), line) if where else None
+
+
+def trace(error: BaseException) -> str:
+    """The traceback of an error; of one that came through a plugin from there on."""
+    files, inner = set(map(str, plugin_files())), error.__traceback__
+    while inner is not None and inner.tb_frame.f_code.co_filename not in files:
+        inner = inner.tb_next
+    return "".join(traceback.format_exception(type(error), error, inner or error.__traceback__))
 
 
 def load_plugins(paths: Iterable[Path]) -> None:
@@ -95,10 +129,7 @@ def load_plugins(paths: Iterable[Path]) -> None:
         if rule := unreadable(path, MAX_BYTES):
             raise AblateError(str(Problem(rule, hint="Name a Python file", source=str(path))))
         if fault := plugin_fault(path):
-            error, line = fault
-            raise AblateError(
-                str(Problem(f"{FAILS}: {error}", hint="Correct the plugin", line=line, source=str(path)))
-            )
+            raise AblateError(str(Problem(f"{FAILS}: {fault}", hint="Correct the plugin", source=str(path))))
 
 
 def is_of_plugin(module: str) -> bool:

@@ -61,11 +61,14 @@ def fate(run: Callable[[], object], seconds: float, file: str) -> tuple[str, int
     return what, int(lines[0]) if lines else None
 
 
-def described(error: BaseException, file: str) -> tuple[str, int | None]:
-    """What an error says, and the last line of `file` that led to it."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
-    return f"{type(error).__name__}: {error}".removesuffix(": "), line
+def described(error: BaseException, *files: str) -> tuple[str, str | None, int | None]:
+    """What an error says in a line, and where, the last line of `files` that led to it; None where none did."""
+    said, frames = str(error), traceback.extract_tb(error.__traceback__)
+    places = [(frame.filename, frame.lineno) for frame in frames if frame.filename in files]
+    if isinstance(error, SyntaxError) and error.filename in files:
+        said, places = error.msg, [(error.filename, error.lineno)]
+    first = (said.strip().splitlines() or [""])[0][:300]
+    return f"{type(error).__name__}: {first}".removesuffix(": "), *(places[-1] if places else (None, None))
 
 
 def _in_copy(run: Callable[[], object], writing: int, seconds: float, file: str) -> NoReturn:
@@ -85,7 +88,7 @@ def _in_copy(run: Callable[[], object], writing: int, seconds: float, file: str)
         except (Exception, SystemExit):
             pass
         except BaseException as error:
-            raised, line = described(error, file)
+            raised, _, line = described(error, file)
             said = f"{line or 0} {raised}"
         write(writing, said.encode(errors="replace")[:4096] + _DONE)
     finally:

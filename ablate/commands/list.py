@@ -169,6 +169,8 @@ def _abilities(part: Any) -> Rows:
 
 def _cost(slot: str, name: str) -> tuple[str, Rows]:
     """A heading that gives the reference size, and the part's cost there beside that of the slot's default."""
+    from ablate.base.plugins import raised_by_plugin
+    from ablate.base.probe import described
     from ablate.models.reference import SECTION, SIGNATURE, cost_of, places
 
     size = ", ".join(f"{key} {value}" for key, value in SECTION.items())
@@ -177,7 +179,8 @@ def _cost(slot: str, name: str) -> tuple[str, Rows]:
     try:
         cost = cost_of(slot, name)
     except Exception as error:
-        return heading, [("unknown", f"cannot be built at this size: {type(error).__name__}: {error}")]
+        fault = raised_by_plugin(error) or described(error)[0]
+        return heading, [("unknown", f"cannot be built at this size: {fault}")]
     if cost.settings:
         heading += f"; {', '.join(f'{key} {word(value)}' for key, value in cost.settings.items())}"
     default = places()[slot].default

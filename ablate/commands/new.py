@@ -56,16 +56,17 @@ def command(name: Path | None, task: str | None, slot: str | None, data: Path | 
     from ablate.base.registry import CATALOGUE
 
     CATALOGUE.load_builtin()
+    if slot is None and name is not None and data is None:
+        path = create(name, task or "recall")
+        click.echo(f"Wrote {path}. Edit it to ask your question, then run: ablate plan {path}")
+        return
     if slot is not None and name is not None and task is None and data is None:
         written = create_part(slot, name)
     elif slot is None and name is None and task is not None:
         written = create_task(Path(task), data)
-    elif slot is None and name is not None and data is None:
-        written = [create(name, task or "recall")]
     else:
         raise click.UsageError("Give NAME, or --part SLOT NAME, or --task NAME [--from FILE].")
-    click.echo(f"Wrote {joined([*map(str, written)])}.")
-    click.echo(f"Next: ablate run {written[-1]}")
+    click.echo(f"Wrote {joined([*map(str, written)])}; it works as it is. Try it: ablate run {written[-1]}")
 
 
 def create(target: Path, task: str) -> Path:

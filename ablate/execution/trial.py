@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 from ablate.base.clock import stopwatch
 from ablate.base.datafile import digest_of_file
 from ablate.base.errors import AblateError
-from ablate.base.plugins import Plugin, load_plugin
+from ablate.base.plugins import Plugin, load_plugin, raised_by_plugin, trace
+from ablate.base.probe import described
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import FILE, Record
@@ -101,7 +101,7 @@ def run_trial(
         )
         _check_files(trial)
     except (Exception, SystemExit) as error:
-        record = Record.of(trial, "failed", reason=_reason(error), error=traceback.format_exc())
+        record = Record.of(trial, "failed", reason=_reason(error), error=trace(error))
     return dataclasses.replace(
         record,
         id=trial.id,
@@ -144,5 +144,4 @@ def _checked(record: Record) -> Record:
 
 
 def _reason(error: BaseException) -> str:
-    first = str(error).strip().splitlines()[:1]
-    return f"{type(error).__name__}: {first[0][:300]}" if first else type(error).__name__
+    return str(raised_by_plugin(error) or described(error)[0])

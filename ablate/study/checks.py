@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
+from ablate.base.plugins import raised_by_plugin
+from ablate.base.probe import described
 from ablate.base.registry import CATALOGUE, StrictModel
 from ablate.core.claim import Claim
 from ablate.core.metric import Metric
@@ -109,10 +111,11 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
     except Invalid as error:
         return None, error.problems
     except Exception as error:
+        if fault := raised_by_plugin(error):
+            return None, [Problem(f"cannot be built: {fault}", hint="Correct the plugin")]
         frame = traceback.extract_tb(error.__traceback__)[-1]
         hint = f"It was raised in line {frame.lineno} of {frame.filename}"
-        reason = (str(error).splitlines() or [""])[0][:300]
-        return None, [Problem(f"cannot be built: {type(error).__name__}: {reason}", hint=hint)]
+        return None, [Problem(f"cannot be built: {described(error)[0]}", hint=hint)]
 
 
 def check_number(study: StudyBase, design: Design, document: Document) -> None:

@@ -117,9 +117,7 @@ def _load_plugins(document: Document, folder: Path) -> None:
                 hint="Rename one of the files",
             )
         elif fault := plugin_fault(path):
-            error, line = fault
-            where = f"line {line}: " if line else ""
-            document.refuse(at, f"{FAILS}: {where}{error}", name, hint="Correct the plugin")
+            document.refuse(at, f"{FAILS}: {fault}", hint="Correct the plugin")
 
 
 def _workload(document: Document) -> Workload:
@@ -129,6 +127,8 @@ def _workload(document: Document) -> Workload:
     try:
         part = CATALOGUE.get("workload", name)
     except UnknownPart as error:
+        if document.is_faulty(("plugins",)):
+            refuse_if_faulty(document)  # a plugin that is not loaded may register it
         document.refuse(("workload",), "unknown workload", name, listed(error.names), error.hint)
         del document.data["workload"]
         part = CATALOGUE.get("workload", DEFAULT_WORKLOAD)
@@ -155,8 +155,12 @@ def _validated(document: Document, model: type[StudyBase], folder: Path) -> Stud
         try:
             return model.model_validate(data, context={FOLDER: folder})
         except ValidationError as error:
-            for problem in translated(error, model, data):
-                if not document.is_faulty(problem.path):
+            missing = document.is_faulty(("plugins",))
+            for problem, details in zip(translated(error, model, data), error.errors(), strict=True):
+                if missing and details["type"] == "unknown_part":
+                    # A plugin that is not loaded may register it.
+                    document.faulty.append(problem.path)
+                elif not document.is_faulty(problem.path):
                     document.report(problem)
             repaired = [_repair(data, details["loc"]) for details in error.errors()]
             if not all(repaired):

@@ -170,9 +170,9 @@ def test_a_workload_may_have_no_parameters(tmp_path: Path) -> None:
     [
         (
             "import json\nraise ValueError('no')\n",
-            "own.py:2: fails when it is loaded: ValueError: no. Correct",
+            "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct",
         ),
-        ("def (:\n", "own.py:1: fails when it is loaded: SyntaxError"),
+        ("def (:\n", "own.py: fails when it is loaded: SyntaxError: invalid syntax (own.py:1)"),
     ],
 )
 @pytest.mark.parametrize("command", ["list", "schema"])

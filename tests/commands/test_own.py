@@ -1,21 +1,15 @@
 """`ablate new --part` and `--task`: files that pass the contracts of built-in parts and tasks, and train."""
 
-import importlib.util
-import itertools
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ablate, with_database
 
 from ablate.base import plugins
-from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.commands.own import PARTS, create_part, create_task
-from ablate.core.metric import Metric
-from ablate.models.reference import places
 from ablate.study.experiment import prepare
 
 TESTS = Path(__file__).parents[1]

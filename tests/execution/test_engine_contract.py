@@ -86,7 +86,8 @@ def test_an_exception_fails_one_trial_and_leaves_the_others(make: Make, tmp_path
     records = run(make(), toy_trials(tmp_path, "training.fault=raise"))
     assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
     failed = next(record for record in records if record.status == "failed")
-    assert failed.reason == "RuntimeError: the toy broke"
+    line = failed.reason.partition("RuntimeError: the toy broke (tests/toy.py:")[2].removesuffix(")")
+    assert f'toy.py", line {line}, in train' in failed.error.splitlines()[1]
     assert 'raise RuntimeError("the toy broke")' in failed.error
     assert failed.attempts == 1
 

@@ -224,7 +224,7 @@ def test_a_plugin_that_fails_is_named_with_its_line(write: Callable[..., Path]) 
     write("x = 1\nraise RuntimeError('no')\n", "broken.py")
     found = problems(write("name: x\nplugins: [broken.py]\ntask: recall\n"))
     assert found == [
-        "line 2: plugins[0]: fails when it is loaded: line 2: RuntimeError: no; given 'broken.py'. Correct the plugin"
+        "line 2: plugins[0]: fails when it is loaded: RuntimeError: no (broken.py:2). Correct the plugin"
     ]
 
 
@@ -250,6 +250,7 @@ def test_a_part_of_a_user_that_raises_is_a_problem_of_the_study(
     write: Callable[..., Path], when: str, where: str
 ) -> None:
     write(BROKEN_PART.format(when=when), f"{when}.py")
+    line = 10 if when == "building" else 13
     score, level = (f"broken_{when}", "dot") if where == "baseline" else ("scaled_dot", f"broken_{when}")
     found = problems(
         write(
@@ -257,7 +258,7 @@ def test_a_part_of_a_user_that_raises_is_a_problem_of_the_study(
             f"factors:\n  model.mixer.score: [{level}]\n"
         )
     )
-    assert any("cannot be built: RuntimeError: not today" in p and f"{when}.py" in p for p in found), found
+    assert any(f"cannot be built: RuntimeError: not today ({when}.py:{line}). Correct" in p for p in found), found
     assert where == "baseline" or all(p.startswith("line 6: factors.model.mixer.score[0]") for p in found)
 
 
@@ -298,8 +299,9 @@ def test_a_plugin_that_takes_the_name_of_a_part_or_exits(write: Callable[..., Pa
     )
     write("import sys\nsys.exit()\n", "leaves.py")
     found = problems(write("name: x\nplugins: [dup.py, leaves.py]\ntask: recall\n"))
-    assert "line 3: AblateError: norm 'layer' is already registered by ablate.components.norms" in found[0]
-    assert "plugins[1]: fails when it is loaded: line 2: SystemExit" in found[1]
+    assert "AblateError: norm 'layer' is already registered by ablate.components.norms" in found[0]
+    assert "choose another name (dup.py:3)" in found[0]
+    assert "plugins[1]: fails when it is loaded: SystemExit (leaves.py:2)" in found[1]
 
 
 def test_a_plugin_whose_config_is_no_config(write: Callable[..., Path]) -> None:

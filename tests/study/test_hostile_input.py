@@ -198,9 +198,9 @@ def test_an_option_is_read_as_the_file_is(write: Callable[..., Path], option: st
         ('"a\\0b.py"', "must not have a control character; given 'a\\x00b.py'"),
         ("x" * 5000, "cannot be read: File name too long"),
         ("/dev/zero", "is a pipe, a socket or a device, not a file; given '/dev/zero'"),
-        ("ends.py", "fails when it is loaded: it ends the process with exit code 0; given 'ends.py'"),
-        ("interrupts.py", "fails when it is loaded: line 1: KeyboardInterrupt; given 'interrupts.py'"),
-        ("hangs.py", "fails when it is loaded: line 1: it does not end within 0.5 s; given 'hangs.py'"),
+        ("ends.py", "fails when it is loaded: it ends the process with exit code 0 (ends.py)"),
+        ("interrupts.py", "fails when it is loaded: KeyboardInterrupt (interrupts.py:1)"),
+        ("hangs.py", "fails when it is loaded: it does not end within 0.5 s (hangs.py:1)"),
     ],
 )
 def test_a_plugin_that_cannot_be_used(
