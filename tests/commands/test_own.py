@@ -6,18 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from click.testing import CliRunner
+from harness import with_database
 
 from ablate.base import plugins
+from ablate.base.errors import AblateError, StudyError
 from ablate.base.registry import CATALOGUE
+from ablate.cli import main
+from ablate.commands.list import describe
 from ablate.commands.own import PARTS, create_part, create_task
+from ablate.commands.results import run
 from ablate.study.experiment import prepare
 
 TESTS = Path(__file__).parents[1]
-TEXT = "".join(f"{i} and {i * i % 97}; " for i in range(1500))
+SLOW = pytest.mark.slow
+REVIEWS = "\n".join(f"{i % 3};{'very ' * (i % 5)}good film {i};{i}" for i in range(60))
+PROSE = " ".join(f"{i} and {i * i % 97};" for i in range(1000))
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
+def _forgotten() -> Iterator[None]:
     """What a test registers is known to that test alone."""
     CATALOGUE.load_builtin()
     yield
@@ -25,56 +34,174 @@ def forgotten() -> Iterator[None]:
         plugins._forget(name, set())
 
 
-def contract(file: str) -> dict[str, Any]:
-    """The tests of a contract, collected anew over all that is registered now."""
-    return runpy.run_path(str(TESTS / file))
+def contract(file: str) -> Iterator[tuple[str, Any, list[Any]]]:
+    """The tests of a contract, collected anew over all that is registered now: name, function, arguments."""
+    for name, function in runpy.run_path(str(TESTS / file)).items():
+        if name.startswith("test_"):
+            marks = [mark.args for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
+            yield name, function, list(marks[0][1]) if marks else []
 
 
-@pytest.mark.parametrize("slot", PARTS)
+@pytest.mark.parametrize("slot", ["mixer", "position", *(pytest.param(s, marks=SLOW) for s in PARTS)])
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 def test_a_part_passes_the_contract_of_parts(slot: str, tmp_path: Path) -> None:
     part, study = create_part(slot, tmp_path / "my_part")
     plugins.load_plugins([part])
-    ran = []
-    for name, function in contract("models/test_parts_contract.py").items():
-        marks = getattr(function, "pytestmark", ()) if name.startswith("test_") else ()
-        for arguments, values in (mark.args for mark in marks if mark.name == "parametrize"):
-            for value in values:
-                if arguments == "case" and (value.slot, value.name) == (slot, "my_part"):
-                    function(value)
-                    ran.append(name)
-                elif arguments == "slot" and value == slot:
-                    function(slot)
-    assert len(set(ran)) > 12
+    ran = set()
+    for name, function, cases in contract("models/test_parts_contract.py"):
+        for case in cases:
+            if case == slot or (getattr(case, "slot", None), getattr(case, "name", None)) == (
+                slot,
+                "my_part",
+            ):
+                function(case)
+                ran.add(name)
+    assert len(ran) > 12
     assert len(prepare(study).variants) == 2
 
 
 def task_of(folder: Path, data: Path | None, **settings: Any) -> Any:
-    task, study = create_task(folder / "mine", data)[-2:]
+    study = create_task(folder / "mine", data)[-1]
     config = prepare(study).variants[0].configs[0]["task"]
-    assert config["name"] == "mine"
     return CATALOGUE.get("task", "mine").Config(**config | settings).build()  # type: ignore[attr-defined]
 
 
-def check_task(task: Any) -> None:
-    CATALOGUE.load_builtin()
-    for name, function in contract("tasks/test_tasks_contract.py").items():
-        if name.startswith("test_"):
-            given = getattr(function, "pytestmark", ())
-            for topology in CATALOGUE.names("topology") if given else [None]:
-                if topology is None:
-                    function(task)
-                elif topology in task.topologies:
-                    function(task, topology)
+def check_task(task: Any, *unlike: str) -> None:
+    """All tests of the contract but `unlike`."""
+    for name, function, topologies in contract("tasks/test_tasks_contract.py"):
+        for case in [[t] for t in topologies if t in task.topologies] if topologies else [[]]:
+            if name not in unlike and name != "test_what_the_model_says_at_padding_does_not_count":
+                function(task, *case)
 
 
-@pytest.mark.parametrize("header", ["text,label", "Stars;Review;id"])
-def test_a_task_passes_the_contract_of_tasks(header: str, tmp_path: Path) -> None:
-    """The sample, of equal lengths; and a table of one's own, of words, whose columns are found by what they hold."""
-    if header == "text,label":
-        task = task_of(tmp_path, None, solved=0.9)
-        assert not task.signature.padded
-        assert task.signature.seq_len == 8
-    else:
-        pass
+def test_the_sample_of_a_task_passes_the_contract_of_tasks(tmp_path: Path) -> None:
+    task = task_of(tmp_path, None, solved=0.9)
+    assert (task.signature.seq_len, task.signature.padded) == (8, False)
+    assert 0.5 <= task.metrics["accuracy"].floor < 0.6
     check_task(task)
+
+
+def test_a_task_from_a_table_of_ones_own(tmp_path: Path) -> None:
+    """Of sentences of several lengths, with the columns wherever they are."""
+    (tmp_path / "reviews.csv").write_text(f"Class;Review;Id\n0;;7\n{REVIEWS}\n1;good film 5;61\n")
+    task = task_of(tmp_path, tmp_path / "reviews.csv", solved=0.9)
+    assert (task.config.text, task.config.label) == ("Review", "Class")
+    assert (task.signature.seq_len, task.signature.num_outputs, task.signature.padded) == (7, 3, True)
+    assert task.support == 60
+    check_task(task)
+
+
+def test_a_task_from_a_text_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "prose.txt").write_text(PROSE)
+    task = task_of(tmp_path, tmp_path / "prose.txt")
+    # It knows no accuracy that solves it, a window holds 32 answers, and training may repeat what a test window says.
+    check_task(
+        task,
+        "test_metrics_know_their_range",
+        "test_coverage_is_the_share_of_test_examples_that_were_trained_on",
+    )
+    batch = task.split(0, "test", "cpu")
+    assert torch.equal(batch.inputs[:, 1:], batch.targets[:, :-1])
+    assert torch.equal(batch.inputs[1:, 0], batch.targets[:-1, -1])
+
+
+@pytest.mark.parametrize(
+    ("call", "variant"),
+    [
+        (["--task", "mine"], "model.mixer=lstm"),
+        pytest.param(["--part", "norm", "mine"], "model.norm=mine", marks=SLOW),
+    ],
+)
+def test_what_it_writes_is_compared_by_one_more_command(
+    call: list[str], variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with_database(tmp_path / "results/store")
+    done = CliRunner().invoke(main, ["new", *call])
+    assert done.output.endswith("mine.py and mine.yaml; it works as it is. Try it: ablate run mine.yaml\n")
+    shorter = ["training.steps=3", "training.warmup_steps=0"]
+    results = run("mine.yaml", seeds=2, sets=shorter, jobs=0)
+    assert variant in set(results.comparisons.variant)
+    assert "failed" not in set(results.trials.status)
+
+
+def test_a_part_is_listed_as_others_are(tmp_path: Path) -> None:
+    plugins.load_plugins([create_part("norm", tmp_path / "mine")[0]])
+    listed = describe("norm", "mine")
+    assert "  weight · x / (mean |x| + eps), over the D features of one position.\n" in listed
+    assert "of its own, in 3 places" in listed
+
+
+@pytest.mark.parametrize(
+    ("slot", "name", "message"),
+    [
+        ("scor", "x", "--part: has no template of a part; given 'scor'; allowed: .* Did you mean 'score'?"),
+        ("value", "x", "a class like those in ablate/components/values.py"),
+        ("norm", "layer", "NAME: is already a norm; given 'layer'"),
+        ("norm", "my-norm", "NAME: cannot be the name of a Python file; given 'my-norm'; allowed: letters"),
+        ("norm", "class", "NAME: cannot be the name of a Python file"),
+        ("norm", "random", "NAME: is a Python module, which a file of this name could hide; given 'random'"),
+        ("norm", "no/x", "NAME: names a folder that does not exist"),
+        ("task", "recall", "For a study of it: ablate new NAME --task recall"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(slot: str, name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(AblateError, match=message):
+        _ = create_task(tmp_path / name, None) if slot == "task" else create_part(slot, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("taken", ["mine.csv", "mine.py", "mine.yaml"])
+def test_no_file_is_replaced_and_none_is_written_beside_one(taken: str, tmp_path: Path) -> None:
+    (tmp_path / taken).write_text("kept")
+    with pytest.raises(AblateError, match=f"already exists; given .*{taken}"):
+        create_task(tmp_path / "mine", None)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(taken, "kept")]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "--from: does not exist; given .*data.csv"),
+        (b"\xff", "--from: must be UTF-8 text; byte 1 is none"),
+        (b"text,label\n", "--from: must have a header with a column of texts and one of labels, and a row"),
+        (b"text\na\n", "--from: must have a header with a column of texts and one of labels"),
+    ],
+)
+def test_data_that_are_no_table_are_refused(data: bytes | None, message: str, tmp_path: Path) -> None:
+    if data is not None:
+        (tmp_path / "data.csv").write_bytes(data)
+    with pytest.raises(AblateError, match=message):
+        create_task(tmp_path / "mine", tmp_path / "data.csv")
+    assert not list(tmp_path.glob("mine*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("few.csv", "text,label\na,x\nb,y\n", "task.data: must have 50 different texts or more; given 2"),
+        (
+            "one.csv",
+            "text,label\na,x\nb,x\n",
+            "task.label: must have two different values or more; given [x]",
+        ),
+        ("short.txt", "a b", "task.data: is too short for its windows; given 3; allowed: at least 100"),
+    ],
+)
+def test_data_that_are_too_few_are_refused_by_the_task(
+    name: str, data: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(data)
+    study = create_task(tmp_path / "mine", tmp_path / name)[-1]
+    with pytest.raises(StudyError) as caught:
+        prepare(study)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call", [[], ["x", "--from", "y"], ["--part", "norm"], ["x", "--part", "norm", "--task", "y"]]
+)
+def test_a_call_that_means_nothing(call: list[str]) -> None:
+    done = CliRunner().invoke(main, ["new", *call])
+    assert done.exit_code == 2
+    assert "Give NAME, or --part SLOT NAME, or --task NAME [--from FILE]." in done.output

@@ -84,7 +84,7 @@ def test_a_failed_trial_shows_why(folder: Path) -> None:
     assert "reason: 'RuntimeError: the toy broke (toy.py:71)'" in found["trial"]
     first, place = found["traceback"].strip().splitlines()[:2]
     assert first == "Traceback (most recent call last):"
-    assert place.endswith("toy.py\", line 71, in train")
+    assert place.endswith('toy.py", line 71, in train')
     assert found["traceback"].strip().endswith("RuntimeError: the toy broke")
     assert "metrics" not in found
 

@@ -258,7 +258,9 @@ def test_a_part_of_a_user_that_raises_is_a_problem_of_the_study(
             f"factors:\n  model.mixer.score: [{level}]\n"
         )
     )
-    assert any(f"cannot be built: RuntimeError: not today ({when}.py:{line}). Correct" in p for p in found), found
+    assert any(f"cannot be built: RuntimeError: not today ({when}.py:{line}). Correct" in p for p in found), (
+        found
+    )
     assert where == "baseline" or all(p.startswith("line 6: factors.model.mixer.score[0]") for p in found)
 
 
