@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import shutil
 import textwrap
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from ablate.base.errors import listed
 from ablate.commands.options import PLUGINS, RESULTS
 
 Rows = Sequence[tuple[str, str]]
-WIDTH = 100
+MAX_WIDTH = 100
+"""Columns that are used at most, in a terminal that has them."""
 MAX_SHAPES = 8
 """Parts with more parameter tensors of their own are shown without their shapes."""
 NO_SHAPES = ("initialise", "step", "extra_repr")
@@ -80,15 +83,10 @@ def describe(slot: str | None, name: str | None) -> str:
     if name is None:
         return _table([(known, summary(CATALOGUE.get(slot, known))) for known in CATALOGUE.names(slot)])
     part: Any = CATALOGUE.get(slot, name)
-    return "\n".join(
-        [
-            f"{slot} {name}\n",
-            textwrap.indent(inspect.getdoc(part) or "(no docstring)", "  "),
-            *_beginning(part),
-            *(f"\n{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part)),
-            f"\ndefined in {_place(part)}",
-        ]
-    )
+    paragraphs = (inspect.getdoc(part) or "(no docstring)").split("\n\n")
+    texts = [f"{slot} {name}", *(_filled("  ", " ".join(text.split())) for text in paragraphs)]
+    texts += [f"{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part)]
+    return "\n\n".join([*texts, f"defined in {_place(part)}"])
 
 
 def _sections(part: Any) -> list[tuple[str, Rows]]:
@@ -96,21 +94,57 @@ def _sections(part: Any) -> list[tuple[str, Rows]]:
     from ablate.models.reference import places
 
     parameters = _parameters(part.Config)
-    sections: list[tuple[str, Rows]] = [("parameters" if parameters else "no parameters", parameters)]
+    sections: list[tuple[str, Rows]] = [
+        ("in a study", [(f"{_path(part.slot)}:", _as_given(part))]),
+        ("parameters" if parameters else "no parameters", parameters),
+    ]
     if part.slot in places():
-        found = [("shapes", _shapes(part)), ("supports", _abilities(part)), _cost(part.slot, part.name)]
+        found = [("shapes", _shapes(part)), ("supports", _abilities(part))]
+        found += [("cost", _cost(part.slot, part.name)), _beginning(part)]
         sections += [(heading, rows) for heading, rows in found if rows]
     return sections
 
 
-def _beginning(part: Any) -> list[str]:
+def _path(slot: str) -> str:
+    """Where a study names a part of the slot."""
+    from ablate.base.registry import Slot
+    from ablate.models.reference import places
+    from ablate.study.sections.search import SearchSection
+    from ablate.training.section import TrainingSection
+
+    if slot in places():
+        return ".".join(["model", *places()[slot].path])
+    for section, config in (("training", TrainingSection), ("search", SearchSection)):
+        for name, field in config.model_fields.items():
+            if any(isinstance(mark, Slot) and mark.slot == slot for mark in field.metadata):
+                return f"{section}.{name}"
+    return slot
+
+
+def _as_given(part: Any) -> str:
+    """The part as a study gives it, with the values that its parameters have unless they are given."""
+    from ablate.models.reference import settings_for
+
+    fields = part.Config.model_fields
+    values = {name: field.default for name, field in fields.items() if not field.is_required()}
+    values |= settings_for(part.Config)
+    pairs = [
+        f"{name}: {word(values[name])}" for name in fields if name != "name" and values[name] is not None
+    ]
+    # A line ends between two parameters, and never inside one.
+    return (
+        ", ".join(p.replace(" ", "\xa0") for p in [f"{{name: {part.name}", *pairs]) + "}"
+        if pairs
+        else part.name
+    )
+
+
+def _beginning(part: Any) -> tuple[str, Rows]:
     """How the part's initial scale differs from that of its slot's default, where it says that it does."""
     from ablate.models.reference import places
 
-    if not getattr(part, "begins_unlike", ""):
-        return []
-    text = f"begins unlike {places()[part.slot].default}: {part.begins_unlike}"
-    return ["\n" + textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
+    differs = getattr(part, "begins_unlike", "")
+    return f"begins unlike {places()[part.slot].default}", [("", differs)] if differs else []
 
 
 def _parameters(config: Any) -> Rows:
@@ -167,22 +201,19 @@ def _abilities(part: Any) -> Rows:
     return [(name, f"{text}: {reasons[key]}" if key in reasons else text) for name, text, key in rows]
 
 
-def _cost(slot: str, name: str) -> tuple[str, Rows]:
-    """A heading that gives the reference size, and the part's cost there beside that of the slot's default."""
+def _cost(slot: str, name: str) -> Rows:
+    """The part's cost at the reference size, beside that of the slot's default."""
     from ablate.base.plugins import raised_by_plugin
     from ablate.base.probe import described
     from ablate.models.reference import SECTION, SIGNATURE, cost_of, places
 
-    size = ", ".join(f"{key} {value}" for key, value in SECTION.items())
-    heading = f"cost in a model of {size}, for one sequence of {SIGNATURE.seq_len} tokens"
-    heading += "; FLOPs of matrix products only"
+    size = [f"{key} {word(value)}" for key, value in SECTION.items()]
     try:
         cost = cost_of(slot, name)
     except Exception as error:
         fault = raised_by_plugin(error) or described(error)[0]
-        return heading, [("unknown", f"cannot be built at this size: {fault}")]
-    if cost.settings:
-        heading += f"; {', '.join(f'{key} {word(value)}' for key, value in cost.settings.items())}"
+        return [("unknown", f"cannot be built at {listed(size)}: {fault}")]
+    size += [f"{key} {word(value)}" for key, value in cost.settings.items()]
     default = places()[slot].default
     base = None if default in (None, name) else cost_of(slot, default)
 
@@ -197,8 +228,9 @@ def _cost(slot: str, name: str) -> tuple[str, Rows]:
         ("of the model", beside(lambda cost: cost.parameters)),
         ("FLOPs forward", beside(lambda cost: cost.flops.forward)),
         ("and backward", beside(lambda cost: cost.flops.training)),
+        ("at", f"{listed(size)}; one sequence of {SIGNATURE.seq_len} tokens; FLOPs of matrix products only"),
     ]
-    return heading, [row for row in rows if row[1]]
+    return [row for row in rows if row[1]]
 
 
 def kind(node: dict[str, Any]) -> str:
@@ -207,7 +239,7 @@ def kind(node: dict[str, Any]) -> str:
 
     if SLOT_MARK in node:
         slot = node[SLOT_MARK]["slot"]
-        return f"{slot}: {listed(CATALOGUE.names(slot))}"
+        return f"{slot}: {listed(map(_with_parameters, map(CATALOGUE.get, repeat(slot), CATALOGUE.names(slot))))}"
     if "anyOf" in node:
         return ", or ".join(kind(item) for item in node["anyOf"])
     if "enum" in node or "const" in node:
@@ -215,6 +247,12 @@ def kind(node: dict[str, Any]) -> str:
         return "on or off" if {"on", "off"} <= set(values) else " or ".join(values)
     limits = [f"{bound} {node[key]:g}" for key, bound in BOUNDS.items() if key in node]
     return " ".join([TYPES.get(str(node.get("type")), "anything"), " and ".join(limits)]).rstrip()
+
+
+def _with_parameters(part: Any) -> str:
+    """`low_rank(rank)`."""
+    names = [name for name in part.Config.model_fields if name != "name"]
+    return f"{part.name}({', '.join(names)})" if names else part.name
 
 
 def word(value: Any) -> str:
@@ -233,7 +271,15 @@ def _place(part: type) -> str:
 
 
 def _table(rows: Rows, indent: str = "") -> str:
-    """Two columns in lines of at most `WIDTH` characters."""
+    """Two columns in lines that fit the terminal."""
     width = len(indent) + max((len(first) for first, _ in rows), default=0) + 2
-    wrapper = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * width, break_on_hyphens=False)
-    return "\n".join(wrapper.fill(f"{indent + first:{width}}{second}") for first, second in rows)
+    return "\n".join(_filled(f"{indent + first:{width}}", second, " " * width) for first, second in rows)
+
+
+def _filled(first: str, text: str, other: str | None = None) -> str:
+    """Text in lines that fit the terminal, the first after `first`; no name and no number is split."""
+    columns = min(MAX_WIDTH, shutil.get_terminal_size().columns)
+    wrapper = textwrap.TextWrapper(
+        columns, first, other or first, break_on_hyphens=False, break_long_words=False
+    )
+    return (wrapper.fill(text) or first.rstrip()).replace("\xa0", " ")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness import TOY, ablate
+from ruamel.yaml import YAML
 
 from ablate.base.registry import CATALOGUE, UnknownPart
 from ablate.commands.list import describe, kind
@@ -48,23 +49,55 @@ def parts() -> Iterator[tuple[str, str]]:
                 yield slot, name
 
 
+def words(text: str) -> str:
+    """Without the ends of lines."""
+    return " ".join(text.split())
+
+
 @pytest.mark.parametrize(("slot", "name"), list(parts()))
 def test_every_part_says_what_it_is(slot: str, name: str) -> None:
     part = CATALOGUE.get(slot, name)
     text = describe(slot, name)
     first = (inspect.getdoc(part) or "").partition("\n")[0]
-    assert first in text
-    assert re.search(rf"{name} +{re.escape(first[:40])}", describe(slot, None))
+    assert first in words(text)
+    assert f"{name} {first}" in words(describe(slot, None))
     unwrapped = re.sub(r"\n +", " ", describe(None, None))
     assert re.search(rf"^{slot} .*\b{name}\b", unwrapped, re.MULTILINE)
     for key, field in part.Config.model_fields.items():  # type: ignore[attr-defined]
         if key != "name":
             assert re.search(rf"^  {key} ", text, re.MULTILINE)
             assert field.description is not None
-            assert " ".join(field.description.split()) in " ".join(text.split())
+            assert words(field.description) in words(text)
+    for paragraph in (inspect.getdoc(part) or "").split("\n\n"):
+        assert words(paragraph) in words(text)
+    (path, value), *_ = YAML(typ="safe", pure=True).load(section(text, "in a study")).items()
+    assert path.split(".")[-1] == slot
+    value = value if isinstance(value, dict) else {"name": value}
+    config = part.Config  # type: ignore[attr-defined]
+    required = {key: value[key] for key, field in config.model_fields.items() if field.is_required()}
+    assert config.model_validate(value) == config.model_validate({"name": name} | required)
     file, line = text.splitlines()[-1].removeprefix("defined in ").split(":")
     source = Path(file).read_text().splitlines()[int(line) - 1 :]
     assert f'@register("{slot}", "{name}")' in source[0]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_it_fits_the_terminal_and_splits_no_name(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    whole = {text: words(describe(*text)) for text in [(None, None), ("mixer", None), ("mixer", "attention")]}
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for call, text in whole.items():
+        lines = describe(*call).splitlines()
+        assert max(map(len, lines[:-1])) <= columns
+        assert words("\n".join(lines)) == text
+
+
+def test_a_slot_inside_names_its_parts_with_their_parameters() -> None:
+    CATALOGUE.load_builtin()
+    text = words(describe("mixer", "attention"))
+    assert "value value: full, low_rank(rank), shared_kv; default full The vector" in text
+    assert "gaussian(sigma, learned), scaled_dot; default scaled_dot How well" in text
+    assert "(Vaswani et al. 2017, 3.2)" in text
 
 
 def test_a_score_says_what_it_costs() -> None:
@@ -99,14 +132,20 @@ def test_a_mixer_says_what_it_supports() -> None:
     assert supports("gmlp")["lengths"].startswith("up to max_len, the longest in training: ")
 
 
+def section(text: str, heading: str) -> str:
+    """The lines under a heading, those of one row on one line."""
+    lines = text.partition(f"\n{heading}\n")[2].partition("\n\n")[0]
+    return re.sub(r"\n {3,}", " ", lines)
+
+
 def supports(mixer: str) -> dict[str, str]:
-    lines = describe("mixer", mixer).partition("\nsupports\n")[2].partition("\n\n")[0]
-    return dict(re.split(" {2,}", line.strip(), maxsplit=1) for line in lines.splitlines())  # type: ignore[misc]
+    lines = section(describe("mixer", mixer), "supports").splitlines()
+    return dict(re.split(" {2,}", line.strip(), maxsplit=1) for line in lines)  # type: ignore[misc]
 
 
 def test_a_required_parameter_has_a_value_where_the_cost_is_counted() -> None:
     CATALOGUE.load_builtin()
-    assert "FLOPs of matrix products only; rank 8\n" in describe("value", "low_rank")
+    assert "at d_model 64, num_layers 1, rank 8; one sequence" in words(describe("value", "low_rank"))
     assert "384 of its own, in 3 places" in describe("norm", "layer")
 
 
@@ -120,21 +159,20 @@ def test_a_part_that_cannot_be_built_at_the_reference_size_is_shown_all_the_same
     (tmp_path / "own.py").write_text(PLUGIN.replace("needed: int", "needed: str"))
     done = ablate("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "cannot be built at this size: ValidationError" in done.stdout
+    assert "cannot be built at d_model 64, num_layers 1: ValidationError" in done.stdout
 
 
 def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(PLUGIN)
     done = ablate("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    norms = ", ".join(CATALOGUE.names("norm"))
     for line in (
         "q ⋆ k.",
         "needed  whole number; required",
         "rate    number at least 0 and below 1; default 0.5",
         "side    left or right, or none; default none",
         "switch  on or off; default on",
-        f"inner   norm: {norms}; default layer",
+        "inner   norm: batch(eps, momentum), layer(eps), none, rms(eps); default layer",
         "Has to be given.",
         "defined in own.py:10",
     ):
@@ -189,4 +227,4 @@ def test_a_plugin_that_fails_is_named_with_its_line(
 def test_a_mark_stands_for_a_slot() -> None:
     CATALOGUE.load_builtin()
     mixer = fields(CATALOGUE.get("mixer", "attention").Config)  # type: ignore[attr-defined]
-    assert kind(mixer["score"]) == f"score: {', '.join(CATALOGUE.names('score'))}"
+    assert kind(mixer["value"]) == "value: full, low_rank(rank), shared_kv"

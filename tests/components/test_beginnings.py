@@ -148,7 +148,7 @@ def test_a_part_begins_like_the_default_of_its_slot_or_says_why_not(slot: str, n
     assert alike(found) == (not reason), (
         f"{min(found):.3f} to {max(found):.3f}; {reason or 'no reason given'}"
     )
-    told = f"begins unlike {places()[slot].default}: {reason}"
+    told = f"begins unlike {places()[slot].default} {reason}"
     assert (told in " ".join(describe(slot, name).split())) == bool(reason)
 
 
