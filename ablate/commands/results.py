@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.stages.options import Options
 
 if TYPE_CHECKING:
@@ -18,14 +20,16 @@ if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
-    """A study's results folder: frames, verdicts and facts."""
+    """A study's results folder: frames, verdicts and facts; a notebook shows answer, verdicts and figure."""
 
     folder: Path
     evidence: Evidence
     comparisons: pd.DataFrame
+    "One row a variant, task and metric; `ablate.analysis.compare` says what the columns mean."
     claims: pd.DataFrame
+    "One row a claim."
 
     @property
     def trials(self) -> pd.DataFrame:
@@ -49,25 +53,84 @@ class Results:
 
         return figures(material(_study(self.folder)))
 
+    def __repr__(self) -> str:
+        return "\n".join([f"Results of {self.folder}", *_study(self.folder).answer()])
 
-def run(study: str | Path, **options: Any) -> Results:
+    def _repr_html_(self) -> str:
+        from ablate.report.frames import html
+
+        return html(_study(self.folder))
+
+
+class UnknownOption(AblateError, TypeError):
+    """A keyword that `run` does not have."""
+
+
+def run(
+    study: str | Path | Mapping[str, Any],
+    *,
+    results: str | Path = "results",
+    jobs: int | None = None,
+    seeds: int | None = None,
+    sets: Sequence[str] | Mapping[str, Any] = (),
+    only: str | Sequence[str] = (),
+    seed: int | None = None,
+    tracking_uri: str | None = None,
+    fresh: bool = False,
+    fail_fast: bool = False,
+    sweep: bool = False,
+    confirm: bool = False,
+    **unknown: Any,
+) -> Results:
     """Runs a study, or with `sweep=True` its search, and loads its results. Raises `AblateError`.
 
-    The keywords are those of `Options`: results, jobs, seeds, sets, only, seed, fresh, sweep, …
+    study: a study file; or what one says, as a dict, whose paths are relative to the current folder.
+    results: the results folder.
+    jobs: worker processes; 0: in this process; None: one a core, or one a GPU.
+    seeds: number of seeds, instead of the study's.
+    sets: changes to the study, `["training.lr=0.01"]` or `{"training.lr": 0.01}`.
+    only: train only these variants, and the baseline.
+    seed: train only this seed.
+    tracking_uri: where MLflow keeps its runs; None: SQLite in the store.
+    fresh: train again the trials that are in the store.
+    fail_fast: stop at the first failed trial.
+    confirm: repeat what the study found, on seeds that it has not seen.
     """
+    names = [field.name for field in fields(Options)]
+    if unknown:
+        problems = [
+            Problem("unknown option", (name,), allowed=listed(names), hint=nearest(name, names))
+            for name in unknown
+        ]
+        raise UnknownOption("\n".join(map(str, problems)))
     from rich.console import Console
 
     from ablate.commands.run import execute
+    from ablate.study.given import as_file, as_sets
 
-    if "results" in options:
-        options["results"] = Path(options["results"])
-    return load(execute(Path(study), Options(**options), Console(file=sys.stderr)).folder)
+    options = Options(
+        results=Path(results),
+        jobs=jobs,
+        seeds=seeds,
+        sets=as_sets(sets),
+        only=[only] if isinstance(only, str) else only,
+        seed=seed,
+        tracking_uri=tracking_uri,
+        fresh=fresh,
+        fail_fast=fail_fast,
+        sweep=sweep,
+        confirm=confirm,
+    )
+    with as_file(study) as path:
+        return load(execute(path, options, Console(file=sys.stderr)).folder)
 
 
 def load(folder: str | Path) -> Results:
     """The results of a study from its folder alone; raises `AblateError` when they are not there."""
+    from ablate.report.frames import Verdicts
+
     found = _study(folder)
-    return Results(found.path, found.evidence(), *found.frames())
+    return Results(found.path, found.evidence(), *map(Verdicts, found.frames()))
 
 
 def _study(folder: str | Path) -> StudyFolder:

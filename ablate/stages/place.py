@@ -11,6 +11,7 @@ from ablate.base.wording import joined
 from ablate.core import names
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
+from ablate.study import given
 
 COMMANDS = ("run", "sweep")
 
@@ -61,14 +62,15 @@ def refuse_another(path: Path, results: Path, name: str, line: int | None = None
     """Raises `StudyError` where the folder of the study `name` reports another study than that of the file `path`.
 
     A file that was moved, one that says the same, and the study's own file in a folder of its reports are no other.
-    A report from before the file was kept with it is taken for that of a file with its name, or that says the same.
+    A report of a study that was given in Python, or from before the file was kept with it, is taken for that of a file
+    with its name, or that says the same, and for that of a study that is given in Python.
     """
     if _own(path, results, name) is not None:
         return
     for each in dict.fromkeys([names.confirmed(name) or name, name]):
         folder = StudyFolder(results, each)
         facts = reported(folder)
-        if facts is None or (not facts.source and path.stem == names.stem(each)):
+        if facts is None or (not facts.source and (path.stem == names.stem(each) or path.name == given.FILE)):
             continue
         found = os.path.normpath(folder.path.resolve() / facts.source) if facts.source else folder.study_file
         other = Path(found)
@@ -82,6 +84,8 @@ def refuse_another(path: Path, results: Path, name: str, line: int | None = None
 def source_of(path: Path, folder: StudyFolder) -> str:
     """The study file of a report as it is kept with it; for the file in a folder of its reports, that one's."""
     own = _own(path, folder.results, folder.name)
+    if path.name == given.FILE:
+        return ""
     if own is None:
         return Path(os.path.relpath(path.resolve(), folder.path.resolve())).as_posix()
     facts = reported(own)

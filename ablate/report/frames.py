@@ -1,0 +1,80 @@
+"""A study's verdicts in a notebook: frames whose columns that matter come first, and the results as HTML."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from html import escape
+
+import pandas as pd
+
+from ablate.records.folder import StudyFolder
+from ablate.report.section import sections
+from ablate.report.tables import Table
+from ablate.report.terminal import brief_of
+
+FIRST = (
+    "claim",
+    "variant",
+    "task",
+    "metric",
+    "verdict",
+    "diff",
+    "ci_low",
+    "ci_high",
+    "p_adjusted",
+    "n",
+    "reason",
+)
+FIGURE = "figures/forest.svg"
+
+
+class Verdicts(pd.DataFrame):
+    """A frame like any other; a notebook shows the verdict and its numbers first, to three digits."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return Verdicts
+
+    def _repr_html_(self) -> str | None:
+        first = [name for name in FIRST if name in self.columns]
+        plain = pd.DataFrame(self)
+        if "verdict" in first and plain.columns.is_unique:
+            plain = plain[[*first, *(name for name in plain.columns if name not in first)]]
+        with pd.option_context("display.float_format", "{:.3g}".format):
+            return plain.to_html(max_rows=60, max_cols=12, notebook=True, show_dimensions=True)
+
+
+def html(folder: StudyFolder) -> str:
+    """The question, the answer, the verdicts and their figure, and a link to the report."""
+    return "".join(_pieces(folder))
+
+
+def _pieces(folder: StudyFolder) -> Iterator[str]:
+    yield f"<h4>{escape(folder.facts().question or folder.name)}</h4>"
+    yield from (f"<p><b>{escape(paragraph)}</b></p>" for paragraph in folder.answer())
+    read = brief_of(folder)
+    for section in sections(brief=True):
+        yield from map(_table, section.brief(read))
+    figure = folder.path / FIGURE
+    if figure.is_file():
+        # As an image, so that its styles stay its own.
+        source = f"data:image/svg+xml;base64,{base64.b64encode(figure.read_bytes()).decode()}"
+        yield f'<p><img alt="Differences with intervals" style="max-width: 100%" src="{source}"/></p>'
+    if folder.report_file.is_file():
+        yield f'<p><a href="{escape(folder.report_file.as_posix())}">{escape(str(folder.report_file))}</a></p>'
+
+
+def _table(table: Table) -> str:
+    heads = "".join(f"<th>{escape(column.heading)}</th>" for column in table.columns)
+    rows = [
+        "".join(
+            f'<td style="text-align: {"right" if column.numeric else "left"}">{escape(row[column.key])}</td>'
+            for column in table.columns
+        )
+        for row in table.rows
+    ]
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f"<p>{escape(table.caption)}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )

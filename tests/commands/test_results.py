@@ -1,0 +1,147 @@
+"""`ablate.run` and `ablate.load`: a study as a dict, options by name, and what a notebook shows."""
+
+import base64
+import inspect
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from harness import TOY, TOY_STUDY, with_database
+from ruamel.yaml import YAML
+
+import ablate
+from ablate.base.errors import AblateError, StudyError
+from ablate.commands.results import Results
+from ablate.stages.options import Options
+from ablate.study.experiment import prepare
+
+TOY_DICT: dict[str, Any] = {
+    "name": "toy",
+    "question": "Does the effect <matter>?",
+    "workload": "toy",
+    "plugins": [TOY.name],
+    "task": {"name": "coin"},
+    "factors": {"model.effect": np.array([0.2]), "model.noise": (0.1, 0.3)},
+    "seeds": 3,
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the plugin of the toy in it."""
+    with_database(tmp_path / "results/store")
+    (tmp_path / TOY.name).write_bytes(TOY.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_study_may_be_a_dict(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    results = ablate.run(TOY_DICT, jobs=0)
+    assert results.folder == Path("results/toy")
+    (here / "toy.yaml").write_text(TOY_STUDY.replace(str(TOY), TOY.name))
+    assert [c.id for c in prepare(here / "toy.yaml").cells()] == [
+        c.id for c in prepare(here / "results/toy/study.yaml").cells()
+    ]
+    assert YAML(typ="safe").load(here / "results/toy/study.yaml")["folder"] == "../.."
+    assert not [path for path in here.rglob("*") if "given" in path.name]
+    # Nothing is trained twice, neither by the dict nor by its resolved study; an edit reports in its place.
+    for study, told in (
+        (TOY_DICT, "Nothing to train"),
+        ("results/toy/study.yaml", "all 9 trials are in the store"),
+    ):
+        ablate.run(study, jobs=0)
+        assert told in capfd.readouterr().err
+    edited = ablate.run(TOY_DICT | {"seeds": 4}, jobs=0)
+    assert edited.folder == results.folder
+    assert set(edited.comparisons.n) == {4}
+    (here / "other.yaml").write_text(TOY_STUDY.replace(str(TOY), TOY.name))
+    with pytest.raises(StudyError, match="name: is that of another study"):
+        ablate.run("other.yaml", jobs=0)
+
+
+def test_the_mistakes_of_a_dict_name_their_place_in_it(here: Path) -> None:
+    with pytest.raises(StudyError) as caught:
+        ablate.run(TOY_DICT | {"model": {"nois": 1}, "seeds": {"count": 0}}, jobs=0)
+    assert str(caught.value).splitlines()[1:] == [
+        "  seeds.count: must be greater than or equal to 1; given 0",
+        "  model.nois: unknown key; allowed: effect, noise, width, inert. Did you mean 'noise'?",
+    ]
+    with pytest.raises(StudyError) as caught:
+        ablate.run(TOY_DICT | {"claims": [{1, 2}], "notes": print}, jobs=0)
+    assert [".".join(map(str, problem.path)) for problem in caught.value.problems] == ["claims.0", "notes"]
+    assert [path.name for path in (here / "results").iterdir()] == ["store"]
+
+
+def test_options_have_names(here: Path) -> None:
+    named = inspect.signature(ablate.run).parameters
+    options = {field.name: field.default for field in fields(Options)}
+    kinds = {name: parameter.kind for name, parameter in named.items()}
+    assert {name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY} == set(options)
+    assert all(f"    {name}: " in ablate.run.__doc__ or name == "sweep" for name in options)
+    assert {n: p.default for n, p in named.items() if n in options and n != "results"} == {
+        name: default for name, default in options.items() if name != "results"
+    }
+    with pytest.raises(
+        AblateError, match=r"^job: unknown option; allowed: results, jobs, .*Did you mean 'jobs'\?"
+    ):
+        ablate.run(TOY_DICT, job=2)
+    with pytest.raises(TypeError, match=r"sed: unknown option.*'seed'\?\nworkers: unknown option"):
+        ablate.run(TOY_DICT, sed=2, workers=1)
+
+
+def test_changes_may_be_a_dict_and_one_variant_a_word(here: Path) -> None:
+    results = ablate.run(TOY_DICT, sets={"model.width": 5}, only="model.noise=0.3", jobs=0)
+    assert results.folder.name == "toy"
+    assert set(results.trials.variant) == {"baseline", "model.noise=0.3"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("made")
+    with_database(folder / "results/store")
+    return ablate.run(TOY_DICT | {"plugins": [TOY]}, results=folder / "results", jobs=0)
+
+
+def parsed(html: str) -> ElementTree.Element:
+    """A page of well-formed elements."""
+    return ElementTree.fromstring(f"<div>{html}</div>")
+
+
+def test_results_as_a_notebook_shows_them(made: Results) -> None:
+    page = parsed(made._repr_html_())
+    assert "".join(page.itertext()).startswith("Does the effect <matter>?")
+    assert {cell.text for cell in page.iter("td")} >= {*made.comparisons.verdict, "effect 0.2", "noise 0.3"}
+    (image,) = page.iter("img")
+    figure = base64.b64decode(image.attrib["src"].removeprefix("data:image/svg+xml;base64,"))
+    assert ElementTree.fromstring(figure).tag.endswith("svg")
+    (link,) = page.iter("a")
+    assert Path(link.attrib["href"]).is_file()
+    assert repr(made).startswith(f"Results of {made.folder}\n")
+    assert len(repr(made)) < 1000
+
+
+def test_frames_show_the_verdict_first_and_are_frames(made: Results) -> None:
+    frame = made.comparisons
+    for shown in (frame, frame[frame.n > 0], frame.sort_values("diff")):
+        heads = [head.text for head in parsed(table(shown)).iter("th")]
+        assert heads[1:5] == ["variant", "task", "metric", "verdict"]
+    cells = [cell.text or "" for cell in parsed(table(frame)).iter("td")]
+    numbers = [text for text in cells if re.fullmatch(r"-?[\d.]+(e-?\d+)?", text)]
+    assert len(numbers) > 10
+    assert max(map(len, numbers)) <= 9
+    assert [name for name, _ in frame.items()] == list(pd.read_csv(made.folder / "comparisons.csv").columns)
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(frame), check_frame_type=False)
+    assert table(frame[["variant", "diff"]])
+    assert frame.groupby("variant")["diff"].mean().notna().all()
+    assert "claim" in table(made.claims)
+
+
+def table(frame: pd.DataFrame) -> str:
+    """What a notebook shows of a frame, without pandas' style sheet."""
+    html: str = frame._repr_html_()
+    return re.sub(r"(?s)<style.*?</style>", "", html)
