@@ -30,19 +30,23 @@ FIGURE = "figures/forest.svg"
 
 
 class Verdicts(pd.DataFrame):
-    """A frame like any other; a notebook shows the verdict and its numbers first, to three digits."""
+    """A frame like any other; a notebook shows the columns that matter alone, to three digits, the verdict first."""
 
     @property
     def _constructor(self) -> type[pd.DataFrame]:
         return Verdicts
 
     def _repr_html_(self) -> str | None:
-        first = [name for name in FIRST if name in self.columns]
         plain = pd.DataFrame(self)
-        if "verdict" in first and plain.columns.is_unique:
-            plain = plain[[*first, *(name for name in plain.columns if name not in first)]]
+        first = [name for name in FIRST if name in plain.columns]
+        if "verdict" not in first or not plain.columns.is_unique:
+            html: str | None = plain._repr_html_()
+            return html
         with pd.option_context("display.float_format", "{:.3g}".format):
-            return plain.to_html(max_rows=60, max_cols=12, notebook=True, show_dimensions=True)
+            shown = plain[first].to_html(max_rows=pd.get_option("display.max_rows"), notebook=True)
+        rows, columns = plain.shape
+        rest = "" if columns == len(first) else f"; <code>.T</code> shows the other {columns - len(first)}"
+        return f"{shown}<p>{rows} rows × {columns} columns{rest}</p>"
 
 
 def html(folder: StudyFolder) -> str:
