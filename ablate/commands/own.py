@@ -138,12 +138,13 @@ def problems_of(*paths: Path, source: str = "NAME") -> Iterator[Problem]:
 def _files(target: Path, slot: str) -> tuple[Path, Path]:
     """The files of a part or task and of its study; raises `AblateError` where they cannot be of that name."""
     from ablate.base.registry import CATALOGUE
+    from ablate.study.document import parse_value
 
     name = target.name.removesuffix(".py")
     paths = target.with_name(f"{name}.py"), target.with_name(f"{name}.yaml")
     source = "--task" if slot == "task" else "NAME"
     allowed = "letters, digits and '_', the first a letter, for instance `my_part`"
-    if not name.isidentifier() or iskeyword(name):
+    if not name.isidentifier() or iskeyword(name) or parse_value(name) != name:
         raise _refused(Problem("cannot be the name of a Python file", (), name, allowed, source=source))
     problems = [*problems_of(*paths, source=source)]
     if name in CATALOGUE.names(slot):

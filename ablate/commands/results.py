@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.base.errors import AblateError, Gather, Problem, listed, nearest
 from ablate.stages.options import Options
 
 if TYPE_CHECKING:
@@ -103,6 +103,10 @@ def run(
             for name in unknown
         ]
         raise UnknownOption("\n".join(map(str, problems)))
+    with Gather() as at:
+        for name, value, least in (("jobs", jobs, 0), ("seeds", seeds, 1), ("seed", seed, 0)):
+            fault = isinstance(value, (str, float)) or (isinstance(value, int) and value < least)
+            at.refuse(fault, name, "must be a whole number", value, f"at least {least}")
     from rich.console import Console
 
     from ablate.commands.run import execute

@@ -27,6 +27,7 @@ FIRST = (
     "reason",
 )
 FIGURE = "figures/forest.svg"
+NUMBER, TEXT = "text-align: right; white-space: nowrap", "text-align: left"
 
 
 class Verdicts(pd.DataFrame):
@@ -42,7 +43,7 @@ class Verdicts(pd.DataFrame):
         if "verdict" not in first or not plain.columns.is_unique:
             html: str | None = plain._repr_html_()
             return html
-        with pd.option_context("display.float_format", "{:.3g}".format):
+        with pd.option_context("display.float_format", "{:.3g}".format, "display.max_colwidth", None):
             shown = plain[first].to_html(max_rows=pd.get_option("display.max_rows"), notebook=True)
         rows, columns = plain.shape
         rest = "" if columns == len(first) else f"; <code>.T</code> shows the other {columns - len(first)}"
@@ -73,7 +74,7 @@ def _table(table: Table) -> str:
     heads = "".join(f"<th>{escape(column.heading)}</th>" for column in table.columns)
     rows = [
         "".join(
-            f'<td style="text-align: {"right" if column.numeric else "left"}">{escape(row[column.key])}</td>'
+            f'<td style="{NUMBER if column.numeric else TEXT}">{escape(row[column.key])}</td>'
             for column in table.columns
         )
         for row in table.rows

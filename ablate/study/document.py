@@ -47,6 +47,8 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     faulty: list[PathKey] = field(default_factory=list)
     "Where a problem was found, so that what follows from it is not reported as well."
+    doubtful: set[str] = field(default_factory=set)
+    "Rules that may only seem broken, since a plugin was not loaded: `unknown norm`."
 
     def line(self, path: PathKey) -> int | None:
         """The line of the node at `path`, or of its nearest ancestor that the file holds."""
@@ -60,6 +62,8 @@ class Document:
         """
         path = problem.path
         self.faulty.append(path)
+        if problem.rule in self.doubtful:
+            return
         option = next((text for node, text in self.origins.items() if path and _overlap(node, path)), None)
         place = (
             {"source": option}

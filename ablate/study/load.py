@@ -118,6 +118,7 @@ def _load_plugins(document: Document, folder: Path) -> None:
             )
         elif fault := plugin_fault(path):
             document.refuse(at, f"{FAILS}: {fault}", hint="Correct the plugin")
+            document.doubtful = {f"unknown {slot}" for slot in CATALOGUE.slots()}
 
 
 def _workload(document: Document) -> Workload:
@@ -155,12 +156,8 @@ def _validated(document: Document, model: type[StudyBase], folder: Path) -> Stud
         try:
             return model.model_validate(data, context={FOLDER: folder})
         except ValidationError as error:
-            missing = document.is_faulty(("plugins",))
-            for problem, details in zip(translated(error, model, data), error.errors(), strict=True):
-                if missing and details["type"] == "unknown_part":
-                    # A plugin that is not loaded may register it.
-                    document.faulty.append(problem.path)
-                elif not document.is_faulty(problem.path):
+            for problem in translated(error, model, data):
+                if not document.is_faulty(problem.path):
                     document.report(problem)
             repaired = [_repair(data, details["loc"]) for details in error.errors()]
             if not all(repaired):

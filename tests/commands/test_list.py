@@ -211,6 +211,10 @@ def test_a_workload_may_have_no_parameters(tmp_path: Path) -> None:
             "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct",
         ),
         ("def (:\n", "own.py: fails when it is loaded: SyntaxError: invalid syntax (own.py:1)"),
+        (
+            "from ablate import register\n\n\n@register('norm', 'layer')\nclass Own:\n    pass\n",
+            "components.norms.LayerNorm; choose another name (own.py:4)",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["list", "schema"])

@@ -140,6 +140,7 @@ def test_a_part_is_listed_as_others_are(tmp_path: Path) -> None:
         ("norm", "layer", "NAME: is already a norm; given 'layer'"),
         ("norm", "my-norm", "NAME: cannot be the name of a Python file; given 'my-norm'; allowed: letters"),
         ("norm", "class", "NAME: cannot be the name of a Python file"),
+        ("norm", "null", "NAME: cannot be the name of a Python file"),
         ("norm", "random", "NAME: is a Python module, which a file of this name could hide; given 'random'"),
         ("norm", "no/x", "NAME: names a folder that does not exist"),
         ("task", "recall", "For a study of it: ablate new NAME --task recall"),
@@ -205,3 +206,16 @@ def test_a_call_that_means_nothing(call: list[str]) -> None:
     done = CliRunner().invoke(main, ["new", *call])
     assert done.exit_code == 2
     assert "Give NAME, or --part SLOT NAME, or --task NAME [--from FILE]." in done.output
+
+
+def test_an_exception_where_no_stage_expects_it_names_the_file_and_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    task = create_task(Path("mine"), None)[1]
+    source = task.read_text()
+    task.write_text(source.replace("        return 0.0\n", "        return 1 / 0\n"))
+    line = 1 + task.read_text().splitlines().index("        return 1 / 0")
+    done = CliRunner().invoke(main, ["plan", "mine.yaml"])
+    assert done.exit_code == 2
+    assert done.output.endswith(f"ZeroDivisionError: division by zero (mine.py:{line}). Correct the plugin\n")

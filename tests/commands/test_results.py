@@ -94,6 +94,15 @@ def test_options_have_names(here: Path) -> None:
         ablate.run(TOY_DICT, sed=2, workers=1)
 
 
+def test_numbers_that_cannot_be_are_refused(here: Path) -> None:
+    with pytest.raises(AblateError) as caught:
+        ablate.run(TOY_DICT, jobs=-1, seeds="3")  # type: ignore[arg-type]
+    assert str(caught.value).splitlines() == [
+        "jobs: must be a whole number; given -1; allowed: at least 0",
+        "seeds: must be a whole number; given '3'; allowed: at least 1",
+    ]
+
+
 def test_changes_may_be_a_dict_and_one_variant_a_word(here: Path) -> None:
     results = ablate.run(TOY_DICT, sets={"model.width": 5}, only="model.noise=0.3", jobs=0)
     assert results.folder.name == "toy"

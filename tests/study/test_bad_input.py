@@ -228,6 +228,21 @@ def test_a_plugin_that_fails_is_named_with_its_line(write: Callable[..., Path]) 
     ]
 
 
+def test_what_a_plugin_that_fails_may_register_is_no_second_mistake(write: Callable[..., Path]) -> None:
+    write("def broken() -> None:\n    raise RuntimeError('no')\n", "helper.py")
+    write("import helper\n\nhelper.broken()\n", "own.py")
+    study = "name: x\nplugins: [own.py]\ntask: recall\nfactors:\n  model.norm: [own]\nseed: 3\n"
+    found = problems(
+        write(f"{study}claims: [model.norm=own matches model.norm=layer on accuracy within 0.1]\n")
+    )
+    assert found == [
+        "line 2: plugins[0]: fails when it is loaded: RuntimeError: no (helper.py:2). Correct the plugin",
+        "line 6: seed: unknown key; allowed: " + found[-1].partition("allowed: ")[2],
+    ]
+    found = problems(write("name: x\nworkload: own\nplugins: [own.py]\nmodel: {own: 1}\n"))
+    assert [problem.partition(":")[0] for problem in found] == ["line 3"]
+
+
 BROKEN_PART = """
     from ablate import register
     from ablate.components.scores import Score

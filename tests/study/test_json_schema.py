@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from ablate.base.registry import CATALOGUE
 from ablate.commands.new import study_text
+from ablate.commands.own import create_part, create_task
 from ablate.study.document import read_document
 from ablate.study.json_schema import study_schema
 
@@ -201,6 +202,20 @@ def test_parts_of_plugins_that_hold_their_like(tmp_path: Path) -> None:
     }
     assert not problems(validator, good | {"factors": deep})
     assert problems(validator, good | {"factors": {"model.mixer.frist": [3]}})
+
+
+def test_what_plugins_register_is_known(validator: Draft202012Validator, tmp_path: Path) -> None:
+    create_part("norm", tmp_path / "my_norm")
+    create_task(tmp_path / "my_task", None)
+    done = ablate("schema", "--plugin", "my_norm.py", "--plugin", "my_task.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    known = Draft202012Validator(json.loads(done.stdout))
+    for name in ("my_norm", "my_task"):
+        data = read_document(tmp_path / f"{name}.yaml").data
+        assert known.is_valid(data)
+        assert not validator.is_valid(data)
+    data["task"]["max_len"] = "long"
+    assert not known.is_valid(data)
 
 
 def test_of_another_workload(tmp_path: Path) -> None:
