@@ -42,7 +42,9 @@ def contract(file: str) -> Iterator[tuple[str, Any, list[Any]]]:
             yield name, function, list(marks[0][1]) if marks else []
 
 
-@pytest.mark.parametrize("slot", ["mixer", "position", *(pytest.param(s, marks=SLOW) for s in PARTS)])
+@pytest.mark.parametrize(
+    "slot", ["mixer", *(pytest.param(slot, marks=SLOW) for slot in PARTS if slot != "mixer")]
+)
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 def test_a_part_passes_the_contract_of_parts(slot: str, tmp_path: Path) -> None:
     part, study = create_part(slot, tmp_path / "my_part")
