@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.base.typed import typed
 from ablate.base.wording import joined
 from ablate.commands.list import word
 from ablate.commands.own import PARTS, create_part, create_task, problems_of, rendered, write
@@ -66,7 +67,8 @@ def command(name: Path | None, task: str | None, slot: str | None, data: Path | 
         written = create_task(Path(task), data)
     else:
         raise click.UsageError("Give NAME, or --part SLOT NAME, or --task NAME [--from FILE].")
-    click.echo(f"Wrote {joined([*map(str, written)])}; it works as it is. Try it: ablate run {written[-1]}")
+    click.echo(f"Wrote {joined([*map(str, written)])}; they work as they are.")
+    click.echo(f"Next: {typed('run', written[-1])}")
 
 
 def create(target: Path, task: str) -> Path:
