@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,7 +40,9 @@ def command(topic: str | None, file: Path | None, browse: bool) -> None:
     """
     if topic is not None and topic not in topics():
         hint = nearest(topic, topics()) or "`ablate guide` says what each is about"
-        raise AblateError(str(Problem("is not a topic", (), topic, listed(topics(), 40), hint, source="TOPIC")))
+        raise AblateError(
+            str(Problem("is not a topic", (), topic, listed(topics(), 40), hint, source="TOPIC"))
+        )
     if file or browse:
         _as_html([topic] if topic else topics(), file, browse)
     elif topic:
@@ -75,6 +78,7 @@ def html(chosen: list[str]) -> str:
     from ablate.report.palette import css_variables
 
     reader = MarkdownIt("commonmark").enable("table")
+    reader.add_render_rule("image", _inline_image)
     environment = Environment(
         loader=PackageLoader("ablate.commands"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -83,6 +87,14 @@ def html(chosen: list[str]) -> str:
         light=Markup(css_variables("light")),
         dark=Markup(css_variables("dark")),
     )
+
+
+def _inline_image(renderer: Any, tokens: Any, place: int, *rest: Any) -> str:
+    """A picture of the pages as part of the document."""
+    token = tokens[place]
+    picture = (PAGES / token.attrs["src"]).read_bytes()
+    token.attrs["src"] = f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
+    return str(renderer.image(tokens, place, *rest))
 
 
 def _show(text: str) -> None:
