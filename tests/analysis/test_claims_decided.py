@@ -81,7 +81,7 @@ def test_divergence_can_refute_or_support_but_shows_no_likeness():
         row = judged(BASE, kind, by, statuses=lost)
         assert row["verdict"] == expected, (kind, by)
         if expected == "inconclusive":
-            assert row["reason"].startswith("unstable: where runs diverged")
+            assert row["reason"].startswith("unstable: a match cannot be supported where runs diverged")
     assert (
         judged(BASE, "beats", statuses={("baseline", i): "diverged" for i in range(4)})["verdict"]
         == "supported"
