@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import get_completion_class
 from harness import ablate
 
 from ablate.commands.guide import PAGES
@@ -53,6 +54,13 @@ def test_its_commands_run_in_their_order(tmp_path: Path) -> None:
     assert (tmp_path / "results/mine/report.html").is_file()
 
 
+def test_its_shells_complete() -> None:
+    shells = re.findall(r"_ABLATE_COMPLETE=(\w+)_source ablate", README)
+    assert shells == ["bash", "zsh", "fish"]
+    for shell in shells:
+        assert get_completion_class(shell)
+
+
 def test_its_targets_exist() -> None:
     named = {line[1] for line in commands("make")} | set(re.findall(r"`make ([a-z-]+)`", TEXT))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -93,7 +101,7 @@ def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     (plugin,) = [block for block in blocks("python") if "@register" in block]
     (study,) = [block for block in blocks("yaml") if "plugins:" in block]
     assert len(plugin.splitlines()) < 30
-    (tmp_path / "own.py").write_text(plugin)
+    (tmp_path / "squared_relu.py").write_text(plugin)
     (tmp_path / "primer.yaml").write_text(study)
     options = ("--set", "training.steps=3", "--set", "training.eval_every=3")
     done = ablate("run", "primer.yaml", "--jobs", "1", "--seeds", "2", *options, cwd=tmp_path)
@@ -102,7 +110,7 @@ def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     assert {
         f"model.feedforward.activation=squared_relu(scale={scale})" for scale in ("1.0", "0.5")
     } < variants
-    shown = ablate("list", "activation", "squared_relu", "--plugin", "own.py", cwd=tmp_path)
+    shown = ablate("list", "activation", "squared_relu", "--plugin", "squared_relu.py", cwd=tmp_path)
     assert "scale · max(0, x)²" in shown.stdout
     assert "FLOPs forward" in shown.stdout
 
