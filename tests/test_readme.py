@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_the_readme_is_short() -> None:
 def test_every_command_is_known() -> None:
     """How those of ablate are called is checked by tests/commands/test_help.py."""
     programs = {shlex.split(line)[0] for b in blocks("sh") for line in b.splitlines() if line.strip()}
-    assert programs == {"make", "ablate", "pip"}
+    assert programs == {"export", "make", "ablate", "pip"}
 
 
 def test_nothing_is_installed_by_a_name_that_is_not_ours() -> None:
@@ -120,6 +121,14 @@ def test_its_python_runs() -> None:
     code = f"{snippet}\nassert len(results.comparisons) and len(results.trials)\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_lies_beside_the_code_is_shipped() -> None:
+    """The wheel holds what pyproject.toml names; `.ci/run` builds one and uses it."""
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    found = {path for pattern in shipped["ablate"] for path in (ROOT / "ablate").glob(pattern)}
+    beside = [p for p in (ROOT / "ablate").rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")]
+    assert set(beside) <= found
 
 
 def test_its_tables_name_every_part() -> None:

@@ -10,7 +10,7 @@ from harness import ablate
 
 from ablate.cli import main
 from ablate.commands import guide
-from ablate.commands.guide import PAGES, about, html, topics
+from ablate.commands.guide import about, html, topics
 
 
 class Links(HTMLParser):
@@ -114,8 +114,3 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 def test_topics_complete() -> None:
     completed = ShellComplete(main, {}, "ablate", "_ABLATE_COMPLETE").get_completions(["guide"], "ver")
     assert [item.value for item in completed] == ["verdicts"]
-
-
-def test_pages_are_what_the_package_ships() -> None:
-    """`.ci/run` installs the wheel and shows them."""
-    assert {path.suffix for path in PAGES.iterdir()} == {".md", ".svg"}
