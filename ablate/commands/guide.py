@@ -97,19 +97,23 @@ def _inline_image(renderer: Any, tokens: Any, place: int, *rest: Any) -> str:
     return str(renderer.image(tokens, place, *rest))
 
 
-def _show(text: str) -> None:
-    """Prints markdown; by way of a pager where someone reads."""
+def rendered(text: str, width: int | None = None) -> str:
+    """Markdown as a terminal shows it, in lines of `width` or at most `WIDTH` characters."""
     from rich.console import Console
     from rich.markdown import Markdown
 
-    console = Console(width=min(Console().width, WIDTH))
+    console = Console(width=width or min(Console().width, WIDTH))
     with console.capture() as capture:
         console.print(Markdown(text, hyperlinks=False))
-    # The pager takes colours where it can show them.
+    return capture.get()
+
+
+def _show(text: str) -> None:
+    """Prints markdown; by way of a pager where someone reads."""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        click.echo_via_pager(capture.get())
+        click.echo_via_pager(rendered(text))
     else:
-        click.echo(capture.get(), nl=False)
+        click.echo(rendered(text), nl=False)
 
 
 def _as_html(chosen: list[str], file: Path | None, browse: bool) -> None:

@@ -69,6 +69,17 @@ def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path: P
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("topic", topics())
+def test_nothing_of_a_page_is_cut_and_no_line_of_its_code_is_broken(topic: str) -> None:
+    text = guide.text_of(topic)
+    shown = guide.rendered(text, 80)
+    assert shown.count("…") == text.count("…")
+    lines = [
+        line for block in re.findall(r"```\w*\n(.*?)```", text, re.DOTALL) for line in block.splitlines()
+    ]
+    assert {line.strip() for line in lines} <= {line.strip() for line in shown.splitlines()}
+
+
 def test_an_unknown_topic_is_refused_with_the_nearest(tmp_path: Path) -> None:
     done = ablate("guide", "verdict", "--html", "page.html", cwd=tmp_path)
     assert done.returncode == 2
