@@ -81,7 +81,7 @@ def test_a_sweep_that_is_killed_again_and_again_at_any_moment(
     expected = whole(study)
     moments = random.Random(seed)
     kept: dict[str, object] = {}
-    for _ in range(5):
+    for _ in range(4):
         driver = start(study, jobs=moments.choice([0, 1, 2]))
         time.sleep(moments.uniform(0.8, 4))
         kill(driver, study.parent)
