@@ -41,7 +41,7 @@ def test_every_command_is_known() -> None:
 
 
 def test_nothing_is_installed_by_a_name_that_is_not_ours() -> None:
-    assert "Do not install `ablate` from PyPI" in README
+    assert "Do not install `ablate` from PyPI" in " ".join(README.split())
     calls = [line for line in TEXT.splitlines() if re.match(r"\s*pip install", line)]
     assert calls
     assert not [line for line in calls if re.search(r"install.* [\"']?ablate\b", line)]
@@ -121,6 +121,11 @@ def test_its_python_runs() -> None:
     code = f"{snippet}\nassert len(results.comparisons) and len(results.trials)\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_version_of_torch_is_the_one_that_was_tested() -> None:
+    (version,) = re.findall(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    assert f"torch {version} " in README
 
 
 def test_what_lies_beside_the_code_is_shipped() -> None:
