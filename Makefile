@@ -16,8 +16,9 @@ help: ## show this list
 setup: $(READY) ## create .venv and install the tested versions into it
 
 $(READY): pyproject.toml constraints.txt
+	@echo "Setting up .venv with about 130 packages, which takes some minutes; pip shows how far it is."
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[test]"
+	$(BIN)/pip install --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
 	touch $(READY)
 
 run: $(READY) ## run the quickstart study into local/: trains what is missing, then shows verdicts and report

@@ -15,7 +15,7 @@ import click
 
 from ablate import commands
 from ablate.base.errors import AblateError
-from ablate.base.output import forgive
+from ablate.base.output import forgive, hush_at_exit
 from ablate.base.reading import MISNAMED
 from ablate.commands.options import safe
 from ablate.tracking import THREAD
@@ -72,6 +72,7 @@ class Group(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Parses the command line and runs the command, whatever the terminal can show."""
+        hush_at_exit()
         forgive()
         return super().main(*args, **kwargs)
 

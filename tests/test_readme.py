@@ -1,45 +1,65 @@
-"""What the README shows works as it stands."""
+"""What the README and the pages of `ablate guide` show works as it stands."""
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from click.shell_completion import get_completion_class
 from harness import ablate
 
+from ablate.commands.guide import PAGES
 from ablate.commands.results import load
 from ablate.study.experiment import prepare
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
+TEXT = README + "".join(path.read_text() for path in sorted(PAGES.glob("*.md")))
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+def blocks(language: str, text: str = TEXT) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def commands(program: str) -> list[list[str]]:
-    lines = [line.partition("#")[0].split() for block in blocks("sh") for line in block.splitlines()]
+    """The README's, as lists of words."""
+    lines = [shlex.split(line, comments=True) for b in blocks("sh", README) for line in b.splitlines()]
     return [line for line in lines if line[:1] == [program]]
 
 
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) < 130
+
+
 def test_every_command_is_known() -> None:
+    """How those of ablate are called is checked by tests/commands/test_help.py."""
     programs = {shlex.split(line)[0] for b in blocks("sh") for line in b.splitlines() if line.strip()}
-    assert programs == {"make", "ablate"}
+    assert programs == {"export", "make", "ablate", "pip"}
+
+
+def test_nothing_is_installed_by_a_name_that_is_not_ours() -> None:
+    assert "Do not install `ablate` from PyPI" in " ".join(README.split())
+    calls = [line for line in TEXT.splitlines() if re.match(r"\s*pip install", line)]
+    assert calls
+    assert not [line for line in calls if re.search(r"install.* [\"']?ablate\b", line)]
 
 
 @pytest.mark.slow
 def test_its_commands_run_in_their_order(tmp_path: Path) -> None:
-    """In a folder that holds the shipped studies and their results."""
-    for name in ("studies", "results"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("store"))
     for line in commands("ablate"):
-        arguments = [word.replace("/tmp/try", str(tmp_path / "try")) for word in line[1:]]
-        done = ablate(*arguments, cwd=tmp_path, timeout=200)
+        done = ablate(*line[1:], cwd=tmp_path, timeout=200)
         assert done.returncode == 0, (line, done.stderr)
+    assert (tmp_path / "results/mine/report.html").is_file()
+
+
+def test_its_shells_complete() -> None:
+    shells = re.findall(r"_ABLATE_COMPLETE=(\w+)_source ablate", README)
+    assert shells == ["bash", "zsh", "fish"]
+    for shell in shells:
+        assert get_completion_class(shell)
 
 
 def test_its_targets_exist() -> None:
@@ -55,7 +75,7 @@ def test_its_run_leaves_what_is_published() -> None:
     assert f"{folder}/" in (ROOT / ".gitignore").read_text().splitlines()
     for target in ("run", "ui"):
         assert re.search(r"/ablate .*--results \$\(LOCAL\)\n$", recipes[target])
-    assert f"where the report is: in {folder}/" in TEXT
+    assert f"the report goes to {folder}/" in README
 
 
 def test_its_study_is_valid(tmp_path: Path) -> None:
@@ -82,7 +102,7 @@ def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     (plugin,) = [block for block in blocks("python") if "@register" in block]
     (study,) = [block for block in blocks("yaml") if "plugins:" in block]
     assert len(plugin.splitlines()) < 30
-    (tmp_path / "own.py").write_text(plugin)
+    (tmp_path / "squared_relu.py").write_text(plugin)
     (tmp_path / "primer.yaml").write_text(study)
     options = ("--set", "training.steps=3", "--set", "training.eval_every=3")
     done = ablate("run", "primer.yaml", "--jobs", "1", "--seeds", "2", *options, cwd=tmp_path)
@@ -91,7 +111,7 @@ def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     assert {
         f"model.feedforward.activation=squared_relu(scale={scale})" for scale in ("1.0", "0.5")
     } < variants
-    shown = ablate("list", "activation", "squared_relu", "--plugin", "own.py", cwd=tmp_path)
+    shown = ablate("list", "activation", "squared_relu", "--plugin", "squared_relu.py", cwd=tmp_path)
     assert "scale · max(0, x)²" in shown.stdout
     assert "FLOPs forward" in shown.stdout
 
@@ -101,6 +121,19 @@ def test_its_python_runs() -> None:
     code = f"{snippet}\nassert len(results.comparisons) and len(results.trials)\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_version_of_torch_is_the_one_that_was_tested() -> None:
+    (version,) = re.findall(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    assert f"torch {version} " in README
+
+
+def test_what_lies_beside_the_code_is_shipped() -> None:
+    """The wheel holds what pyproject.toml names; `.ci/run` builds one and uses it."""
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    found = {path for pattern in shipped["ablate"] for path in (ROOT / "ablate").glob(pattern)}
+    beside = [p for p in (ROOT / "ablate").rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")]
+    assert set(beside) <= found
 
 
 def test_its_tables_name_every_part() -> None:
@@ -116,4 +149,5 @@ def test_its_tables_name_every_part() -> None:
 
 def test_its_links_and_pictures_exist() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
-        assert (ROOT / target).exists(), target
+        if not target.startswith("https://"):
+            assert (ROOT / target).exists() or (PAGES / target).exists(), target

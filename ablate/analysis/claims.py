@@ -115,9 +115,7 @@ def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side]) -> st
         return f"unstable: {_diverged(sides)}; {counted} ({wording.p_value(c.p)})"
     if c.task.outcome == "all_or_nothing" and c.solved is None:
         if len(sides) > 2:
-            return (
-                "a side is several variants, whose solved seeds cannot be paired: claim it of single variants"
-            )
+            return "a side is several variants, whose solved seeds cannot be paired: state the claim on single variants"
         return "the task is all or nothing, but does not say when it is solved"
     if c.at_ceiling(max(margin, 0.0 if claim.kind == "beats" else claim.by)):
         return "saturated: every run solved the task, or is at the metric's ceiling"
@@ -265,9 +263,9 @@ def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, groupe
         converged = int(np.count_nonzero(c.completed))
         found += f", with {c.n - converged} of {c.n} pairs in which a run diverged and counts with the floor"
         if claim.kind != "beats" and refuted > ALPHA:
-            found = f"unstable: where runs diverged, likeness cannot be supported; {found}"
+            found = f"unstable: a match cannot be supported where runs diverged; {found}"
     elif claim.kind == "matches" and grouped and refuted > ALPHA:
-        found = f"the runs of a variant fall into groups, so that a mean cannot support likeness; {found}"
+        found = f"the runs of a variant fall into groups, so that their mean cannot support a match; {found}"
     return found
 
 
@@ -280,9 +278,7 @@ def _rate_reading(c: Contrast, claim: Claim, supported: float) -> str:
             return f"{only}: on an all-or-nothing task only a difference can be claimed, not its size"
         return f"{only}, {wording.p_value(c.p_rate)}"
     if not c.on_this_metric or not c.metric.span:
-        return (
-            f"{only}: {claim.metric} does not say when the task is solved; claim it of the metric that does"
-        )
+        return f"{only}: {claim.metric} does not say when the task is solved; state the claim on the metric that does"
     if c.same.n < 2:
         return f"{only}: the others are too few to compare"
     share = min(1.0, claim.by / (2 * c.metric.span))

@@ -116,7 +116,7 @@ def _words(row: dict[str, Any]) -> str:
     seeds = wording.number(needed, 1 if needed < 10 else 0)
     effect = f"as precise as about {seeds} unpaired seeds a side"
     if n == 2:
-        return f"{effect}; two pairs say nothing of a correlation"
+        return f"{effect}; two pairs are too few to show a correlation"
     if math.isnan(r):
         return "no correlation, one side does not vary: pairing neither saved nor cost seeds"
     if r < 0:

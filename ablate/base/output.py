@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
+import os
 import sys
 import unicodedata
 
@@ -34,6 +36,21 @@ def forgive() -> None:
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors=_HANDLER)
+
+
+def hush_at_exit() -> None:
+    """What libraries print to standard error after Python has run its exit handlers is lost.
+
+    triton from 3.8 on, which torch loads where it is installed, reports its own leaks there. Call this first: handlers
+    run in reverse order, and those of the program still print.
+    """
+    atexit.register(_hush)
+
+
+def _hush() -> None:
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:

@@ -28,7 +28,7 @@ def result_of(trial: FrozenTrial) -> dict[str, Any]:
     digest = found.pop(_DIGEST, None)
     if not isinstance(kept, dict) or (digest is not None and digest != digest_of_data(found)):
         raise StorageError(
-            f"setting {trial.number} of the search was changed in its storage; move the storage away, and the search "
-            "is repeated, with the trials that are in the store"
+            f"setting {trial.number} of the search was changed in its storage; move the storage away; the "
+            "search is then repeated, and finished trials come from the store"
         )
     return found

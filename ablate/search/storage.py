@@ -139,7 +139,9 @@ def _remedy(url: str, otherwise: str) -> str:
     if not url.startswith("sqlite:///") or not os.path.lexists(path) or (path.is_file() and _is_whole(path)):
         return otherwise
     what = "is damaged" if path.is_file() else "is no file"
-    return f"{path} {what}: move it away, and the search is repeated, with the trials that are in the store"
+    return (
+        f"{path} {what}: move it away; the search is then repeated, and finished trials come from the store"
+    )
 
 
 def _is_whole(path: Path) -> bool:

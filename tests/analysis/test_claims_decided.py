@@ -81,7 +81,7 @@ def test_divergence_can_refute_or_support_but_shows_no_likeness():
         row = judged(BASE, kind, by, statuses=lost)
         assert row["verdict"] == expected, (kind, by)
         if expected == "inconclusive":
-            assert row["reason"].startswith("unstable: where runs diverged")
+            assert row["reason"].startswith("unstable: a match cannot be supported where runs diverged")
     assert (
         judged(BASE, "beats", statuses={("baseline", i): "diverged" for i in range(4)})["verdict"]
         == "supported"
@@ -197,7 +197,7 @@ def test_several_variants_a_side_have_no_solved_seeds_to_pair():
         study(values, claims=[claim("beats", "baseline", ["a", "b"])], outcome="all_or_nothing")
     ).iloc[0]
     assert (row["verdict"], row["p"]) == ("inconclusive", 1.0)
-    assert "claim it of single variants" in row["reason"]
+    assert "state the claim on single variants" in row["reason"]
 
 
 def test_a_claim_holds_on_several_tasks_where_it_holds_on_each():

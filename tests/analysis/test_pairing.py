@@ -72,7 +72,7 @@ def test_differences_below_the_resolution_tell_nothing() -> None:
 def test_few_pairs() -> None:
     two = pairing(made([0.6, 0.9], [0.5, 0.6])).iloc[0]
     assert math.isnan(two["correlation"])
-    assert "two pairs say nothing of a correlation" in two["words"]
+    assert "two pairs are too few to show a correlation" in two["words"]
     one = pairing(made([0.6, math.nan], [0.5, 0.6])).iloc[0]
     assert (one["n"], one["words"]) == (1, "1 pair: nothing to compare")
     none = pairing(study({"baseline": [0.5]}))

@@ -74,3 +74,23 @@ def test_every_command_prints_where_the_terminal_shows_little(
         ("clean",),
     ]  # fmt: skip
     assert "accuracy: variant - baseline" in run_all(tmp_path, changes, *commands)
+
+
+def test_what_libraries_print_after_the_end_is_not_shown(tmp_path: Path) -> None:
+    """A message of C code at the exit of the process, as triton's `nanobind: leaked 4 instances!`."""
+    (tmp_path / "leaky.py").write_text(
+        "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.strdup.restype = ctypes.c_void_p\n"
+        "text = ctypes.c_void_p(libc.strdup(b'nanobind: leaked 4 instances!'))\n"
+        "assert libc.__cxa_atexit(libc.perror, text, None) == 0\n"
+    )
+    alone = subprocess.run(
+        [sys.executable, "leaky.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "leaked 4 instances" in alone.stderr
+    done = ablate("list", "norm", "--plugin", "leaky.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "batch" in done.stdout
+    refused = ablate("list", "nrom", "--plugin", "leaky.py", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("unknown slot 'nrom'")
+    assert "leaked" not in refused.stderr

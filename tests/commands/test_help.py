@@ -13,8 +13,12 @@ import pytest
 
 import ablate.commands
 from ablate.cli import main
+from ablate.commands.guide import PAGES
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
+TEXT = README + "".join(path.read_text() for path in PAGES.glob("*.md"))
+OF_OTHERS = {"--constraint", "--index-url", "--multirun"}
+"""Options of pip and Hydra."""
 HEAVY = {"torch", "mlflow", "pandas", "numpy", "pydantic", "rich", "ruamel", "jinja2"}
 
 
@@ -72,21 +76,23 @@ def test_every_option_has_a_help_text_and_every_argument_is_explained(
         assert {parameter.make_metavar(click.Context(main)).strip("[]"), parameter.name.upper()} & set(words)
 
 
-def test_readme_and_helps_name_no_option_that_is_not_there() -> None:
-    known = {option for _, parameter in parameters() for option in parameter.opts if option.startswith("--")}
-    texts = [README, *(command.help or "" for command in main.commands.values())]
+def test_readme_guide_and_helps_name_no_option_that_is_not_there() -> None:
+    known = {option for _, parameter in parameters() for option in parameter.opts} | {"--version", "--help"}
+    texts = [TEXT, *(command.help or "" for command in main.commands.values())]
     named = {option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
     assert named
-    assert named <= known
+    assert named - OF_OTHERS <= known
 
 
-def test_every_command_in_readme_can_be_called_so() -> None:
-    calls = re.findall(r"^ablate .*|`ablate [^`]*`", README, re.MULTILINE)
+def test_every_command_in_readme_and_guide_can_be_called_so() -> None:
+    shown = "".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL))
+    calls = re.findall(r"^ablate .*", shown, re.MULTILINE) + re.findall(r"`ablate [^`]*`", TEXT)
     assert len(calls) > 10
     for call in calls:
         _, name, *arguments = shlex.split(call.strip("`").partition(" >")[0], comments=True)
-        options = {word for word in arguments if word.startswith("--")}
-        assert options <= {option for p in main.commands[name].params for option in p.opts}, call
+        command = main if name.startswith("--") else main.commands[name]
+        options = {word for word in (name, *arguments) if word.startswith("--")}
+        assert options <= {option for p in command.params for option in p.opts}, call
 
 
 @pytest.mark.parametrize("wrong", ["rnu", "options", "no.such"])

@@ -69,11 +69,12 @@ def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write: Callable[..., Path], 
     ],
 )
 def test_a_tracker_or_a_storage_that_is_down(write: Callable[..., Path], tmp_path: Path, uri: str) -> None:
-    study, results = write(TOY_STUDY + TUNE), tmp_path / "results"
-    ran = ablate("run", study, "--jobs", 1, "--tracking-uri", uri, cwd=tmp_path)
+    study, results = write(TOY_STUDY), tmp_path / "results"
+    ran = ablate("run", study, "--jobs", 0, "--seeds", 2, "--tracking-uri", uri, cwd=tmp_path)
     assert ran.returncode == 0
     assert "is not up to date" in ran.stdout
-    refused = ablate("run", study, "--jobs", 1, "--set", f"tune.storage={uri}", cwd=tmp_path)
+    study = write(TOY_STUDY + TUNE)
+    refused = ablate("run", study, "--jobs", 0, "--set", f"tune.storage={uri}", cwd=tmp_path)
     assert refused.returncode == 2
     assert "storage " in refused.stderr
     assert_nowhere(results, ran, refused)

@@ -131,9 +131,8 @@ def test_the_table_is_the_same_with_two_workers(sweep: Sweep, made: Path) -> Non
 def test_the_table_is_the_same_whatever_the_number_of_workers(
     sweep: Sweep, tmp_path: Path, study: str
 ) -> None:
-    tables = [frame(sweep(study, jobs=jobs, results=tmp_path / f"r{jobs}")[0].folder) for jobs in (0, 1, 2)]
-    for table in tables[1:]:
-        pd.testing.assert_frame_equal(table, tables[0])
+    tables = [frame(sweep(study, jobs=jobs, results=tmp_path / f"r{jobs}")[0].folder) for jobs in (0, 2)]
+    pd.testing.assert_frame_equal(*tables)
 
 
 @pytest.mark.slow

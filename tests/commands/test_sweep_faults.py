@@ -73,34 +73,22 @@ def whole(study: Path) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_a_sweep_that_is_killed_goes_on_to_the_same_table(write: Callable[..., Path]) -> None:
-    study = write(GRID + SLOWER)
-    driver = start(study)
-    wait_for(lambda: len(records(study.parent)) >= 5)
-    kill(driver, study.parent)
-    kept = records(study.parent)
-    assert len(kept) < 18
-    finish(start(study, "--set", "training.seconds=0", jobs=2))
-    assert kept.items() <= records(study.parent).items(), "a finished trial was trained again"
-    found = table(study.parent / "results")
-    assert len(found) == 9
-    assert len(found[["model.kind", "model.x", "model.heads"]].drop_duplicates()) == 9
-    assert len(records(study.parent)) == 9 * 2 + 2 * 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("text", "seed"), [(GRID, 1), (ADAPTIVE, 2), (ADAPTIVE, 3)])
+@pytest.mark.parametrize(("text", "seed"), [(GRID, 1), (ADAPTIVE, 2)])
 def test_a_sweep_that_is_killed_again_and_again_at_any_moment(
     write: Callable[..., Path], text: str, seed: int
 ) -> None:
     study = write(text + SLOWER)
     expected = whole(study)
     moments = random.Random(seed)
-    for _ in range(6):
+    kept: dict[str, object] = {}
+    for _ in range(4):
         driver = start(study, jobs=moments.choice([0, 1, 2]))
         time.sleep(moments.uniform(0.8, 4))
         kill(driver, study.parent)
+        assert kept.items() <= records(study.parent).items(), "a finished trial was trained again"
+        kept = records(study.parent)
     finish(start(study, "--set", "training.seconds=0", jobs=2))
+    assert kept.items() <= records(study.parent).items()
     pd.testing.assert_frame_equal(table(study.parent / "results"), expected)
 
 
@@ -144,12 +132,12 @@ def test_two_drivers_share_one_search(write: Callable[..., Path], kind: str) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
 def test_what_a_driver_that_is_gone_for_good_has_left_is_done_by_the_other(
-    write: Callable[..., Path], kind: str
+    write: Callable[..., Path],
 ) -> None:
+    """In a journal; below, SQLite has one that comes back."""
     study = write(SWEEP.replace("trials: 8", "trials: 10").replace("seeds: 2", "seeds: 1"))
-    url = {"sqlite": "sqlite:///shared.db", "journal": "journal:shared.log"}[kind]
+    url = "journal:shared.log"
     long = ("--set", "training.seconds=600")
     gone = start(study, "--results", "gone", "--storage", url, *long, env=FAST_BEAT)
     wait_for(lambda: any(t.state.name == "RUNNING" for t in drawn_or_none(study.parent, url)))

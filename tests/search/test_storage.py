@@ -65,7 +65,7 @@ def test_a_storage_that_is_gone_is_an_error_of_the_user(tmp_path: Path) -> None:
 def test_what_is_no_file_is_named_with_what_to_do(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "optuna.db"
     path.mkdir() if kind == "folder" else path.symlink_to(tmp_path / "gone" / "x.db")
-    with pytest.raises(StorageError, match=r"optuna.db is no file: move it away, and the search is repeated"):
+    with pytest.raises(StorageError, match=r"optuna.db is no file: move it away; the search is then"):
         open_storage(f"sqlite:///{path}")
 
 
@@ -83,7 +83,7 @@ def test_a_file_that_is_damaged_is_named_with_what_to_do(tmp_path: Path, kind: s
         "text": b"no database" * 99,
     }
     path.write_bytes(damaged[kind])
-    with pytest.raises(StorageError, match=r"optuna.db is damaged: move it away, and the search is repeated"):  # noqa: SIM117
+    with pytest.raises(StorageError, match=r"optuna.db is damaged: move it away; the search is then"):  # noqa: SIM117
         with storage_errors(url):
             optuna.load_study(storage=open_storage(url), study_name="s").get_trials()
 

@@ -11,6 +11,7 @@ from harness import TOY, TOY_STUDY, ablate
 from jsonschema import Draft202012Validator
 
 from ablate.base.registry import CATALOGUE
+from ablate.commands.guide import text_of
 from ablate.commands.new import study_text
 from ablate.commands.own import create_part, create_task
 from ablate.study.document import read_document
@@ -44,8 +45,8 @@ def test_resolved_studies_are_valid(validator: Draft202012Validator, path: Path)
     assert not problems(validator, read_document(path).data)
 
 
-def test_the_readmes_and_a_new_study_are_valid(validator: Draft202012Validator, tmp_path: Path) -> None:
-    text = (ROOT / "README.md").read_text()
+def test_the_guides_and_a_new_study_are_valid(validator: Draft202012Validator, tmp_path: Path) -> None:
+    text = text_of("study")
     (study,) = [b for b in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "claims:" in b]
     for index, content in enumerate((study, study_text("new", "digits", schema_is_there=True))):
         path = tmp_path / f"{index}.yaml"

@@ -28,13 +28,13 @@ from ablate.report.tables import (
 )
 
 GUIDE = {
-    "better": "Better than the baseline on the same seeds, by more than chance explains, at the level of the family.",
-    "worse": "Worse than the baseline on the same seeds, by more than chance explains, at the level of the family.",
-    "equivalent": "The difference lies within the declared margin, at the level of the family: too small to matter.",
-    "inconclusive": "Neither shown. Not evidence of no difference: see what could have been detected.",
+    "better": "Better than the baseline on the same seeds. A difference this large would be rare if there were none.",
+    "worse": "Worse than the baseline on the same seeds. A difference this large would be rare if there were none.",
+    "equivalent": "The difference lies within the margin that the study declared as too small to matter.",
+    "inconclusive": "Neither was shown. This is no evidence of no difference: see what could have been detected.",
     "saturated": "Both sides are as good as the metric can show, or no better than guessing: no room for a difference.",
     "unstable": "Some runs diverged, too few to call a side worse. How often they do is the result.",
-    "degenerate": "Every difference is zero: the change did not change a single result.",
+    "degenerate": "Every difference is exactly zero: the change changed no result.",
     "incomplete": "A planned run failed or is missing: no verdict before it has an outcome.",
 }
 """The meaning of each verdict, in a line."""
@@ -42,7 +42,7 @@ BRIEF = ("variant", "verdict", "difference", "note")
 """The columns that fit 80 characters."""
 COLUMNS = {
     "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
-    "p (family)": "p times the number of planned comparisons; .05 decides",
+    "p (family)": "probability of so large a difference if there were none, times the planned comparisons; .05 decides",
     "Solved": "share of the variant’s runs that learned the task",
     "Detectable": "smallest difference that these seeds would find with 80 % power; none: none that there can be",
 }

@@ -17,7 +17,7 @@ from ablate.report.tables import NOTHING, Column, Table, fixed
 
 CAPTION = "Mean ± standard deviation over seeds, without training again; exploratory"
 GUIDE = (
-    "“Slice” is the test split of the study’s own task, or of one that differs as it says. “Attention entropy” is in "
+    "“Slice” is the test split of the study’s task, or of a changed one, which it names. “Attention entropy” is in "
     "nats, the mean over layers, heads and queries. “Head similarity” is one minus the Jensen–Shannon distance of two "
     "heads’ weights: 1 where all heads look alike, 0 where no two share a key."
 )

@@ -37,9 +37,9 @@ class SweepFront(searches.OfSweep, Section):
             yield Picture(
                 f"sweep-front{f'-{i + 1}' if i else ''}",
                 f"{name[0].upper()}{name[1:]} against {against}",
-                f"Every setting with a value. The line is the front, {front}: no other is as good as one of them "
-                f"in both and better in one.{more} Means on the tuning seeds, on which the best look better than "
-                f"they are.{searches.band(data['y'], upright)}",
+                f"Every setting with a value. The line is the front, {front}: no other setting is at least as "
+                f"good as one of them in both and better in one.{more} Means on the tuning seeds, on which the best "
+                f"look better than they are.{searches.band(data['y'], upright)}",
                 f"The {name} of {len(data)} settings against {against}, {front} on the front.",
                 data,
                 draw,

@@ -107,7 +107,9 @@ def _note(row: Row) -> str:
         words.append("the verdict changed")
         if low is not None and high is not None:
             still = low <= 0 <= high
-            words[0] += ", its difference not demonstrably" if still else ", and so did its difference"
+            words[0] += (
+                ", but no change of the difference is shown" if still else ", and so did its difference"
+            )
     if row["untuned_n"] != row["n"]:
         words.append(f"untuned on {wording.counted(row['untuned_n'], 'pair')}, tuned on {row['n']}")
     return "; ".join(words)

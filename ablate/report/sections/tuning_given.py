@@ -32,8 +32,8 @@ from ablate.report.tables import (
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
 "Trainings and settings that may have been lost: a column each where any was."
 GUIDE = (
-    "Tuning seeds are used for no verdict. The last number is that of the chosen setting on them: the best of many, "
-    "and so too good on average."
+    "No verdict rests on the tuning seeds. The last number is what the chosen setting reached on them: as the best of "
+    "many, it is too good on average."
 )
 MAX_NAMES = 8
 "As many variants a sentence names; the table has all."
