@@ -156,9 +156,10 @@ def listed(names: Iterable[object], limit: int = 12) -> str:
 
 
 def shown(value: Any, limit: int = 80) -> str:
-    """A value as an error message shows it, as YAML would have it, cut to `limit` characters."""
+    """A value as an error message shows it, as YAML would have it, its middle left out beyond `limit` characters."""
     text = _flow(value) if isinstance(value, (dict, list)) else repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[:half]}…{text[half + 1 - limit :]}"
 
 
 def _flow(value: Any) -> str:
