@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from itertools import islice
 
 from rich.console import Console
 
@@ -17,6 +18,7 @@ from ablate.execution.local_pool import Standby
 from ablate.execution.progress import Display
 from ablate.records.folder import Kind, StudyFolder
 from ablate.records.store import Store
+from ablate.records.trials import whereabouts
 from ablate.search.importances import importances
 from ablate.stages.cached import remember
 from ablate.stages.cautions import cautions
@@ -32,6 +34,8 @@ from ablate.study.resolved import resolved_text
 from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
+MAX_FAILED = 12
+"""The most failed trials that a run names when it ends."""
 
 
 def run(
@@ -76,7 +80,7 @@ def run(
                         if not folder.has_report:  # the table of a report is kept with the report
                             folder.save_search_table(search.kind, table)
                         cells = [cell for _, cell in table.cells(swept=kind == "sweep")]
-                        failed = _failed(cells, tried, warn)
+                        failed = _failed(cells, tried, folder, warn)
                         say("The search is incomplete; run the same command to continue it.")
                         return Outcome(folder.path, failed, display.done)
                 work = work_of(experiment, kind, table, say)
@@ -123,18 +127,20 @@ def run(
     if tracked and whole and not (missing or failures or options.partial):
         data = {file for cell in work.everything for file in cell.trial.files}
         remember(experiment.path, options, folder, list(found), data, warn)
-    failed = _failed(work.everything, found, warn)
+    failed = _failed(work.everything, found, folder, warn)
     if missing:
         say(f"{missing} of {len(work.cells)} trials have not been run.")
     return Outcome(folder.path, failed, display.done, missing)
 
 
-def _failed(cells: Sequence[Cell], records: Mapping[str, Record], warn: Say) -> list[str]:
+def _failed(
+    cells: Sequence[Cell], records: Mapping[str, Record], folder: StudyFolder, warn: Say
+) -> list[str]:
     """Warns of the failed trials, and returns the first of their cells with the reason."""
     names = {cell.id: cell.name for cell in reversed(cells)}
-    failed = [
-        f"{names.get(i, i)}: {record.reason}" for i, record in records.items() if record.status == "failed"
-    ]
-    for line in failed:
-        warn(f"failed: {line}")
-    return failed
+    failed = {i: record.reason for i, record in records.items() if record.status == "failed"}
+    for i, reason in islice(failed.items(), MAX_FAILED):
+        warn(f"failed: {names.get(i, i)}: {reason} ({whereabouts(i, folder.results)})")
+    if len(failed) > MAX_FAILED:
+        warn(f"failed: {len(failed) - MAX_FAILED} more; {folder.report_file} names every one")
+    return [f"{names.get(i, i)}: {reason}" for i, reason in failed.items()]
