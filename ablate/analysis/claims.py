@@ -8,10 +8,11 @@ number that the claim names, 0 for a plain `beats`:
     A matches B within X      90 % interval inside ±X       95 % interval outside ±X
     A does not lose X to B    90 % interval above −X        95 % interval below −X
 
-Otherwise it is inconclusive, or incomplete where a trial that it rests on failed or is missing. The 90 % intervals are those of one-sided tests at .05: equivalence as in Schuirmann 1987,
-J. Pharmacokinet. Biopharm. 15, 657–680. On an all-or-nothing task the seeds that only one side solved decide a plain
-`beats`, and bound `matches` and `does not lose` beside the mean (`contrast`). A claim over several tasks holds where it
-holds on every one. The claims of a study are one family, corrected by `verdicts.holm`.
+Otherwise it is inconclusive, or incomplete where a trial that it rests on failed or is missing. The 90 % intervals are
+those of one-sided tests at .05: equivalence as in Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657–680. On an
+all-or-nothing task the seeds that only one side solved decide a plain `beats`, and bound `matches` and `does not lose`
+beside the mean (`contrast`). A claim over several tasks holds where it holds on every one. The claims of a study are
+one family, corrected by `verdicts.holm`.
 """
 
 from __future__ import annotations
