@@ -114,7 +114,7 @@ def test_the_mistakes_of_all_claims_are_named_with_those_of_the_sections(write: 
     others = {p.path[0]: p.hint for p in caught.value.problems if p.path[:1] != ("claims",)}
     assert others["training"] == "Did you mean 'steps'?"
     assert others["metric"] == "Did you mean 'accuracy'?"
-    assert others["variants"] == ""
+    assert others["variants"] == "Did you mean 'width'?"
     assert {p.path[:2]: p.hint for p in caught.value.problems}[
         "factors", "noise"
     ] == "Did you mean 'model.noise'?"
