@@ -46,6 +46,7 @@ from ablate.study.match import Matcher, check_match, match_variants
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchSpec, read_searches
+from ablate.study.sections.seeds import Asked
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ class Experiment:
 
 
 def prepare(
-    path: Path, sets: Sequence[str] = (), seeds: int | None = None, *, confirm: bool = False
+    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
 ) -> Experiment:
     """Reads, expands, checks and matches a study; raises `StudyError` with all of its problems.
 

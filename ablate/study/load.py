@@ -25,6 +25,7 @@ from ablate.study.document import Document, PathKey, parse_value, read_document
 from ablate.study.nodes import MAX_DEPTH
 from ablate.study.patch import is_empty
 from ablate.study.schema import StudyBase, base_of, study_model
+from ablate.study.sections.seeds import Asked, asked_for
 from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
 
 EMPTY = "changes nothing: an empty mapping is laid over what is there"
@@ -47,7 +48,7 @@ _RULES = {
 
 
 def load(
-    path: Path, sets: Sequence[str] = (), seeds: int | None = None, *, confirm: bool = False
+    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
 ) -> tuple[Document, StudyBase | None, Workload]:
     """The document with its problems, the study as far as it could be read, and its workload.
 
@@ -58,8 +59,9 @@ def load(
     for text in sets:
         _set(document, text)
     if seeds is not None:
-        several = isinstance(document.data.get("seeds"), dict)
-        document.set("seeds.count" if several else "seeds", seeds, f"--seeds {seeds}")
+        from_on = isinstance(document.data.get("seeds"), dict) and isinstance(seeds, int)
+        plain = seeds if isinstance(seeds, int) else [*seeds]
+        document.set("seeds.count" if from_on else "seeds", plain, f"--seeds {asked_for(seeds)}")
     name = str(document.data.get("name", ""))
     if names.written(name) and path.resolve().parent.name != name:
         rule = "names a run that differs from a study, which `ablate run` does itself"
