@@ -24,6 +24,7 @@ from ablate.stages.cached import remember
 from ablate.stages.cautions import cautions
 from ablate.stages.claims import date_claims
 from ablate.stages.engine import number_of_jobs, open_engine, preload, reference
+from ablate.stages.expect import seconds_each
 from ablate.stages.gather import comparable
 from ablate.stages.judge import work_of
 from ablate.stages.options import Options, Outcome
@@ -74,6 +75,10 @@ def run(
                 listen = everyone(tracker, display, preload)
                 table = None
                 if search is not None:
+                    if not search.over:
+                        places = [(one.variant, one.task) for one in search.searches]
+                        total, table = search.plan.left + search.later, search.table()
+                        display.expected = seconds_each(experiment, places, total, engine, jobs, store, table)
                     tried = search.run(engine, store, listen, fail_fast=options.fail_fast)
                     table = search.table()
                     if not search.over:
@@ -85,12 +90,20 @@ def run(
                         return Outcome(folder.path, failed, display.done)
                 work = work_of(experiment, kind, table, say)
                 folder.roster.add(work.everything)
+                wanted = work.wanted(options)
+                if search is None:
+                    todo = {c.id: (c.variant, c.task) for c in work.everything if wanted(c)}
+                    if not options.fresh:
+                        todo = {i: place for i, place in todo.items() if not store.has(i)}
+                    display.expected = seconds_each(
+                        experiment, [*todo.values()], len(todo), engine, jobs, store
+                    )
                 records = drive(
                     FixedPlan(work.everything),
                     engine,
                     store,
                     listen,
-                    wanted=work.wanted(options),
+                    wanted=wanted,
                     fresh=options.fresh,
                     fail_fast=options.fail_fast,
                 )
