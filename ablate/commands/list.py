@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed
+from ablate.commands import completion
 from ablate.commands.options import PLUGINS, RESULTS
 
 Rows = Sequence[tuple[str, str]]
@@ -39,8 +40,8 @@ MAX_LEN = "up to max_len, the longest in training"
 
 
 @click.command("list")
-@click.argument("slot", required=False)
-@click.argument("name", required=False)
+@click.argument("slot", required=False, shell_complete=completion.slots)
+@click.argument("name", required=False, shell_complete=completion.parts)
 @PLUGINS
 @RESULTS
 def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], results: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.commands import completion
 from ablate.commands.list import word
 
 SCHEMA = "ablate.schema.json"
@@ -34,6 +35,7 @@ WIDTH = 110
     default="recall",
     show_default=True,
     metavar="TASK",
+    shell_complete=completion.tasks,
     help="Task of the study; `ablate list task` lists all tasks.",
 )
 def command(name: Path, task: str) -> None:

@@ -13,12 +13,14 @@ import click
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.reading import MISNAMED
+from ablate.commands import completion
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 DEFAULT_RESULTS = Path("results")
-STUDY = click.argument("study", type=click.Path(path_type=Path))
+STUDY = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.study_files)
+REPORTED = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.studies)
 
 
 def folder_of(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -49,6 +51,7 @@ SETS = click.option(
     "sets",
     multiple=True,
     metavar="PATH=VALUE",
+    shell_complete=completion.settings,
     help="Override a value of the study, for instance training.lr=0.01; may be repeated.",
 )
 
