@@ -27,7 +27,7 @@ Place = tuple[str, str]
 MOST_RECORDS = 5
 """Of each place, that are read for their seconds."""
 SHORT = 4
-"""Steps of the second timed training; the first has one, which is building, evaluating and loading data."""
+"""Steps of a timed training, beside one that has a single step: building, evaluating and loading data."""
 LONG_SECONDS, MOST_STEPS = 0.3, 300
 """Time that the steps of the others should take, and the most of these steps."""
 BUDGET = 1.5
@@ -87,7 +87,8 @@ def _timed(
         return {}
     steps = {place: int(value_at(config, path)) for place, config in configs.items()}
     first, *others = configs
-    fixed = _run(engine, [_short(experiment, configs[first], 1)])[0]
+    # The first training of a process takes longer than any other.
+    _, fixed = (_run(engine, [_short(experiment, configs[first], 1)])[0] for _ in range(2))
     if fixed is None or fixed * steps[first] * total / max(1, jobs) < BUDGET:
         return {}
     few = _run(engine, [_short(experiment, configs[first], SHORT)])[0]

@@ -14,7 +14,7 @@ from ablate.base.errors import Invalid
 from ablate.core.cell import Cell, Level
 from ablate.core.claim import Claim
 from ablate.core.facts import Matched
-from ablate.core.metric import Description
+from ablate.core.metric import Description, size_of
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import (
@@ -122,11 +122,15 @@ class Experiment:
                 self.trial(config, seed, PLACEBO if variant.placebo else ""),
                 f"{variant.name}{self.on(task)} seed {seed}",
                 self.levels(variant, index),
+                size=partial(self._size, variant, index),
             )
             for seed in self.study.seeds.values
             for variant in self.variants
             for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]
+
+    def _size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
+        return size_of(self.describe(variant)[index])
 
     def on(self, task: str) -> str:
         """` on TASK`, where the study has several."""
