@@ -79,6 +79,10 @@ def test_a_run_leaves_what_the_design_names(run: Run, tmp_path: Path, write: Cal
     columns = {"id", "variant", "task", "seed", "model.effect", "model.noise", "status", "accuracy", "loss"}
     assert columns <= set(trials.columns)
     assert set(trials.status) == {"completed"}
+    environment = json.loads((tmp_path / f"results/store/trials/{trials.id[0]}.json").read_text())[
+        "environment"
+    ]
+    assert (environment["parameters"], environment["flops"]) == (4, 100)
     effect = trials.pivot(index="seed", columns="variant", values="accuracy")
     assert (effect["model.effect=0.2"] - effect["baseline"]).round(12).eq(0.2).all()
     curves = pd.read_parquet(folder / "curves.parquet")
@@ -165,7 +169,7 @@ def test_what_cannot_be_chosen_is_named(run: Run) -> None:
         run(only=["model.nois=0.3"], seed=9)
     assert "--only: is not a variant of the study; given 'model.nois=0.3'" in str(caught.value)
     assert "Did you mean 'model.noise=0.3'?" in str(caught.value)
-    assert "--seed: is not a seed of the study; given 9; allowed: 0 to 2" in str(caught.value)
+    assert "--seed: is not a seed of the study; given 9; allowed: 0–2" in str(caught.value)
 
 
 def test_fresh_trains_again(run: Run, ran: None, tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(result
     assert experiment.tags == {
         "mlflow.experimentKind": "custom_model_development",
         "mlflow.note.content": description,
+        "mlflow.sharedViewState.ablate": json.dumps(view),
     }
     assert parent.data.params == {"design": "one_factor", "seeds": "2"}
     assert parent.data.metrics == {"comparisons_worse": 1.0, "comparisons_inconclusive": 1.0}
@@ -165,7 +166,7 @@ def test_long_curves_and_many_parameters_are_written_whole(results):
     config = {f"p{number}": number for number in range(250)}
     run = tracked("baseline", 0, curves={"loss": Curve(steps, np.sqrt(steps))}, metrics={}, config=config)
     track(results, run, seeds={f"q{number}": number for number in range(200)})
-    assert query(results, "SELECT count(*), max(value) FROM metrics WHERE key = 'loss'") == [
+    assert query(results, "SELECT count(*), max(value) FROM metrics WHERE key = 'Curves/loss'") == [
         (2500, np.sqrt(2499))
     ]
     assert query(results, "SELECT count(*) FROM params WHERE key LIKE 'p%'") == [(250,)]
