@@ -181,6 +181,6 @@ def test_the_curves_of_a_trial_are_drawn(browser: Browser, links: dict[str, str]
     # Charts are drawn as they come into view; 'grad_norm' is one of the first.
     browser.wait_for("document.body.innerText.includes('grad_norm')")
     text = browser.evaluate("document.body.innerText")
-    assert text.index("Curves") < text.index("Model metrics")
+    assert text.index("Curves") < text.rindex("Model metrics")
     assert browser.wait_for(f"({LINES}).some(points => points === 3) && {LINES}")
     assert complaints(browser, page) == []
