@@ -27,15 +27,21 @@ placebo: on
 
 @pytest.fixture(scope="module")
 def frames(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[pd.DataFrame, pd.DataFrame]]:
-    """Trials and curves of the study with two seeds under --jobs 2, 1 and 0."""
+    """Trials and curves of the study with two seeds under --jobs 2, 1 and 0; with 2, no steps are timed before."""
     found = {}
     for jobs in (2, 1, 0):
         folder = tmp_path_factory.mktemp(f"jobs{jobs}")
         (folder / "study.yaml").write_text(STUDY)
         with_database(folder / "results/store")
         options = Options(results=folder / "results", jobs=jobs, seeds=2)
-        outcome = execute(folder / "study.yaml", options, Console(file=io.StringIO()))
-        assert outcome.trained == 8
+        console = Console(file=io.StringIO())
+        with pytest.MonkeyPatch.context() as patch:
+            if jobs == 2:
+                patch.setattr("ablate.stages.run.seconds_each", lambda *arguments: None)
+            outcome = execute(folder / "study.yaml", options, console)
+        first = console.file.getvalue().partition("[1/8]")[0]  # type: ignore[attr-defined]
+        assert ("trials to train" in first, ", about " in first) == (True, jobs < 2)
+        assert outcome.trained == len(list((folder / "results/store/trials").glob("*.json"))) == 8
         results = ablate.load(outcome.folder)
         found[jobs] = results.trials, results.curves
     return found

@@ -8,10 +8,11 @@ number that the claim names, 0 for a plain `beats`:
     A matches B within X      90 % interval inside ±X       95 % interval outside ±X
     A does not lose X to B    90 % interval above −X        95 % interval below −X
 
-Otherwise it is inconclusive. The 90 % intervals are those of one-sided tests at .05: equivalence as in Schuirmann 1987,
-J. Pharmacokinet. Biopharm. 15, 657–680. On an all-or-nothing task the seeds that only one side solved decide a plain
-`beats`, and bound `matches` and `does not lose` beside the mean (`contrast`). A claim over several tasks holds where it
-holds on every one. The claims of a study are one family, corrected by `verdicts.holm`.
+Otherwise it is inconclusive, or incomplete where a trial that it rests on failed or is missing. The 90 % intervals are
+those of one-sided tests at .05: equivalence as in Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657–680. On an
+all-or-nothing task the seeds that only one side solved decide a plain `beats`, and bound `matches` and `does not lose`
+beside the mean (`contrast`). A claim over several tasks holds where it holds on every one. The claims of a study are
+one family, corrected by `verdicts.holm`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ablate.base import wording
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 
-ClaimVerdict = Literal["supported", "refuted", "inconclusive"]
+ClaimVerdict = Literal["supported", "refuted", "inconclusive", "incomplete"]
 
 COLUMNS = (
     *("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory"),
@@ -158,6 +159,11 @@ class _Assessed:
         return "supported" if self.supported <= self.refuted else "refuted"
 
     @property
+    def undecided(self) -> ClaimVerdict:
+        """What it is, if it is not."""
+        return "incomplete" if any(on.contrast.missing for on in self.tasks) else "inconclusive"
+
+    @property
     def p(self) -> float:
         """The p at which it is decided."""
         return min(self.supported, self.refuted, 1.0)
@@ -185,7 +191,7 @@ class _Assessed:
             "claim": claim.text,
             "hash": claim.hash,
             "declared": claim.declared,
-            "verdict": self.way if decided else "inconclusive",
+            "verdict": self.way if decided else self.undecided,
             "diff": on.contrast.differences.mean if on else NAN,
             "ci_low": bounds_95[0],
             "ci_high": bounds_95[1],

@@ -86,7 +86,7 @@ def _left_out(evidence: Evidence) -> Iterator[str]:
 
 
 def _claims(evidence: Evidence, claims: pd.DataFrame) -> Iterator[str]:
-    for verdict in ("refuted", "supported", "inconclusive"):
+    for verdict in ("refuted", "supported", "inconclusive", "incomplete"):
         rows = claims[claims["verdict"] == verdict]
         if len(rows):
             quoted = listed(f"“{short_claim(claim, evidence.facts)}”" for claim in rows["claim"])

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from ablate.commands.options import RESULTS, STUDY, saying
+from ablate.commands.options import REPORTED, RESULTS, saying
 
 
 @click.command("eval")
-@STUDY
+@REPORTED
 @click.option(
     "--set",
     "sets",

@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from ablate.base.errors import listed
+from ablate.base.errors import AblateError, Problem, listed
+from ablate.commands import completion
 from ablate.commands.options import PLUGINS, RESULTS
 
 Rows = Sequence[tuple[str, str]]
@@ -42,8 +43,8 @@ MAX_LEN = "up to max_len, the longest in training"
 
 
 @click.command("list")
-@click.argument("slot", required=False)
-@click.argument("name", required=False)
+@click.argument("slot", required=False, shell_complete=completion.slots)
+@click.argument("name", required=False, shell_complete=completion.parts)
 @PLUGINS
 @RESULTS
 def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], results: Path) -> None:
@@ -70,23 +71,31 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
 
 
 def describe(slot: str | None, name: str | None) -> str:
-    """All slots, the parts of one, or one part. Raises `UnknownPart` for a name that is not registered."""
+    """All slots, the parts of one, or one part. Raises `AblateError` for a name that is not registered."""
     from ablate.base.registry import CATALOGUE, UnknownPart
     from ablate.study.json_schema import summary
+    from ablate.study.suggestions import part_hint
 
     slots = CATALOGUE.slots()
     if slot is None:
         hint = "`ablate list SLOT` describes the parts of one slot, `ablate list SLOT NAME` one part."
         return f"{_table([(known, ', '.join(CATALOGUE.names(known))) for known in slots])}\n\n{hint}"
     if slot not in slots:
-        raise UnknownPart("slot", slot, slots)
+        raise _unknown("slot", slot, slots, part_hint(slot, slot, "ablate list "))
     if name is None:
         return _table([(known, summary(CATALOGUE.get(slot, known))) for known in CATALOGUE.names(slot)])
-    part: Any = CATALOGUE.get(slot, name)
+    try:
+        part: Any = CATALOGUE.get(slot, name)
+    except UnknownPart as error:
+        raise _unknown(slot, name, error.names, part_hint(slot, name, "ablate list ")) from None
     paragraphs = (inspect.getdoc(part) or "(no docstring)").split("\n\n")
     texts = [f"{slot} {name}", *(_filled("  ", " ".join(text.split())) for text in paragraphs)]
     texts += [f"{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part)]
     return "\n\n".join([*texts, f"defined in {_place(part)}"])
+
+
+def _unknown(kind: str, name: str, names: Sequence[str], hint: str) -> AblateError:
+    return AblateError(str(Problem(f"unknown {kind} {name!r}", allowed=listed(names, 40), hint=hint)))
 
 
 def _sections(part: Any) -> list[tuple[str, Rows]]:

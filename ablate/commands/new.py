@@ -12,6 +12,7 @@ import click
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.typed import typed
 from ablate.base.wording import joined
+from ablate.commands import completion
 from ablate.commands.list import word
 from ablate.commands.own import PARTS, create_part, create_task, problems_of, rendered, write
 
@@ -35,6 +36,7 @@ WIDTH = 110
 @click.option(
     "--task",
     metavar="TASK",
+    shell_complete=completion.tasks,
     help="Task of the study (default: recall; `ablate list task` lists all tasks). Without NAME: the name of a task of "
     "your own to write.",
 )

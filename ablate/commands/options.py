@@ -6,19 +6,21 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.reading import MISNAMED
+from ablate.commands import completion
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 DEFAULT_RESULTS = Path("results")
-STUDY = click.argument("study", type=click.Path(path_type=Path))
+STUDY = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.study_files)
+REPORTED = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.studies)
 
 
 def folder_of(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -49,10 +51,36 @@ SETS = click.option(
     "sets",
     multiple=True,
     metavar="PATH=VALUE",
+    shell_complete=completion.settings,
     help="Override a value of the study, for instance training.lr=0.01; may be repeated.",
 )
+
+
+class _Seeds(click.ParamType):
+    """A number of seeds, or each of them: 5, or 0,3,7."""
+
+    name = "seeds"
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> int | tuple[int, ...]:
+        if isinstance(value, (int, tuple)):
+            return value
+        first, *others = [text.strip() for text in str(value).split(",")]
+        if others and not others[-1]:
+            others.pop()  # `7,` is the one seed 7
+        if not all(text.isdecimal() for text in (first, *others)) or value == "0":
+            self.fail(
+                f"{value!r} is neither a number of seeds, such as 5, nor a list of seeds, such as 0,3,7"
+            )
+        return tuple(map(int, (first, *others))) if "," in value else int(first)
+
+
 SEEDS = click.option(
-    "--seeds", type=click.IntRange(1), metavar="N", help="Number of seeds (default: the study's)."
+    "--seeds",
+    type=_Seeds(),
+    metavar="N",
+    help="Number of seeds, or each of them, as in 0,3,7 (default: the study's).",
 )
 JOBS = click.option(
     "--jobs",

@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.search_table import Parameter
+    from ablate.stages.expect import Place
     from ablate.stages.options import Options
     from ablate.study.experiment import Experiment
     from ablate.study.searches import SearchSpec
@@ -53,13 +55,15 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
     from ablate.records.store import Store
     from ablate.stages.cautions import cautions
     from ablate.stages.confirm import confirming
+    from ablate.stages.expect import seconds_known
     from ablate.stages.match import match
     from ablate.study.experiment import prepare
 
     say = saying(console)
     experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
     experiment = confirming(experiment, options.results, options.seeds)
-    experiment = match(experiment, StudyFolder(options.results, experiment.study.name))
+    folder = StudyFolder(options.results, experiment.study.name)
+    experiment = match(experiment, folder)
     store = Store(options.results / "store", say, read_only=True)
     cells = experiment.cells()
     records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
@@ -73,15 +77,16 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
             f"{experiment.study.match.by}. Until then, variants are shown unmatched, and it is unknown which of their "
             "trials are cached."
         )
-    seconds = [found for record in records.values() if (found := record.metrics.get("train_seconds"))]
-    untuned = expected = _expected(len({cell.trial.id for cell in cells}) - len(done), seconds)
+    known = seconds_known(cells, store, folder.search_table("tuning" if experiment.tune else ""))
+    todo = {cell.id: (cell.variant, cell.task) for cell in cells if cell.id not in done}
+    expected = f"{counted(len(todo), 'trial')} to train"
+    expected += f"{_time(list(todo.values()), known)}." if todo else ": all are cached."
     if experiment.tune:
         most = _print_search(experiment, "tune", experiment.tune, console) + len(cells)
-        expected = f"With tuning, a run trains at most {most:,}."
-        if trained_as_given:
-            expected = (
-                f"Of the untuned variants, {untuned} With tuning, a run trains at most {most + len(cells):,}."
-            )
+        most += len(cells) if trained_as_given else 0
+        places = [(cell.variant, cell.task) for cell in cells]
+        tuned = f"With tuning, a run trains at most {most:,}{_time(places, known, most)}."
+        expected = f"Of the untuned variants, {expected} {tuned}" if trained_as_given else tuned
     say(f"\n{expected}")
     if experiment.search:
         _print_search(experiment, "search", experiment.search, console)
@@ -168,20 +173,17 @@ def _values(parameter: Parameter) -> str:
     return f"{kind}{parameter.low:g} to {parameter.high:g}{step}{scale}"
 
 
-def _expected(missing: int, seconds: Sequence[float]) -> str:
-    """The expected time of the missing trials, from the seconds of those that have run."""
+def _time(places: Sequence[Place], known: Mapping[Place, float], total: int | None = None) -> str:
+    """The expected time of a training at each place, or of `total` at these, from the seconds that are known there."""
     from ablate.execution.local_pool import default_jobs
 
-    trials = f"{counted(missing, 'trial')} to train"
-    if not missing:
-        return f"{trials}: all are cached."
-    if not seconds:
-        return f"{trials}; the time that they take is unknown until one has run."
-    jobs = min(default_jobs(), missing)
-    left = duration(sum(seconds) / len(seconds) * missing / jobs)
-    return (
-        f"{trials}: about {left} on {counted(jobs, 'worker')}, estimated from {len(seconds)} that have run."
-    )
+    costs = [known[place] for place in places if place in known] or list(known.values())
+    if not costs:
+        return "" if total else "; `ablate run` says how long that takes before it trains"
+    total = len(places) if total is None else total
+    jobs = min(default_jobs(), total)
+    left = duration(fmean(costs) * total / jobs)
+    return f": about {left} on {counted(jobs, 'worker')}, by the trials that have run"
 
 
 def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ablate.commands.options import RESULTS, STUDY, saying
+from ablate.commands.options import REPORTED, RESULTS, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 @click.command("report")
-@STUDY
+@REPORTED
 @RESULTS
 def command(study: Path, results: Path) -> None:
     """Rewrite the comparisons, figures and page of a study.

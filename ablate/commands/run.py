@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.commands import completion
 from ablate.commands.options import (
     CONFIRM,
     FAIL_FAST,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     "--only",
     multiple=True,
     metavar="VARIANT",
+    shell_complete=completion.variants,
     help="Train only this variant and the baseline; may be repeated.",
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Train only this seed.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.commands import completion
 from ablate.commands.options import DEFAULT_RESULTS, RESULTS, safe, warn
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("trial", metavar="ID")
+@click.argument("trial", metavar="ID", shell_complete=completion.trials)
 @RESULTS
 def command(trial: str, results: Path) -> None:
     """Show one trial and the command that repeats it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ablate.core.trial import Trial
@@ -26,6 +26,9 @@ class Cell:
     "Path that some variant changes → what this one has there; searched path → the label of its value."
     judged: bool = True
     "Whether verdicts use it: they use neither the settings that a search tried nor a variant before tuning."
+
+    size: Callable[[], Mapping[str, int | None]] = field(default=dict, repr=False, compare=False)
+    "What its record says of the size of the model: `parameters`, `flops`, `training_flops`."
 
     @property
     def id(self) -> str:

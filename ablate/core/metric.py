@@ -79,3 +79,11 @@ class Description:
         if self.training_flops is None or self.examples is None:
             return None
         return self.training_flops * self.examples
+
+
+def size_of(description: Description | None) -> dict[str, int | None]:
+    """The size of a model, as records keep it."""
+    if description is None:
+        return {}
+    names = ("parameters", "flops", "training_flops")
+    return {name: getattr(description, name) for name in names}

@@ -66,6 +66,7 @@ def drive(
                 store.save_state(event.trial_id, event.state)
             elif isinstance(event, Ended):
                 record = event.record
+                record.environment |= {k: n for k, n in cells[record.id][0].size().items() if n}  # noqa: B023
                 store.save(record)
                 record.weights = None  # in the store now, and large
                 records[record.id] = record

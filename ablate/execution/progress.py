@@ -1,4 +1,4 @@
-"""The progress of a run: a bar on a terminal, one line for each trial elsewhere."""
+"""The progress of a run: a bar on a terminal, a line for each trial or for each few per cent elsewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from ablate.base.printable import printable
 from ablate.core.cell import Cell
 from ablate.core.events import Asked, Event, Finished, Known, Started
 from ablate.core.record import Record, outcome
+
+MOST_LINES = 20
+"""Of a run where there is no terminal, beside those of trials without a result."""
+SECONDS = 30.0
+"""After which there is a line in any case."""
 
 
 class Display:
@@ -28,6 +33,10 @@ class Display:
         self.done = 0
         self.failed = 0
         self.seconds = 0.0
+        self.expected: float | None = None
+        "Seconds of one training, where they are known before the first has ended."
+        self._lines = 0
+        self._last_line = time.monotonic()
         self._running: dict[str, float] = {}
         self._known: set[str] = set()
         self._trained: set[str] = set()
@@ -83,7 +92,8 @@ class Display:
         where = f"on {wording.counted(jobs, 'worker')}" if jobs else "in this process"
         kept = f", {len(self._known)} already in the store" if self._known else ""
         most = "at most " if self.at_most else ""
-        self._say(f"{self.study}: {most}{self.total} trials to train {where}{kept}.")
+        left = self._left(", ").removesuffix(" left")
+        self._say(f"{self.study}: {most}{self.total} trials to train {where}{left}{kept}.")
         if self._bar is not None:
             self._bar.start()
             self._task = self._bar.add_task("training", total=self.total, state=self._state())
@@ -96,9 +106,16 @@ class Display:
         self.done += 1
         self.seconds += took
         self.failed += record.status == "failed"
-        if self._bar is None or record.status != "completed":
+        if (self._bar is None and self._is_due()) or record.status != "completed":
+            self._last_line = time.monotonic()
             outcome = f"{self._outcome(cell, record)} ({took:.1f} s){self._left(', ')}"
             self._say(f"[{self.done}/{self.total}] {cell.name}: {outcome}")
+
+    def _is_due(self) -> bool:
+        """Whether so much has been trained, or so much time has passed, since the last line."""
+        lines, self._lines = self._lines, self.done * MOST_LINES // max(self.total, MOST_LINES)
+        overdue = time.monotonic() - self._last_line > SECONDS
+        return self._lines > lines or self.done in (1, self.total) or overdue
 
     def _outcome(self, cell: Cell, record: Record) -> str:
         """The metric that counts: for a cell that tunes, on validation data if measured."""
@@ -116,7 +133,7 @@ class Display:
 
     def _left(self, before: str) -> str:
         rest = self.total - self.done
-        if not self.done or rest <= 0:
+        each = self.seconds / self.done if self.done else self.expected
+        if each is None or rest <= 0:
             return ""
-        seconds = self.seconds / self.done * rest / max(1, min(self.jobs, rest))
-        return f"{before}about {wording.duration(seconds)} left"
+        return f"{before}about {wording.duration(each * rest / max(1, min(self.jobs, rest)))} left"

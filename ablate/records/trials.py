@@ -1,8 +1,12 @@
-"""Which files of the store's folder of trials are the store's own. Whatever else lies there is a user's, and stays."""
+"""The files of the store's folder of trials: which are its own, and how to find one.
+
+Whatever else lies there is a user's, and stays.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +14,12 @@ from ablate.records.store import SUFFIXES
 
 _TRIAL = re.compile(rf"([0-9a-f]{{16}})({'|'.join(map(re.escape, SUFFIXES))})")
 _ASIDE = re.compile(r"[0-9a-f]{16}\.corrupt-\d+(\.\w+)?")
+
+
+def whereabouts(trial_id: str, results: Path) -> str:
+    """The file of a trial's record, and the command that shows it."""
+    option = "" if results == Path("results") else f" --results {shlex.quote(str(results))}"
+    return f"{results / 'store' / 'trials' / trial_id}.json; ablate show {trial_id}{option}"
 
 
 def stored(folder: Path) -> dict[str, list[Path]]:

@@ -12,6 +12,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.report.tables import Row, Table
@@ -46,6 +47,8 @@ class Material:
     untuned: Evidence | None = None
     "Of a tuned study: its variants as the study gives them; None where they were not run."
     untuned_comparisons: pd.DataFrame | None = None
+    results: Path = Path("results")
+    "The results folder, in which the records of trials are kept."
 
     @property
     def facts(self) -> Facts:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.cell import Cell
-from ablate.core.metric import Description
+from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
 from ablate.core.search_table import Parameter, setting_name
 from ablate.core.trial import Trial
@@ -149,7 +150,16 @@ class Search:
             return None
         name, levels = setting_name(self.variant, item.rank, self.swept), self.spec.space.labels(point)
         setting.cells = [
-            Cell(name, self.task, t.seed, t, f"{name}{self.on} seed {t.seed}", levels, judged=False)
+            Cell(
+                name,
+                self.task,
+                t.seed,
+                t,
+                f"{name}{self.on} seed {t.seed}",
+                levels,
+                judged=False,
+                size=partial(size_of, setting.description),
+            )
             for t in trials
         ]
         return setting

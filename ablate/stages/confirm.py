@@ -20,7 +20,7 @@ from ablate.stages.match import match
 from ablate.study.experiment import Experiment
 from ablate.study.load import load
 from ablate.study.schema import StudyBase
-from ablate.study.sections.seeds import TUNING_SEEDS_FROM, SeedsSection
+from ablate.study.sections.seeds import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
 
 SETTLED = ("supported", "refuted")
 BESIDE = (
@@ -36,11 +36,11 @@ class NothingDecided(AblateError):
     exit_code = 0
 
 
-def confirming(experiment: Experiment, results: Path, count: int | None = None) -> Experiment:
+def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Experiment:
     """The study as it is; where it confirms another, the part of that which was decided.
 
-    `count`: of seeds, in place of as many as the other has. Raises `NothingDecided`, or another `AblateError` where
-    there is no report of it as it is written.
+    `asked`: seeds, or their number, in place of as many as the other has. Raises `NothingDecided`, or another
+    `AblateError` where there is no report of it as it is written.
     """
     if experiment.study.confirms is None:
         return experiment
@@ -66,7 +66,7 @@ def confirming(experiment: Experiment, results: Path, count: int | None = None) 
     named = {name for claim in claims for name in (*claim.a, *claim.b)}
     first, *others = found.variants
     kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
-    seeds = unseen(experiment.study.seeds, facts.seeds, count, source)
+    seeds = unseen(experiment.study.seeds, facts.seeds, asked, source)
     found_out = ((len(decided), "variant"), (len(claims), "claim"))
     what = joined([counted(number, noun) for number, noun in found_out if number])
     return dataclasses.replace(
@@ -105,14 +105,21 @@ def _compared(study: StudyBase | None) -> dict[str, Any]:
     return sections
 
 
-def unseen(given: SeedsSection, used: Sequence[int], count: int | None, source: StudyFolder) -> SeedsSection:
+def unseen(given: SeedsSection, used: Sequence[int], asked: Asked, source: StudyFolder) -> SeedsSection:
     """The seeds of the study where it names some beyond those used, else as many as were used, after the last.
 
-    `count`: in place of as many. Raises `AblateError` where they would reach those that tune.
+    `asked`: these, or in place of as many. Raises `AblateError` where they were used, or would reach those that tune.
     """
+    if asked is not None and not isinstance(asked, int):
+        if again := sorted(set(asked) & set(used)):
+            raise AblateError(
+                f"--seeds {asked_for(asked)}: {source.path} used {listed(again)} already; name others, or a number of "
+                f"seeds, which follow {max(used)}"
+            )
+        return given
     if given.start > max(used):
         return given
-    start, count = max(used) + 1, count or len(used)
+    start, count = max(used) + 1, asked or len(used)
     if start + count > TUNING_SEEDS_FROM:
         raise AblateError(
             f"{source.path}: used seeds up to {max(used)}, and {count} more would reach those from "
@@ -127,8 +134,8 @@ def _remarks(
     """What the report of a confirmation says of it."""
     settings = ", with the settings that it chose" if found.searched else ""
     yield (
-        f"repeats on seeds {_span(seeds)} what {source.name} decided on seeds {_span(used)} ({what}){settings}, as a "
-        "family of its own"
+        f"repeats on seeds {in_words(seeds)} what {source.name} decided on seeds {in_words(used)} ({what}){settings}, "
+        "as a family of its own"
     )
     for task, described in zip(found.tasks, found.describe(found.variants[0]), strict=True):
         if described.sampling.pool != "fresh":
@@ -138,7 +145,3 @@ def _remarks(
                 else "examples are from the pool"
             )
             yield f"confirms{found.on(task)} over seeds, not over examples: its {of} of {source.name}"
-
-
-def _span(seeds: Sequence[int]) -> str:
-    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]}–{seeds[-1]}"

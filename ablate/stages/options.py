@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ablate.study.sections.seeds import Asked
 
 
 @dataclass(frozen=True)
@@ -14,8 +18,8 @@ class Options:
     results: Path = Path("results")
     jobs: int | None = None
     "Worker processes; 0: in this process; None: one a core, or one a GPU."
-    seeds: int | None = None
-    "Number of seeds, instead of the study's."
+    seeds: Asked = None
+    "Number of seeds, or each of them, instead of the study's."
     sets: Sequence[str] = ()
     "`PATH=VALUE` changes to the study."
     only: Sequence[str] = ()

@@ -72,6 +72,7 @@ def material(folder: StudyFolder) -> Material:
         folder.importances() if kind == "sweep" else None,
         untuned,
         compare(untuned) if untuned is not None else None,
+        results=folder.results,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from itertools import islice
 
 from rich.console import Console
 
@@ -17,11 +18,13 @@ from ablate.execution.local_pool import Standby
 from ablate.execution.progress import Display
 from ablate.records.folder import Kind, StudyFolder
 from ablate.records.store import Store
+from ablate.records.trials import whereabouts
 from ablate.search.importances import importances
 from ablate.stages.cached import remember
 from ablate.stages.cautions import cautions
 from ablate.stages.claims import date_claims
 from ablate.stages.engine import number_of_jobs, open_engine, preload, reference
+from ablate.stages.expect import seconds_each
 from ablate.stages.gather import comparable
 from ablate.stages.judge import work_of
 from ablate.stages.options import Options, Outcome
@@ -32,6 +35,8 @@ from ablate.study.resolved import resolved_text
 from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
+MAX_FAILED = 12
+"""The most failed trials that a run names when it ends."""
 
 
 def run(
@@ -70,23 +75,35 @@ def run(
                 listen = everyone(tracker, display, preload)
                 table = None
                 if search is not None:
+                    if not search.over:
+                        places = [(one.variant, one.task) for one in search.searches]
+                        total, table = search.plan.left + search.later, search.table()
+                        display.expected = seconds_each(experiment, places, total, engine, jobs, store, table)
                     tried = search.run(engine, store, listen, fail_fast=options.fail_fast)
                     table = search.table()
                     if not search.over:
                         if not folder.has_report:  # the table of a report is kept with the report
                             folder.save_search_table(search.kind, table)
                         cells = [cell for _, cell in table.cells(swept=kind == "sweep")]
-                        failed = _failed(cells, tried, warn)
+                        failed = _failed(cells, tried, folder, warn)
                         say("The search is incomplete; run the same command to continue it.")
                         return Outcome(folder.path, failed, display.done)
                 work = work_of(experiment, kind, table, say)
                 folder.roster.add(work.everything)
+                wanted = work.wanted(options)
+                if search is None:
+                    todo = {c.id: (c.variant, c.task) for c in work.everything if wanted(c)}
+                    if not options.fresh:
+                        todo = {i: place for i, place in todo.items() if not store.has(i)}
+                    display.expected = seconds_each(
+                        experiment, [*todo.values()], len(todo), engine, jobs, store
+                    )
                 records = drive(
                     FixedPlan(work.everything),
                     engine,
                     store,
                     listen,
-                    wanted=work.wanted(options),
+                    wanted=wanted,
                     fresh=options.fresh,
                     fail_fast=options.fail_fast,
                 )
@@ -123,18 +140,20 @@ def run(
     if tracked and whole and not (missing or failures or options.partial):
         data = {file for cell in work.everything for file in cell.trial.files}
         remember(experiment.path, options, folder, list(found), data, warn)
-    failed = _failed(work.everything, found, warn)
+    failed = _failed(work.everything, found, folder, warn)
     if missing:
         say(f"{missing} of {len(work.cells)} trials have not been run.")
     return Outcome(folder.path, failed, display.done, missing)
 
 
-def _failed(cells: Sequence[Cell], records: Mapping[str, Record], warn: Say) -> list[str]:
+def _failed(
+    cells: Sequence[Cell], records: Mapping[str, Record], folder: StudyFolder, warn: Say
+) -> list[str]:
     """Warns of the failed trials, and returns the first of their cells with the reason."""
     names = {cell.id: cell.name for cell in reversed(cells)}
-    failed = [
-        f"{names.get(i, i)}: {record.reason}" for i, record in records.items() if record.status == "failed"
-    ]
-    for line in failed:
-        warn(f"failed: {line}")
-    return failed
+    failed = {i: record.reason for i, record in records.items() if record.status == "failed"}
+    for i, reason in islice(failed.items(), MAX_FAILED):
+        warn(f"failed: {names.get(i, i)}: {reason} ({whereabouts(i, folder.results)})")
+    if len(failed) > MAX_FAILED:
+        warn(f"failed: {len(failed) - MAX_FAILED} more; {folder.report_file} names every one")
+    return [f"{names.get(i, i)}: {reason}" for i, reason in failed.items()]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ablate.base.errors import Problem, StudyError, listed, nearest
 from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE
+from ablate.study.sections.seeds import in_words
 
 
 def select(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = None) -> list[Cell]:
@@ -20,7 +21,7 @@ def select(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = N
     ]
     seeds = {cell.seed for cell in cells}
     if seed is not None and seed not in seeds:
-        allowed = f"{min(seeds)} to {max(seeds)}"
+        allowed = in_words(sorted(seeds))
         problems.append(Problem("is not a seed of the study", given=seed, allowed=allowed, source="--seed"))
     if problems:
         raise StudyError(problems)

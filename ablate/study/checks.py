@@ -18,12 +18,14 @@ from ablate.base.registry import CATALOGUE, StrictModel
 from ablate.core.claim import Claim
 from ablate.core.metric import Metric
 from ablate.core.workload import Workload
-from ablate.study.claims import parse_claim
+from ablate.study.claims import Refused, check_margin, parse_claim
 from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, report_at
 from ablate.study.document import Document, PathKey
+from ablate.study.labels import short_label
 from ablate.study.load import translated
 from ablate.study.patch import value_at
-from ablate.study.schema import StudyBase, winner_names
+from ablate.study.schema import PLACEBO, StudyBase, winner_names
+from ablate.study.sections.search import MAX_WINNERS
 
 MAX_TRIALS = 1_000_000
 MAX_CHECKED = 500
@@ -175,19 +177,8 @@ def check_metric(
     judged = name or next(iter(shared), "")
     if study.metric.margin is not None:
         with document.reporting("metric", "margin"):
-            _check_margin(study.metric.margin, judged, ranges, study.metric.margin)
+            check_margin(study.metric.margin, judged, ranges, study.metric.margin)
     return shared, ranges
-
-
-def _check_margin(margin: float, metric: str, ranges: Mapping[str, float], given: Any) -> None:
-    """Raises `Invalid` for a margin that not even guessing and the best value differ by."""
-    if metric in ranges and margin >= ranges[metric]:
-        raise Invalid(
-            "",
-            f"a margin must be less than the range of {metric}, or everything is equivalent",
-            given,
-            f"less than {ranges[metric]:g}, the distance from guessing to the best {metric}",
-        )
 
 
 def _metrics(workload: Workload, config: Config, resolve: Resolve) -> Mapping[str, Metric]:
@@ -214,18 +205,36 @@ def parse_claims(
         # A claim may be about winners before they are known.
         winners = [replace(design.variants[0], name=name) for name in winner_names(study.search.winners)]
         design = replace(design, variants=[*design.variants, *winners])
+    refused = _refused(document, design)
     for index, text in enumerate(study.claims):
-        # A side cannot be judged when the factor that it names is at fault itself.
-        faulty = [p for p in study.factors if p not in design.paths or document.is_faulty(("factors", p))]
-        if any(path in text for path in faulty):
-            continue
-        with document.reporting("claims", index):
-            claim = parse_claim(text, design, metrics)
-            _check_margin(claim.by, claim.metric, ranges, text)
-            if any(claim.hash == known.hash for known in claims):
-                raise Invalid("", "is made twice", text)
-            claims.append(claim)
+        if not document.is_faulty(("claims", index)):
+            with document.reporting("claims", index):
+                claim = parse_claim(text, design, metrics, ranges, refused)
+                if claim is None:
+                    continue
+                if any(claim.hash == known.hash for known in claims):
+                    raise Invalid("", "is made twice", text)
+                claims.append(claim)
     return claims
+
+
+def _refused(document: Document, design: Design) -> Refused:
+    """The variants and levels that the document has and the design lacks, since something is wrong with them."""
+    given = document.data
+    factors, variants = given.get("factors") or {}, given.get("variants") or {}
+    if not (isinstance(factors, dict) and isinstance(variants, dict)):
+        return Refused(everything=True)
+    names = {*variants} - {variant.name for variant in design.variants}
+    if document.is_faulty(("search",)):
+        names |= {*winner_names(MAX_WINNERS)}
+    if document.is_faulty(("placebo",)):
+        names.add(PLACEBO)
+    levels = {
+        path: [short_label(value) for value in values] if isinstance(values, list) else []
+        for path, values in factors.items()
+        if path not in design.paths or document.is_faulty(("factors", path))
+    }
+    return Refused(names, levels)
 
 
 def check_live(workload: Workload, design: Design, document: Document) -> None:

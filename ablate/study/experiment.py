@@ -14,7 +14,7 @@ from ablate.base.errors import Invalid
 from ablate.core.cell import Cell, Level
 from ablate.core.claim import Claim
 from ablate.core.facts import Matched
-from ablate.core.metric import Description
+from ablate.core.metric import Description, size_of
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import (
@@ -46,6 +46,7 @@ from ablate.study.match import Matcher, check_match, match_variants
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchSpec, read_searches
+from ablate.study.sections.seeds import Asked
 
 
 @dataclass(frozen=True)
@@ -121,11 +122,15 @@ class Experiment:
                 self.trial(config, seed, PLACEBO if variant.placebo else ""),
                 f"{variant.name}{self.on(task)} seed {seed}",
                 self.levels(variant, index),
+                size=partial(self._size, variant, index),
             )
             for seed in self.study.seeds.values
             for variant in self.variants
             for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]
+
+    def _size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
+        return size_of(self.describe(variant)[index])
 
     def on(self, task: str) -> str:
         """` on TASK`, where the study has several."""
@@ -241,7 +246,7 @@ class Experiment:
 
 
 def prepare(
-    path: Path, sets: Sequence[str] = (), seeds: int | None = None, *, confirm: bool = False
+    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
 ) -> Experiment:
     """Reads, expands, checks and matches a study; raises `StudyError` with all of its problems.
 

@@ -37,17 +37,27 @@ def study_schema(workload: Workload) -> Node:
             study["required"].append("workload")
     if "task" in properties:
         study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
-    shorts: dict[str, Node] = {
-        "metric": {"type": "string", "description": "Its name."},
-        "seeds": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": TUNING_SEEDS_FROM,
-            "description": "Their number.",
-        },
+    seed = {"type": "integer", "minimum": 0, "exclusiveMaximum": TUNING_SEEDS_FROM}
+    shorts: dict[str, list[Node]] = {
+        "metric": [{"type": "string", "description": "Its name."}],
+        "seeds": [
+            {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": TUNING_SEEDS_FROM,
+                "description": "Their number.",
+            },
+            {
+                "type": "array",
+                "items": seed,
+                "minItems": 1,
+                "uniqueItems": True,
+                "description": "Each of them.",
+            },
+        ],
     }
     for section, short in shorts.items():
-        properties[section]["anyOf"] = [short, {"$ref": properties[section].pop("$ref")}]
+        properties[section]["anyOf"] = [*short, {"$ref": properties[section].pop("$ref")}]
     properties["claims"]["items"]["description"] = f"{GRAMMAR}."
     patch = definitions.patch({section: properties[section] for section in workload.schema()})
     factors = properties["factors"]

@@ -6,6 +6,7 @@ import copy
 import inspect
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,6 +25,8 @@ from ablate.study.document import Document, PathKey, parse_value, read_document
 from ablate.study.nodes import MAX_DEPTH
 from ablate.study.patch import is_empty
 from ablate.study.schema import StudyBase, base_of, study_model
+from ablate.study.sections.seeds import Asked, asked_for
+from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
 
 EMPTY = "changes nothing: an empty mapping is laid over what is there"
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
@@ -45,7 +48,7 @@ _RULES = {
 
 
 def load(
-    path: Path, sets: Sequence[str] = (), seeds: int | None = None, *, confirm: bool = False
+    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
 ) -> tuple[Document, StudyBase | None, Workload]:
     """The document with its problems, the study as far as it could be read, and its workload.
 
@@ -56,8 +59,9 @@ def load(
     for text in sets:
         _set(document, text)
     if seeds is not None:
-        several = isinstance(document.data.get("seeds"), dict)
-        document.set("seeds.count" if several else "seeds", seeds, f"--seeds {seeds}")
+        from_on = isinstance(document.data.get("seeds"), dict) and isinstance(seeds, int)
+        plain = seeds if isinstance(seeds, int) else [*seeds]
+        document.set("seeds.count" if from_on else "seeds", plain, f"--seeds {asked_for(seeds)}")
     name = str(document.data.get("name", ""))
     if names.written(name) and path.resolve().parent.name != name:
         rule = "names a run that differs from a study, which `ablate run` does itself"
@@ -170,6 +174,9 @@ def _repair(data: dict[str, Any], path: PathKey) -> bool:
     if path == ("name",):
         data["name"] = "study"
         return True
+    if path[:1] == ("claims",) and len(path) == 2:
+        data["claims"][path[1]] = ""  # the others keep their places
+        return True
     node: Any = data
     found: list[tuple[dict[str, Any], Any]] = []
     for key in path:
@@ -195,12 +202,15 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
     # Pydantic marks the key of a mapping, rather than its value, with a last step of its own.
     path = tuple(step for step in path if step != "[key]")
     if kind == "extra_forbidden":
-        names = _fields_at(model, data, path[:-1])
-        return Problem("unknown key", path, allowed=listed(names, 20), hint=nearest(path[-1], names))
+        names = list(dict.fromkeys(_fields_at(model, data, path[:-1])))
+        dotted = ".".join(str(step) for step in path)
+        hint = "" if meanings(path[-1], names) else elsewhere(dotted, _tree(model, data))
+        hint = hint or did_you_mean(path[-1], names)
+        return Problem("unknown key", path, allowed=listed(names, 20), hint=hint)
     if kind in ("unknown_part", "part_without_name"):
         rule = f"{'unknown' if kind == 'unknown_part' else 'needs the name of a'} {context['slot']}"
         given = context["name"] if context["name"] is not None else given
-        return Problem(rule, path, given, listed(context["names"], 40), nearest(given, context["names"]))
+        return Problem(rule, path, given, listed(context["names"], 40), part_hint(context["slot"], given))
     if kind in ("name", "rule"):
         return Problem(details["msg"], path, given, context["allowed"])
     if kind == "string_pattern_mismatch":
@@ -217,6 +227,22 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
         return Problem(f"must have {length} entries", path, given)
     rule = _RULES.get(kind) or details["msg"].replace("Input should", "must").replace("should", "must")
     return Problem(rule, path, given if path and kind != "missing" else NOT_GIVEN)
+
+
+def _tree(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that the sections of a study have by default, and those of the task that it names."""
+    tree: dict[str, Any] = {}
+    for section, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            with suppress(ValidationError):  # it has keys without a default
+                tree[section] = kind().model_dump()
+    task = data.get("task")
+    name = task.get("name") if isinstance(task, dict) else task
+    if name in CATALOGUE.names("task"):
+        config: type[BaseModel] = CATALOGUE.get("task", name).Config  # type: ignore[attr-defined]
+        tree["task"] = dict.fromkeys(config.model_fields)
+    return tree
 
 
 def _fields_at(model: type[BaseModel], data: Any, path: PathKey) -> list[str]:

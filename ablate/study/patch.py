@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.study.suggestions import elsewhere
 
 
 def key_of(value: Any) -> str:
@@ -45,11 +46,12 @@ def apply_patches(
 
 def has_path(config: Mapping[str, Any], path: str) -> bool:
     """Whether the dotted path leads to a value."""
-    try:
-        value_at(config, path)
-        return True
-    except Invalid:
-        return False
+    node: Any = config
+    for key in path.split("."):
+        if not isinstance(node, Mapping) or key not in node:
+            return False
+        node = node[key]
+    return True
 
 
 def value_at(config: Mapping[str, Any], path: str) -> Any:
@@ -61,9 +63,9 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
             raise Invalid("", f"the path does not exist: {'.'.join(done)} has no keys of its own", path)
         if key not in node:
             where = ".".join(done) or "a study's config"
-            raise Invalid(
-                "", f"the path does not exist: {where} has no {key!r}", path, listed(node), nearest(key, node)
-            )
+            rule = f"the path does not exist: {where} has no {key!r}"
+            hint = elsewhere(path, config) or nearest(key, node)
+            raise Invalid("", rule, path, listed(node), hint)
         node = node[key]
         done.append(key)
     return node

@@ -103,7 +103,7 @@ class StudyBase(StrictModel):
     placebo: OnOff = False
     "Adds the baseline again with other initialisation and dropout streams, to show what no difference looks like."
     seeds: Seeds = SeedsSection()
-    "Number of paired seeds, from 0 on; or {from: 100, count: 10}."
+    "Number of paired seeds, from 0 on; or {from: 100, count: 10}; or each of them, as in [0, 3, 7]."
     search: SearchSection | None = None
     "The search of `ablate sweep`, which starts from the baseline."
     tune: TuneSection | None = None

@@ -34,6 +34,10 @@ DIGEST_TAG = "ablate.complete"
 "Digest of the content; an ended run that has it is whole."
 NOTE_TAG = "mlflow.note.content"
 PARENT_TAG = "mlflow.parentRunId"
+CURVES = "Curves"
+"""The group of all curves."""
+SIZES = ("parameters", "flops", "training_flops")
+"""Of a record's environment: shown among the metrics."""
 
 
 Point = tuple[str, float, int, int]
@@ -178,23 +182,23 @@ def _tags(study: str, cell: Cell, record: Record) -> dict[str, str]:
 
 
 def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
-    """Curves, then the final metrics at the last step.
+    """Curves, then the final metrics and the size of the model at step 0, which MLflow draws as bars and not as lines.
 
-    A curve's times are interpolated between start and end by step. Values that are not finite are NaN on a curve
-    (MLflow would show infinity as 1.8e308) and absent among the final metrics, as in the record.
+    Curves have a group of their own, which MLflow shows before metrics without a group. Their times are interpolated
+    between start and end by step. Values that are not finite are NaN on a curve (MLflow would show infinity as
+    1.8e308) and absent among the final metrics, as in the record.
     """
     last = max((int(curve.steps[-1]) for curve in record.curves.values() if len(curve.steps)), default=0)
     points: dict[tuple[str, int], Point] = {}
     for name, curve in record.curves.items():
-        key = clean_key(name)
+        key = clean_key(f"{CURVES}/{name}")
         for step, value in zip(
             curve.steps.tolist(), np.asarray(curve.values, dtype=float).tolist(), strict=True
         ):
             at = start + round((end - start) * step / (last + 1))
             points[key, step] = (key, value if math.isfinite(value) else math.nan, at, step)
-    for name, metric in record.metrics.items():
+    sizes = {name: record.environment.get(name) for name in SIZES}
+    for name, metric in {**sizes, **record.metrics}.items():
         if metric is not None and math.isfinite(metric):
-            # It replaces the curve's last point: of two values at one step, MLflow would show either.
-            key = clean_key(name)
-            points[key, last] = (key, float(metric), end, last)
+            points[name, 0] = (clean_key(name), float(metric), end, 0)
     return tuple(points.values())

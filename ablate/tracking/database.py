@@ -218,12 +218,13 @@ def _repair_locations(path: Path) -> None:
             )
 
 
-def experiments(path: Path) -> list[tuple[int, str]]:
-    """Number and name of the experiments shown, sorted by name, without MLflow's own, which is empty."""
+def experiments(path: Path, tag: str) -> list[tuple[int, str, bool]]:
+    """Number and name of the experiments shown, and whether they have the `tag`; by name, without MLflow's own."""
     with closing(sqlite3.connect(path, timeout=20)) as database:
         shown = "lifecycle_stage = 'active' AND experiment_id != 0"
+        tagged = "experiment_id IN (SELECT experiment_id FROM experiment_tags WHERE key = ?)"
         return database.execute(
-            f"SELECT experiment_id, name FROM experiments WHERE {shown} ORDER BY name"
+            f"SELECT experiment_id, name, {tagged} FROM experiments WHERE {shown} ORDER BY name", (tag,)
         ).fetchall()
 
 

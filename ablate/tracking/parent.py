@@ -12,11 +12,12 @@ from ablate.core.cell import Cell
 from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_of, first_of_each
 from ablate.study.document import read_document
-from ablate.tracking.content import MAX_PARAM, MAX_TAG, cleaned, flattened, source_tags
+from ablate.tracking.content import MAX_PARAM, MAX_TAG, SIZES, cleaned, flattened, source_tags
 
 Describe = Callable[[StudyFolder], str]
 """The description of a study in Markdown; lists show its first sentence."""
 
+COSTS = ("train_seconds", *SIZES)
 COUNT = "comparisons_"
 """Prefix of the metrics of the parent, which count the comparisons with each verdict."""
 
@@ -33,6 +34,8 @@ class Parent:
     "Files, and folders of files."
     cells: Mapping[str, Cell]
     "Trial id → the first of its cells, which gives the run its name."
+    columns: Sequence[str] = ()
+    "Metrics that the table of runs shows at first."
 
     @cached_property
     def digest(self) -> str:
@@ -40,13 +43,13 @@ class Parent:
         found = (file for path in sorted(self.artifacts) for file in [path, *sorted(path.rglob("*"))])
         files = [file for file in found if file.is_file()]
         named = (sorted(part.items()) for part in (self.params, self.tags, self.metrics))
-        values = [self.description, *named, sorted(self.cells), [file.name for file in files]]
+        values = [self.description, *named, sorted(self.cells), self.columns, [file.name for file in files]]
         return digest_of(values, [str(file) for file in files])
 
 
 def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
     """The parent run of a study that has a report. Raises `AblateError` when the folder cannot be read."""
-    study = read_document(folder.study_file).data
+    study, facts = read_document(folder.study_file).data, folder.evidence().facts
     # Planned comparisons only: exploratory ones are not among the verdicts of the study.
     verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
     return Parent(
@@ -54,8 +57,11 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
         params=cleaned(
             flattened({key: study[key] for key in ("design", "seeds") if key in study}), MAX_PARAM
         ),
-        tags=cleaned(source_tags(folder.evidence().facts.environment), MAX_TAG),
+        tags=cleaned(source_tags(facts.environment), MAX_TAG),
         metrics={f"{COUNT}{verdict}": float(count) for verdict, count in verdicts.items()},
         artifacts=folder.artifacts(),
         cells=first_of_each(folder.cells()),
+        columns=list(
+            dict.fromkeys([facts.column, *(m for task in facts.tasks for m in task.metrics), *COSTS])
+        ),
     )

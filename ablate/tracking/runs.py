@@ -32,6 +32,7 @@ from ablate.tracking.content import (
     user,
 )
 from ablate.tracking.parent import COUNT, Parent
+from ablate.tracking.view import VIEW, VIEW_TAG, view_of
 
 _GIVE_UP_AFTER = 3
 """The number of trials that could not be written after which MLflow counts as down."""
@@ -181,6 +182,7 @@ class StudyRuns:
         tags = {**parent.tags, "mlflow.user": user(), NOTE_TAG: note, DIGEST_TAG: parent.digest}
         self._log(self._parent, parent.params, points, tags)
         self.client.set_experiment_tag(self.experiment, NOTE_TAG, note)
+        self.client.set_experiment_tag(self.experiment, f"{VIEW_TAG}{VIEW}", view_of(parent.columns))
         self.client.set_terminated(self._parent.id, "FINISHED", now)
         self._parent.digest = parent.digest
 

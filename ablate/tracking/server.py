@@ -27,6 +27,7 @@ from ablate.tracking.database import (
 from ablate.tracking.parent import Describe
 from ablate.tracking.sync import sync_all
 from ablate.tracking.tracker import to_stderr
+from ablate.tracking.view import VIEW, VIEW_TAG
 
 HOST = "127.0.0.1"
 _SERVER = {
@@ -81,8 +82,10 @@ def serve(results: Path, port: int, describe: Describe) -> int:
             if server.poll() is None:
                 pages = f"http://{HOST}:{port}/#/experiments"
                 print(f"MLflow on {results}: {pages}{_KIND} (Ctrl-C ends it)")
-                for number, study in experiments(store / DATABASE):
-                    print(f"  {study}: {pages}/{number}/runs{_KIND}")
+                for number, study, viewed in experiments(store / DATABASE, VIEW_TAG + VIEW):
+                    # A key of a view that is not there would lead to the pages for language models.
+                    view = f"&viewStateShareKey={VIEW}" if viewed else ""
+                    print(f"  {study}: {pages}/{number}/runs{_KIND}{view}")
                 sys.stdout.flush()
             server.wait()
         except KeyboardInterrupt:

@@ -38,7 +38,7 @@ def test_claims_without_result_count_in_the_family():
 def test_a_missing_run_decides_nothing(kind):
     for side in ("a", "baseline"):
         row = judged(BASE - 0.3 + WOBBLE, kind, 0.01, statuses={(side, 1): "failed"})
-        assert (row["verdict"], row["p"], row["n"]) == ("inconclusive", 1.0, 4)
+        assert (row["verdict"], row["p"], row["n"]) == ("incomplete", 1.0, 4)
         assert row["reason"] == "incomplete: 4 of 5 planned seeds with a usable pair"
 
 

@@ -175,6 +175,16 @@ def test_its_number_of_seeds_can_be_chosen(here: Path, run: Run) -> None:
     assert outcome.trained == 4
 
 
+def test_its_seeds_can_be_listed_where_none_was_used(here: Path, run: Run) -> None:
+    with pytest.raises(
+        AblateError, match=r"--seeds 2,9: .*/toy used 2 already; name others, or a number of seeds"
+    ):
+        run(confirm=True, seeds=(2, 9))
+    outcome, printed = run(confirm=True, seeds=(5, 9))
+    assert outcome.folder == here / "toy@confirm,seeds=5+9"
+    assert "on seeds 5, 9 what toy decided on seeds 0–2" in printed
+
+
 def test_it_runs_again_from_its_resolved_study(here: Path, run: Run) -> None:
     text = (here / "toy@confirm/study.yaml").read_text()
     plugin = next(line for line in STUDY.splitlines() if line.startswith("plugins"))

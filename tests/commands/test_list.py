@@ -9,7 +9,8 @@ import pytest
 from harness import TOY, ablate
 from ruamel.yaml import YAML
 
-from ablate.base.registry import CATALOGUE, UnknownPart
+from ablate.base.errors import AblateError
+from ablate.base.registry import CATALOGUE
 from ablate.commands.list import describe, kind
 from ablate.models.reference import cost_of
 from ablate.study.json_schema import fields
@@ -182,13 +183,16 @@ def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("slot", "name", "message"),
     [
-        ("scor", None, r"unknown slot 'scor'; allowed: .*score.*Did you mean 'score'\?"),
+        ("scor", None, r"unknown slot 'scor'; allowed: .*score.*Did you mean `ablate list score`\?"),
+        ("attention", None, r"Did you mean `ablate list mixer attention` or `ablate list cross attention`\?"),
+        ("rotary", None, r"Did you mean `ablate list position rope`\?"),
+        ("score", "RoPE", r"unknown score 'RoPE'; allowed: .*Did you mean `ablate list position rope`\?"),
         ("score", "addditive", r"unknown score 'addditive'; allowed: .*Did you mean 'additive'\?"),
     ],
 )
 def test_what_is_not_registered_is_named(slot: str, name: str | None, message: str) -> None:
     CATALOGUE.load_builtin()
-    with pytest.raises(UnknownPart, match=message):
+    with pytest.raises(AblateError, match=message):
         describe(slot, name)
 
 

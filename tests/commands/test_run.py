@@ -79,6 +79,10 @@ def test_a_run_leaves_what_the_design_names(run: Run, tmp_path: Path, write: Cal
     columns = {"id", "variant", "task", "seed", "model.effect", "model.noise", "status", "accuracy", "loss"}
     assert columns <= set(trials.columns)
     assert set(trials.status) == {"completed"}
+    environment = json.loads((tmp_path / f"results/store/trials/{trials.id[0]}.json").read_text())[
+        "environment"
+    ]
+    assert (environment["parameters"], environment["flops"]) == (4, 100)
     effect = trials.pivot(index="seed", columns="variant", values="accuracy")
     assert (effect["model.effect=0.2"] - effect["baseline"]).round(12).eq(0.2).all()
     curves = pd.read_parquet(folder / "curves.parquet")
@@ -165,7 +169,7 @@ def test_what_cannot_be_chosen_is_named(run: Run) -> None:
         run(only=["model.nois=0.3"], seed=9)
     assert "--only: is not a variant of the study; given 'model.nois=0.3'" in str(caught.value)
     assert "Did you mean 'model.noise=0.3'?" in str(caught.value)
-    assert "--seed: is not a seed of the study; given 9; allowed: 0 to 2" in str(caught.value)
+    assert "--seed: is not a seed of the study; given 9; allowed: 0–2" in str(caught.value)
 
 
 def test_fresh_trains_again(run: Run, ran: None, tmp_path: Path) -> None:
@@ -174,15 +178,38 @@ def test_fresh_trains_again(run: Run, ran: None, tmp_path: Path) -> None:
     assert all(known[i] != stamp for i, stamp in stamps(tmp_path).items())
 
 
-def test_a_failed_trial_is_reported_and_tried_again(run: Run, tmp_path: Path) -> None:
+def test_a_failed_trial_is_named_with_its_record_and_tried_again(
+    run: Run, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    study = write(TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\n")
     sets = ["training.fault=raise", "training.fault_seed=1"]
-    outcome, printed = run(sets=sets)
+    outcome, printed = run(study=study, sets=sets)
     assert len(outcome.failed) == 3
-    assert "warning: failed: baseline seed 1: RuntimeError: the toy broke" in printed
-    assert run(sets=sets)[0].trained == 3
+    trials = pd.read_parquet(outcome.folder / "trials.parquet")
+    report = (outcome.folder / "report.md").read_text()
+    for row in trials[trials.status == "failed"].itertuples():
+        where = f"{tmp_path}/results/store/trials/{row.id}.json; ablate show {row.id} --results {tmp_path}/results"
+        assert f"warning: failed: {row.variant} seed 1: RuntimeError: the toy broke ({where})" in printed
+        assert where in report
+        assert "the toy broke" in show(row.id, tmp_path / "results", pytest.fail)
+    comparisons = pd.read_csv(outcome.folder / "comparisons.csv")
+    assert set(comparisons.verdict) == {"incomplete"}
+    assert list(pd.read_csv(outcome.folder / "claims.csv").verdict) == ["incomplete"]
+    assert run(study=study, sets=sets)[0].trained == 3
     records = [json.loads(p.read_text()) for p in (tmp_path / "results/store/trials").glob("*.json")]
     assert sum("RuntimeError: the toy broke" in record["error"] for record in records) == 3
     assert "Traceback" not in printed
+
+
+def test_of_many_failed_trials_the_report_names_every_one(run: Run) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ablate.stages.run.MAX_FAILED", 2)
+        outcome, printed = run(sets=["training.fault=raise", "training.fault_seed=1"])
+    assert printed.count("warning: failed: ") == 3
+    assert f"warning: failed: 1 more; {outcome.folder}/report.html names every one" in printed
+    trials = pd.read_parquet(outcome.folder / "trials.parquet")
+    report = (outcome.folder / "report.md").read_text()
+    assert all(f"ablate show {i}" in report for i in trials[trials.status == "failed"].id)
 
 
 def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:

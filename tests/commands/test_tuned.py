@@ -205,6 +205,9 @@ def test_a_variant_without_any_value_is_judged_as_it_was_given(run: Run, fault: 
     judged = results.trials[results.trials.variant == "right"]
     assert set(judged.status) == {{"raise": "failed", "diverge": "diverged"}[fault]}
     assert bool(outcome.failed) == (fault == "raise")
+    failed = {i for ids in table.loc["right"].ids for i in ids} | set(judged.id) if fault == "raise" else ()
+    report = (outcome.folder / "report.md").read_text()
+    assert all(f"{i}.json; ablate show {i}" in report for i in failed)
     again, _ = run(text)
     assert again.trained == (5 * 2 + 3 if fault == "raise" else 0)
 

@@ -48,6 +48,14 @@ def test_differences_are_the_same_however_they_are_asked_for(toy_study: Path) ->
     assert differing(toy_study, sets=["factors.model.effect=[0.4, 1]"]) == ["factors.model.effect=[0.4,1]"]
 
 
+def test_seeds_that_are_listed_are_in_the_name_of_the_folder(toy_study: Path, tmp_path: Path) -> None:
+    assert differing(toy_study, seeds=(2, 0, 1)) == []
+    listed = differing(toy_study, seeds=(0, 3, 7))
+    assert listed == ["seeds=0+3+7"]
+    report(StudyFolder(tmp_path, "toy"))
+    assert place(tmp_path, "toy", listed, sweep=False)[0].name == "toy@seeds=0+3+7"
+
+
 def test_passwords_and_folders_are_in_no_difference(toy_study: Path, write: Callable[..., Path]) -> None:
     sets = [f"plugins=[{TOY.parent}/../tests/toy.py]", "notes=at https://me:hidden@host/x"]
     notes, plugins = differing(toy_study, sets=sets)

@@ -4,13 +4,28 @@ from pathlib import Path
 import pytest
 from harness import TOY
 
-from ablate.base.errors import Invalid
+from ablate.base.errors import Invalid, StudyError
 from ablate.study.claims import parse_claim
 from ablate.study.designs import Design
 from ablate.study.experiment import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 METRICS = ("accuracy", "loss")
+WRONG = """\
+training: {stepps: 3}
+metric: {name: acuracy}
+factors:
+  model.effect: [1, high]
+  noise: [0.2]
+variants: {mine: {model.breadth: 7}}
+claims:
+  - model.effect=1 beets baseline on loss
+  - model.effect=1 beats basline on lss
+  - 5
+  - mine beats baseline on loss by lots
+  - model.effect=2 matches noise=0.2 on accuracy within 0.1
+  - model.effect=high beats mine on loss
+"""
 
 
 @pytest.fixture
@@ -69,3 +84,37 @@ def test_what_is_no_claim(design: Design, text: str, rule: str) -> None:
     with pytest.raises(Invalid) as caught:
         parse_claim(text, design, METRICS)
     assert rule in str(caught.value)
+
+
+def test_everything_that_is_wrong_with_a_claim_is_named(design: Design) -> None:
+    with pytest.raises(Invalid) as caught:
+        parse_claim("myown matches model.effect=7 on acc within none", design, METRICS)
+    rules = [problem.rule for problem in caught.value.problems]
+    assert rules == [
+        "unknown metric 'acc'",
+        "has a margin that is no positive number: 'none'",
+        "unknown variant 'myown'",
+        "model.effect has no level '7'",
+    ]
+
+
+def test_the_mistakes_of_all_claims_are_named_with_those_of_the_sections(write: Callable[..., Path]) -> None:
+    study = write(HEAD + WRONG)
+    with pytest.raises(StudyError) as caught:
+        prepare(study)
+    claims = [(p.path[1], p.line, p.rule) for p in caught.value.problems if p.path[:1] == ("claims",)]
+    assert claims == [
+        (0, 12, "is not a claim"),
+        (1, 13, "unknown metric 'lss'"),
+        (1, 13, "unknown variant 'basline'"),
+        (2, 14, "must be text"),
+        (3, 15, "has a margin that is no number: 'lots'"),
+        (4, 16, "model.effect has no level '2'"),
+    ]
+    others = {p.path[0]: p.hint for p in caught.value.problems if p.path[:1] != ("claims",)}
+    assert others["training"] == "Did you mean 'steps'?"
+    assert others["metric"] == "Did you mean 'accuracy'?"
+    assert others["variants"] == "Did you mean 'width'?"
+    assert {p.path[:2]: p.hint for p in caught.value.problems}[
+        "factors", "noise"
+    ] == "Did you mean 'model.noise'?"

@@ -58,6 +58,7 @@ def test_the_guides_and_a_new_study_are_valid(validator: Draft202012Validator, t
     "change",
     [
         {"task": {"name": "recall", "seq_len": 9}},
+        {"seeds": [0, 3, 7]},
         {"task": {"name": "digits", "patch_size": None}},
         {"model": {"mixer": {"num_heads": 2}}},
         {"model": {"feedforward": {"activation": {"name": "gelu"}}}},
@@ -106,6 +107,8 @@ def test_several_tasks_stand_for_one(validator: Draft202012Validator) -> None:
         ({"metric": {"at": "best"}}, "$.metric"),
         ({"design": "full"}, "$.design"),
         ({"seeds": 0}, "$.seeds"),
+        ({"seeds": [0, 10000]}, "$.seeds"),
+        ({"seeds": [3, 3]}, "$.seeds"),
         ({"workload": "toy"}, "$.workload"),
         ({"factors": {"model.mixer.scor": ["dot"]}}, "$.factors"),
         ({"factors": {"model.mixer.score": "dot"}}, "$.factors['model.mixer.score']"),

@@ -62,7 +62,7 @@ def test_a_path_that_does_not_exist_names_the_nearest() -> None:
         value_at(CONFIG, "model.mixr.score")
     assert str(caught.value) == (
         "the path does not exist: model has no 'mixr'; given 'model.mixr.score'; "
-        "allowed: mixer, norm, width. Did you mean 'mixer'?"
+        "allowed: mixer, norm, width. Did you mean 'model.mixer.score'?"
     )
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from harness import TOY_STUDY
 
+from ablate.base.errors import StudyError
 from ablate.study.experiment import prepare
 from ablate.study.facts import facts_of
 from ablate.study.resolved import resolved_text
 
 FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
+LISTED = TOY_STUDY.replace("seeds: 3", "seeds: [7, 0, 3]")
 
 
 def test_a_number_begins_at_0(toy_study: Path) -> None:
@@ -34,6 +36,11 @@ def test_they_begin_where_the_study_says(write: Callable[..., Path]) -> None:
         (FROM_100, {"sets": ["seeds.from=7"]}, [7, 8]),
         (TOY_STUDY, {"sets": ["seeds.from=7"]}, [7, 8, 9]),
         (TOY_STUDY, {"sets": ["seeds.from=7"], "seeds": 1}, [7]),
+        (TOY_STUDY, {"seeds": (7, 0, 3)}, [0, 3, 7]),
+        (FROM_100, {"seeds": [7]}, [7]),
+        (LISTED, {}, [0, 3, 7]),
+        (LISTED, {"seeds": 2}, [0, 1]),
+        (LISTED, {"sets": ["seeds=[1, 5]"]}, [1, 5]),
     ],
 )
 def test_the_command_line_changes_them(
@@ -42,7 +49,27 @@ def test_the_command_line_changes_them(
     assert list(prepare(write(text), **options).study.seeds.values) == seeds  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("text", [TOY_STUDY, FROM_100])
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ("[]", "must list whole numbers"),
+        ("[0, two]", "must list whole numbers"),
+        ("[-1, 2]", "must list whole numbers"),
+        ("[3, 0, 3]", "lists a seed twice"),
+        ("[0, 10000]", "reach the seeds from 10000 on, which tune and never judge"),
+    ],
+)
+def test_a_list_that_no_study_can_have(write: Callable[..., Path], given: str, rule: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        prepare(write(TOY_STUDY), [f"seeds={given}"])
+    assert [(problem.path, problem.rule) for problem in caught.value.problems] == [(("seeds",), rule)]
+
+
+def test_a_list_of_seeds_that_follow_one_another_is_their_number(write: Callable[..., Path]) -> None:
+    assert prepare(write(TOY_STUDY), ["seeds=[2, 1, 0]"]).study.seeds == prepare(write(TOY_STUDY)).study.seeds
+
+
+@pytest.mark.parametrize("text", [TOY_STUDY, FROM_100, LISTED])
 def test_the_resolved_study_has_them(write: Callable[..., Path], tmp_path: Path, text: str) -> None:
     given = prepare(write(text))
     again = prepare(write(resolved_text(given, tmp_path), "resolved.yaml"))

@@ -125,6 +125,8 @@ def test_runs_are_nested_under_the_study(browser: Browser, links: dict[str, str]
     names = browser.wait_for(f"({RUNS}).length == {1 + len(TRIALS)} && {RUNS}")
     assert names[0] == "small"
     assert set(names[1:]) == TRIALS
+    headings = "[...document.querySelectorAll('[role=columnheader]')].map(h => h.textContent.trim())"
+    assert {"accuracy", "loss", "parameters"} <= set(browser.evaluate(headings))
     assert complaints(browser, page) == []
 
 
@@ -178,5 +180,7 @@ def test_the_curves_of_a_trial_are_drawn(browser: Browser, links: dict[str, str]
     show(browser, page)
     # Charts are drawn as they come into view; 'grad_norm' is one of the first.
     browser.wait_for("document.body.innerText.includes('grad_norm')")
+    text = browser.evaluate("document.body.innerText")
+    assert text.index("Curves") < text.rindex("Model metrics")
     assert browser.wait_for(f"({LINES}).some(points => points === 3) && {LINES}")
     assert complaints(browser, page) == []

@@ -60,16 +60,23 @@ def test_names_sort_by_variant_then_seed():
     assert run_name(tracked("baseline", 3).cell, with_task=False) == "baseline · seed 03"
 
 
-def test_final_metrics_stand_at_the_last_step_and_replace_the_curves_own_last_point():
+def test_curves_have_a_group_of_their_own_and_final_metrics_stand_at_step_0():
     points = content(tracked("baseline", 0)).points
-    accuracy = [point[1:] for point in points if point[0] == "accuracy"]
-    values, times, steps = zip(*accuracy, strict=True)
+    _, times, steps = zip(*(point[1:] for point in points if point[0] == "Curves/accuracy"), strict=True)
     assert list(steps) == [100, 200, 300, 400, 500]
-    assert values[-1] == 0.75
-    assert times[-1] == milliseconds("2026-01-02T03:04:15+00:00")
     assert list(times) == sorted(set(times))
-    assert [(value, step) for key, value, _, step in points if key == "accuracy/far"] == [(0.5, 500)]
+    final = [point[1:] for point in points if point[0] == "accuracy"]
+    assert final == [(0.75, milliseconds("2026-01-02T03:04:15+00:00"), 0)]
+    assert [(value, step) for key, value, _, step in points if key == "accuracy/far"] == [(0.5, 0)]
     assert not [key for key, *_ in points if key == "unknown"]
+
+
+def test_parameters_and_flops_are_among_the_metrics():
+    size = {"parameters": 1234, "flops": 10, "training_flops": 30}
+    points = content(tracked("baseline", 0, environment=size)).points
+    assert {key: (value, step) for key, value, _, step in points if key in size} == {
+        key: (float(number), 0) for key, number in size.items()
+    }
 
 
 def test_what_is_not_finite_is_nan_on_a_curve_and_absent_among_the_final_metrics():

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import signal
@@ -78,7 +79,8 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(result
         file.path for folder in ("", "figures") for file in client.list_artifacts(parent.info.run_id, folder)
     }
     traceback = client.list_artifacts(runs["model.norm=batch · seed 01"].info.run_id)
-    history = client.get_metric_history(runs["baseline · seed 00"].info.run_id, "accuracy")
+    history = client.get_metric_history(runs["baseline · seed 00"].info.run_id, "Curves/accuracy")
+    view = json.loads(client.get_experiment(experiment.experiment_id).tags["mlflow.sharedViewState.ablate"])
     client._tracking_client.store.engine.dispose()
 
     assert {name: run.info.status for name, run in runs.items()} == {
@@ -99,6 +101,7 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(result
     assert experiment.tags == {
         "mlflow.experimentKind": "custom_model_development",
         "mlflow.note.content": description,
+        "mlflow.sharedViewState.ablate": json.dumps(view),
     }
     assert parent.data.params == {"design": "one_factor", "seeds": "2"}
     assert parent.data.metrics == {"comparisons_worse": 1.0, "comparisons_inconclusive": 1.0}
@@ -117,7 +120,9 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(result
     assert {"model.mixer.value.rank": "8", "model.norm": "layer"}.items() <= run.data.params.items()
     assert run.info.end_time - run.info.start_time == 10_000
     curve = tracked("baseline", 0).record.curves["accuracy"].values
-    assert [point.value for point in history] == [*curve[:-1], 0.75]
+    assert [point.value for point in history] == [*curve]
+    assert run.data.metrics["accuracy"] == 0.75
+    assert {"params.`variant`", "metrics.`accuracy`", "metrics.`parameters`"} <= set(view["selectedColumns"])
 
 
 def test_writing_again_changes_nothing_but_the_time_of_the_parent(results):
@@ -161,7 +166,7 @@ def test_long_curves_and_many_parameters_are_written_whole(results):
     config = {f"p{number}": number for number in range(250)}
     run = tracked("baseline", 0, curves={"loss": Curve(steps, np.sqrt(steps))}, metrics={}, config=config)
     track(results, run, seeds={f"q{number}": number for number in range(200)})
-    assert query(results, "SELECT count(*), max(value) FROM metrics WHERE key = 'loss'") == [
+    assert query(results, "SELECT count(*), max(value) FROM metrics WHERE key = 'Curves/loss'") == [
         (2500, np.sqrt(2499))
     ]
     assert query(results, "SELECT count(*) FROM params WHERE key LIKE 'p%'") == [(250,)]

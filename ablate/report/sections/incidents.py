@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pandas as pd
 
 from ablate.core.evidence import Evidence
 from ablate.core.record import why
+from ablate.core.search_table import setting_name
+from ablate.records.trials import whereabouts
 from ablate.report.section import Block, Material, Section
-from ablate.report.tables import Column, Table, rows_of, text
+from ablate.report.tables import Column, Row, Table, rows_of, text
 
 CAPTION = "A run that diverged is an outcome; one that failed is run again the next time"
 COLUMNS = [
@@ -31,11 +36,35 @@ class Incidents(Section):
 
     def blocks(self, material: Material) -> list[Block]:
         rows = [
-            {key: text(value) for key, value in row.items()}
-            | {"reason": text(f"{row['reason']} (ablate show {row['id']})" if row["id"] else row["reason"])}
-            for row in rows_of(incidents(material.evidence))
+            {key: text(value) for key, value in row.items()} | {"reason": text(_located(row, material))}
+            for row in [*rows_of(incidents(material.evidence)), *_beside(material)]
         ]
         return [Table(COLUMNS, rows, CAPTION, "trials.parquet")] if rows else []
+
+
+def _located(row: Row, material: Material) -> str:
+    """The reason, with the record of the trial."""
+    found = "; ".join(whereabouts(i, material.results) for i in str(row["id"]).split())
+    return f"{row['reason']} ({found})" if found else str(row["reason"])
+
+
+def _beside(material: Material) -> Iterator[dict[str, Any]]:
+    """The failed trials that no verdict is of: untuned variants, and settings of a search with all of their seeds."""
+    if material.untuned is not None:
+        untuned = incidents(material.untuned)
+        for row in untuned[untuned["status"] == "failed"].to_dict("records"):
+            yield row | {"variant": f"{row['variant']} untuned"}
+    if material.searched is not None:
+        facts, trials = material.searched.facts, material.searched.trials
+        for row in trials[trials["status"] == "failed"].to_dict("records"):
+            yield {
+                "variant": setting_name(row["variant"], row["number"], material.facts.searched == "sweep"),
+                "task": row["task"],
+                "seed": ", ".join(str(seed) for seed, _ in zip(facts.seeds, row["ids"], strict=False)),
+                "status": row["status"],
+                "reason": row["reason"],
+                "id": " ".join(row["ids"]),
+            }
 
 
 def incidents(evidence: Evidence) -> pd.DataFrame:

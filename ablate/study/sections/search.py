@@ -22,6 +22,7 @@ from ablate.core.facts import MatchFacts
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
 Conditions = str | list[str]
+MAX_WINNERS = 1_000
 MAX_TARGET = 1e24
 QUANTITIES = ("parameters", "flops", "compute", "seconds")
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
@@ -143,7 +144,7 @@ class SearchSection(_Budget):
     "How the next setting is chosen."
     seeds: SEEDS = 3
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
-    winners: Annotated[int, Field(gt=0, le=1_000)] = 1
+    winners: Annotated[int, Field(gt=0, le=MAX_WINNERS)] = 1
     """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
     objective, and the next; with several objectives those of the Pareto front."""
 

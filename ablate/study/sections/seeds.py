@@ -1,7 +1,8 @@
-"""`seeds:` the blocks of a study: how many, and from which number on."""
+"""`seeds:` the blocks of a study: how many, and from which number on; or each of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
@@ -11,6 +12,8 @@ from ablate.study.sections.search import refusal
 
 TUNING_SEEDS_FROM = 10_000
 """Seeds from here on tune; those below judge."""
+Asked = int | Sequence[int] | None
+"""What an option asks for in place of a study's seeds: a number of them, or each of them."""
 
 
 class SeedsSection(StrictModel):
@@ -34,7 +37,7 @@ class SeedsSection(StrictModel):
         return cls.model_validate({"from": start, "count": count})
 
     @property
-    def values(self) -> range:
+    def values(self) -> Sequence[int]:
         """The seeds, in order."""
         return range(self.start, self.start + self.count)
 
@@ -43,23 +46,73 @@ class SeedsSection(StrictModel):
         return f"{{from: {self.start}, count: {self.count}}}" if self.start else str(self.count)
 
     @property
-    def plain(self) -> int | dict[str, int]:
+    def plain(self) -> int | dict[str, int] | list[int]:
         """The same as data."""
         return {"from": self.start, "count": self.count} if self.start else self.count
 
 
-def _counted(given: Any) -> Any:
+class ListedSeeds(SeedsSection):
+    """Paired seeds, each of which is given; `start` is the first."""
+
+    numbers: tuple[int, ...]
+
+    @property
+    def values(self) -> Sequence[int]:
+        """The seeds, in order."""
+        return self.numbers
+
+    def __str__(self) -> str:
+        """As a study file gives them."""
+        return str(self.plain)
+
+    @property
+    def plain(self) -> int | dict[str, int] | list[int]:
+        """The same as data."""
+        return list(self.numbers)
+
+
+def _read(given: Any) -> Any:
+    if isinstance(given, (dict, SeedsSection)):
+        return given
+    if isinstance(given, (list, tuple)):
+        return _listed(given)
     if type(given) is not int:
-        if isinstance(given, (dict, SeedsSection)):
-            return given
-        raise refusal("must be a whole number, or {from, count}", "for instance 5, or {from: 100, count: 10}")
+        rule = "must be a whole number, a list, or {from, count}"
+        raise refusal(rule, "for instance 5, or [0, 3, 7], or {from: 100, count: 10}")
     if given < 1:
         raise refusal("must be greater than or equal to 1", "1 or more")
     return {"count": given}
 
 
+def _listed(given: Sequence[Any]) -> SeedsSection:
+    """Seeds that follow one another are the same as their number, whatever their order in the list."""
+    allowed = f"whole numbers from 0 to {TUNING_SEEDS_FROM - 1}, each once"
+    if not given or any(type(seed) is not int or seed < 0 for seed in given):
+        raise refusal("must list whole numbers", allowed)
+    if len(set(given)) < len(given):
+        raise refusal("lists a seed twice", allowed)
+    if max(given) >= TUNING_SEEDS_FROM:
+        raise refusal(f"reach the seeds from {TUNING_SEEDS_FROM} on, which tune and never judge", allowed)
+    first, count = min(given), len(given)
+    if max(given) - first + 1 == count:
+        return SeedsSection.of(first, count)
+    return ListedSeeds.model_validate({"from": first, "count": count, "numbers": tuple(sorted(given))})
+
+
+def asked_for(seeds: int | Sequence[int]) -> str:
+    """As the option gives it: `5`, or `0,3,7`."""
+    return str(seeds) if isinstance(seeds, int) else ",".join(map(str, seeds))
+
+
+def in_words(seeds: Sequence[int]) -> str:
+    """`0–4`, or `0, 3, 7` where they do not follow one another."""
+    if len(seeds) == seeds[-1] - seeds[0] + 1 and len(seeds) > 1:
+        return f"{seeds[0]}–{seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
 Seeds = Annotated[
     SeedsSection,
-    BeforeValidator(_counted),
-    PlainSerializer(lambda seeds: seeds.plain, return_type=int | dict),
+    BeforeValidator(_read),
+    PlainSerializer(lambda seeds: seeds.plain, return_type=int | dict | list),
 ]
