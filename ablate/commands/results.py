@@ -71,7 +71,7 @@ def run(
     *,
     results: str | Path = "results",
     jobs: int | None = None,
-    seeds: int | None = None,
+    seeds: int | Sequence[int] | None = None,
     sets: Sequence[str] | Mapping[str, Any] = (),
     only: str | Sequence[str] = (),
     seed: int | None = None,
@@ -87,7 +87,7 @@ def run(
     study: a study file; or what one says, as a dict, whose paths are relative to the current folder.
     results: the results folder.
     jobs: worker processes; 0: in this process; None: one a core, or one a GPU.
-    seeds: number of seeds, instead of the study's.
+    seeds: number of seeds, or each of them, instead of the study's.
     sets: changes to the study, `["training.lr=0.01"]` or `{"training.lr": 0.01}`.
     only: train only these variants, and the baseline.
     seed: train only this seed.
@@ -115,7 +115,7 @@ def run(
     options = Options(
         results=Path(results),
         jobs=jobs,
-        seeds=seeds,
+        seeds=seeds if seeds is None or isinstance(seeds, int) else tuple(seeds),
         sets=as_sets(sets),
         only=[only] if isinstance(only, str) else only,
         seed=seed,

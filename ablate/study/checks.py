@@ -120,7 +120,16 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
         return None, [Problem(f"cannot be built: {described(error)[0]}", hint=hint)]
 
 
-def check_number(study: StudyBase, design: Design, document: Document) -> None:
+def check_design(
+    workload: Workload, study: StudyBase, design: Design, known: list[Problem], document: Document
+) -> None:
+    """The variants of a study: their number, whether they build, their names for readers."""
+    _check_number(study, design, document)
+    _check_variants(workload, design, known, document)
+    _check_labels(study, design, document)
+
+
+def _check_number(study: StudyBase, design: Design, document: Document) -> None:
     """Refuses a study of more trials than anyone trains."""
     count = len(design.variants) * len(design.variants[0].configs) * study.seeds.count
     if count > MAX_TRIALS:
@@ -128,7 +137,7 @@ def check_number(study: StudyBase, design: Design, document: Document) -> None:
         document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
 
 
-def check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:
+def _check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:
     """Builds every distinct variant; in a large factorial each level and an even sample of the rest.
 
     Problems of the baseline, which are `known`, are not repeated.
@@ -142,7 +151,7 @@ def check_variants(workload: Workload, design: Design, known: list[Problem], doc
             report_at([p for p in found if p not in known], variant.patches, variant.at, document)
 
 
-def check_labels(study: StudyBase, design: Design, document: Document) -> None:
+def _check_labels(study: StudyBase, design: Design, document: Document) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
     levels = {
         f"{path}={level}": None for path in design.paths for level in design.labels(path).values() if level

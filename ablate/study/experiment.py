@@ -20,24 +20,16 @@ from ablate.core.workload import Workload
 from ablate.study.checks import (
     attempt,
     check_baseline,
+    check_design,
     check_faulty_paths,
     check_keeping,
-    check_labels,
     check_live,
     check_metric,
-    check_number,
-    check_variants,
     parse_claims,
     resolved,
     with_stand_in,
 )
-from ablate.study.designs import (
-    Config,
-    Design,
-    Resolve,
-    Variant,
-    expand,
-)
+from ablate.study.designs import Config, Design, Resolve, Variant, expand
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
 from ablate.study.labels import part_labels, short_label, task_labels
@@ -270,9 +262,7 @@ def prepare(
     check_faulty_paths(study, baseline[0], document)
     known = check_baseline(workload, baseline, document)
     design = expand(study, baseline, resolve, document)
-    check_number(study, design, document)
-    check_variants(workload, design, known, document)
-    check_labels(study, design, document)
+    check_design(workload, study, design, known, document)
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
     for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:
         document.refuse(("tasks",), "names the same task twice", task)
