@@ -25,13 +25,7 @@ REVIEWS = "\n".join(f"{i % 3};{'very ' * (i % 5)}good film {i};{i}" for i in ran
 PROSE = " ".join(f"{i} and {i * i % 97};" for i in range(1000))
 
 
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    """What a test registers is known to that test alone."""
-    CATALOGUE.load_builtin()
-    yield
-    for name in list(plugins._loaded):
-        plugins._forget(name, set())
+CATALOGUE.load_builtin()
 
 
 def contract(file: str) -> Iterator[tuple[str, Any, list[Any]]]:

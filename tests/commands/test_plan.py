@@ -93,15 +93,12 @@ def numbers(table: str, variant: str) -> list[int]:
     return [int(cell.replace(",", "")) for cell in re.split(r"\s+", line.strip())[1:]]
 
 
-def test_names_are_broken_at_their_dots_in_a_narrow_terminal(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_no_name_is_broken_in_a_narrow_terminal(write: Callable[..., Path], tmp_path: Path) -> None:
     study = write(STUDY.replace("factors:", "factors:\n  model.feedforward.activation: [gelu]"))
     lines = plan_of(study, tmp_path, width=80).splitlines()
     tables = lines[: next(index for index, line in enumerate(lines) if "to train;" in line)]
     assert max(map(len, tables)) <= 80
-    first = next(index for index, line in enumerate(tables) if line.startswith("model.feedforward. "))
-    assert tables[first + 1].strip() == "activation=gelu"
+    assert "model.feedforward.activation=gelu" in tables
 
 
 def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(
