@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ablate.analysis.learning import baseline_learned
+from ablate.analysis.verdicts import DECIDED
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
@@ -43,7 +44,9 @@ def answer(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
             continue
         sentences = _sentences(rows, task, task.metrics[facts.metric], names, evidence)
         if task.name in failed:
-            sentences = [f"The baseline did not learn: it {failed[task.name]}. That leaves the question open"]
+            missed = f"The baseline did not learn: it {failed[task.name]}"
+            decided = any(row.verdict in DECIDED for row in rows)
+            sentences = [missed, *(sentences if decided else ["That leaves the question open"])]
         on = f"{task.name}: " if len(facts.tasks) > 1 else ""
         found.append(on + " ".join(f"{_capital(sentence)}." for sentence in sentences))
     return found

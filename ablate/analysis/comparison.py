@@ -58,7 +58,8 @@ class Comparison:
 
     @cached_property
     def seeds_needed(self) -> float:
-        """Of a comparison that t has left open; else NaN."""
-        if self.judgement.verdict != "inconclusive" or self.contrast.by_rate:
+        """Of a comparison that t has left open; else NaN, as where no run has solved an all-or-nothing task."""
+        unsolved = self.task.outcome == "all_or_nothing" and self.contrast.solved is not None
+        if self.judgement.verdict != "inconclusive" or self.contrast.by_rate or unsolved:
             return NAN
         return seeds_needed(self.contrast.differences, self.m, self.margin)

@@ -140,7 +140,9 @@ def _inconclusive(c: Comparison) -> str:
             for bound in (mde, *widest)
         )
         parts.append(f"{one.n} seeds detect {shown} with 80 % power (95 % interval of that: {low} to {high})")
-    if math.isfinite(c.seeds_needed):
+    if math.isnan(c.seeds_needed):
+        pass  # seeds do not help where no run finds the solution
+    elif math.isfinite(c.seeds_needed):
         parts.append(
             f"about {c.seeds_needed:.0f} seeds would settle it if the observed difference is the true one"
         )

@@ -103,6 +103,7 @@ def run(
             for name in unknown
         ]
         raise UnknownOption("\n".join(map(str, problems)))
+    seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch
     with Gather() as at:
         for name, value, least in (("jobs", jobs, 0), ("seeds", seeds, 1), ("seed", seed, 0)):
             fault = isinstance(value, (str, float)) or (isinstance(value, int) and value < least)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ablate.core.facts import BASELINE, Facts, VariantFacts
 
@@ -26,23 +26,33 @@ def short_names(facts: Facts) -> dict[str, str]:
     """
     found = {v.name: facts.labels.get(v.name) or _short(v, facts.labels) for v in facts.variants}
     counts = Counter(found.values())
-    return {name: short if counts[short] == 1 else name for name, short in found.items()}
+    return {n: short if counts[short] == 1 and short not in found else n for n, short in found.items()}
 
 
 def short_claim(claim: str, facts: Facts) -> str:
     """A claim with the names for readers in place of its variants and levels, where each is that of one alone."""
     every = short_names(facts)
     words = {word for other in facts.claims for word in (*other.text.split(), *other.a, *other.b)}
-    found = {w: every.get(w) or _named(w, facts.labels) for w in words if w in every or "=" in w}
+    found = {w: every.get(w) or _named(_levels(w), facts.labels) for w in words if w in every or "=" in w}
     counts = Counter(found.values())
     told = {word: short for word, short in found.items() if counts[short] == 1}
     return " ".join(told.get(word, word) for word in claim.split(" "))
 
 
-def _named(levels: str, labels: Mapping[str, str]) -> str:
-    """`no positions + 1 head` of `model.position=none,model.mixer.num_heads=1`."""
-    each = re.split(r",(?![^(]*\))", levels)
-    return " + ".join(labels.get(level) or level_name(*level.split("=", 1)) for level in each if "=" in level)
+def _named(levels: Iterable[tuple[str, str]], labels: Mapping[str, str]) -> str:
+    """`no positions + 1 head` of paths and levels."""
+    return " + ".join(labels.get(f"{path}={level}") or level_name(path, level) for path, level in levels)
+
+
+def _levels(words: str) -> Iterator[tuple[str, str]]:
+    """The paths and levels of `model.position=none,model.mixer=conv(a=1,b=2)`: a comma in brackets parts none."""
+    start = 0
+    for comma in [*re.finditer(r",(?=[\w.]+=)|$", words)]:
+        piece = words[start : comma.start()]
+        if piece.count("(") <= piece.count(")"):
+            path, _, level = piece.partition("=")
+            yield path, level
+            start = comma.end()
 
 
 def by_design(variant: VariantFacts) -> bool:
@@ -53,7 +63,7 @@ def by_design(variant: VariantFacts) -> bool:
 def _short(variant: VariantFacts, labels: Mapping[str, str]) -> str:
     if variant.name == BASELINE or variant.placebo or not variant.changes or not by_design(variant):
         return variant.name
-    return _named(variant.name, labels)
+    return _named(variant.changes.items(), labels)
 
 
 def level_name(path: str, level: str) -> str:
@@ -75,5 +85,5 @@ def level_name(path: str, level: str) -> str:
         return f"{noun.replace('_', ' ')}{told}"
     if not re.search(r"[a-z]{2}", name):
         return f"{noun} {level}"
-    words = name.replace("_", "-")
+    words = name.replace("_", "-") if name.isidentifier() else name
     return words + ("" if words.endswith(noun) else f" {noun.replace('_', ' ')}") + told

@@ -19,7 +19,6 @@ from ablate.study.labels import short_label
 from ablate.study.load import load
 from ablate.study.patch import document_keys
 from ablate.study.schema import StudyBase
-from ablate.study.sections.seeds import asked_for
 
 BESIDE = ("name", "storage")
 """Keys that change nothing of a report: another name is another study."""
@@ -37,10 +36,16 @@ def differences(experiment: Experiment, options: Options) -> list[str]:
         written = None if document.problems else written
         found = _changed(options.sets, written, experiment.study)
         if options.seeds is not None and not _same_seeds(written, experiment.study, options.results):
-            # With a plus, which a comma cannot be in the name of a folder.
-            found.append(f"seeds={asked_for(options.seeds).replace(',', '+')}")
+            found.append(f"seeds={_seeds(options.seeds)}")
     found += [f"only={name}" for name in sorted(set(options.only))]
     return found + ([f"seed={options.seed}"] if options.seed is not None else [])
+
+
+def _seeds(asked: int | Sequence[int]) -> str:
+    """A list with a plus, which a comma cannot be in the name of a folder; a single seed is no number of seeds."""
+    if isinstance(asked, int):
+        return str(asked)
+    return "+".join(map(str, sorted(asked))) if len(asked) > 1 else f"[{asked[0]}]"
 
 
 def _changed(sets: Sequence[str], written: StudyBase | None, study: StudyBase) -> list[str]:

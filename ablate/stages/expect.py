@@ -31,7 +31,9 @@ SHORT = 4
 LONG_SECONDS, MOST_STEPS = 0.3, 300
 """Time that the steps of the others should take, and the most of these steps."""
 BUDGET = 1.5
-"""Seconds in which places beside the first are timed."""
+"""Seconds in which places beside the first are timed; nothing is where a training of one step takes longer."""
+SLOWEST = 15.0
+"""Seconds of such a training that is the first of its process."""
 
 
 def seconds_each(
@@ -45,8 +47,8 @@ def seconds_each(
 ) -> float | None:
     """Mean seconds of one training at `places`, one for each or for each of the same number; None where it is unknown.
 
-    `total` trainings are to come. Where no training is known at a place, some steps are timed there, within a second or
-    two in all, unless everything would take no longer.
+    `total` trainings are to come. Where no training is known at a place, some steps are timed there, within a few
+    seconds in all, unless everything would take no longer, or building and evaluating alone takes too long.
     """
     known = seconds_known(experiment.cells(), store, searched)
     if missing := [place for place in dict.fromkeys(places) if place not in known]:
@@ -87,9 +89,11 @@ def _timed(
         return {}
     steps = {place: int(value_at(config, path)) for place, config in configs.items()}
     first, *others = configs
+    one = [_short(experiment, configs[first], 1)]
     # The first training of a process takes longer than any other.
-    _, fixed = (_run(engine, [_short(experiment, configs[first], 1)])[0] for _ in range(2))
-    if fixed is None or fixed * steps[first] * total / max(1, jobs) < BUDGET:
+    cold = _run(engine, one)[0]
+    fixed = None if cold is None or cold > SLOWEST else _run(engine, one)[0]
+    if fixed is None or fixed > BUDGET or fixed * steps[first] * total / max(1, jobs) < BUDGET:
         return {}
     few = _run(engine, [_short(experiment, configs[first], SHORT)])[0]
     step = max((few or 0) - fixed, 0) / (SHORT - 1)

@@ -172,6 +172,16 @@ def test_7_a_difference_that_the_metric_cannot_show_is_not_said_to_be_detected()
     assert comparison_cells(row)["mde"] == "none"
 
 
+def test_7_more_seeds_are_not_advised_where_no_run_finds_the_solution():
+    none = [np.array([0.1, 0.2, 0.15, 0.12]), np.array([0.3, 0.25, 0.16, 0.15])]
+    assert of(none[1], none[0])["seeds_needed"] > 4
+    row = of(none[1], none[0], outcome="all_or_nothing")
+    assert row["verdict"] == "inconclusive"
+    assert math.isnan(row["seeds_needed"])
+    assert "would settle it" not in row["note"]
+    assert "neither side solved the task" in row["note"]
+
+
 def test_7_under_rates_the_smallest_failure_rate():
     row = of(solved_by([True] + [False] * 7), solved_by([False] * 8), outcome="all_or_nothing")
     assert row["verdict"] == "inconclusive"

@@ -53,6 +53,25 @@ def test_variants_that_would_share_a_name_keep_their_paths():
     ]
 
 
+def test_a_label_that_is_the_name_of_another_variant_is_not_shown():
+    paths = [{"model.position": "none"}, {"model.norm": "none"}, {"model.encoder.norm": "none"}]
+    found = short_names(facts(*paths, labels={"model.position=none": "model.norm=none"}))
+    assert all(found[name] == name for name in found)
+
+
+def test_a_comma_inside_a_level_parts_nothing():
+    mixer = "attention(score=rbf(width=2,shift=1),num_heads=2)"
+    study = facts(
+        {"model.mixer": mixer, "model.norm": "none"}, {"task.sizes": "[1,2]"}, {"task.data": "my_a.csv"}
+    )
+    told = "attention mixer (score rbf(width 2, shift 1), num_heads 2) + no norm"
+    assert list(short_names(study).values())[1:] == [told, "sizes [1,2]", "my_a.csv data"]
+    claim = f"model.mixer={mixer},model.norm=none beats task.sizes=[1,2] on accuracy"
+    study.variants[1:] = []
+    study.claims.append(Claim(claim, "beats", "accuracy", [], [], 0.0))
+    assert short_claim(claim, study) == f"{told} beats sizes [1,2] on accuracy"
+
+
 def test_a_study_names_variants_and_levels_itself():
     both = {"model.position": "none", "model.norm": "batch"}
     named = facts({"model.position": "none"}, both, labels={"model.position=none": "bag of rows"})

@@ -51,9 +51,13 @@ def test_differences_are_the_same_however_they_are_asked_for(toy_study: Path) ->
 def test_seeds_that_are_listed_are_in_the_name_of_the_folder(toy_study: Path, tmp_path: Path) -> None:
     assert differing(toy_study, seeds=(2, 0, 1)) == []
     listed = differing(toy_study, seeds=(0, 3, 7))
-    assert listed == ["seeds=0+3+7"]
+    assert listed == differing(toy_study, seeds=(7, 0, 3)) == ["seeds=0+3+7"]
     report(StudyFolder(tmp_path, "toy"))
     assert place(tmp_path, "toy", listed, sweep=False)[0].name == "toy@seeds=0+3+7"
+    # One seed that is listed, and as many seeds, are two runs, with a report each.
+    one, several = differing(toy_study, seeds=(2,)), differing(toy_study, seeds=2)
+    assert one == differing(toy_study, sets=["seeds=[2]"]) == ["seeds=[2]"]
+    assert len({place(tmp_path, "toy", each, sweep=False)[0].name for each in (one, several)}) == 2
 
 
 def test_passwords_and_folders_are_in_no_difference(toy_study: Path, write: Callable[..., Path]) -> None:

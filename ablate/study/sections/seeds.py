@@ -100,8 +100,10 @@ def _listed(given: Sequence[Any]) -> SeedsSection:
 
 
 def asked_for(seeds: int | Sequence[int]) -> str:
-    """As the option gives it: `5`, or `0,3,7`."""
-    return str(seeds) if isinstance(seeds, int) else ",".join(map(str, seeds))
+    """As the option gives it: `5`, or `0,3,7`, or `7,` for the one seed 7."""
+    if isinstance(seeds, int):
+        return str(seeds)
+    return ",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")
 
 
 def in_words(seeds: Sequence[int]) -> str:
