@@ -48,6 +48,10 @@ _WHERE = {
 }
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Each name from its module when it is first used: the command line needs none of them."""
     if name not in _WHERE:

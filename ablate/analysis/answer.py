@@ -13,17 +13,18 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric
+from ablate.core.search_table import WINNER
 from ablate.core.short_names import short_names
 
 MAX_EFFECTS, MAX_NAMES = 4, 7
 """The most variants that a sentence names, with their effects and without; the table has all."""
 WITHOUT_EFFECT = {
-    "equivalent": "No difference that matters",
-    "inconclusive": "Open",
-    "saturated": "No room to tell",
-    "unstable": "Some runs diverged, too few to tell",
-    "degenerate": "No effect at all",
-    "incomplete": "No verdict yet, since runs failed or are missing",
+    "equivalent": "A difference that matters is ruled out for",
+    "inconclusive": "Still open after",
+    "saturated": "There is no room to tell, at the best or the worst that the metric can show, for",
+    "unstable": "Some runs diverged, too few to tell, with",
+    "degenerate": "Nothing at all changes with",
+    "incomplete": "Runs failed or are missing, so that there is no verdict, for",
 }
 """By verdict, in the order of the sentences."""
 
@@ -67,13 +68,18 @@ def _sentences(
         sentences.append(f"{rate}{facts.metric} {effects}")
     if by_rate:
         sentences.append(f"{rate}{_rates(by_rate, names)}")
+    solved = [row for row in rows if row.verdict == "saturated" and row.solved_rate == 1]
+    if solved and task.outcome == "all_or_nothing":
+        mine = [_with(names[row.variant]) for row in solved]
+        sentences.append(f"every seed solves {task.name} {_some(mine, MAX_NAMES)}, as with the baseline")
+        rows = [row for row in rows if row not in solved]
     for verdict, opening in WITHOUT_EFFECT.items():
         if mine := [names[row.variant] for row in rows if row.verdict == verdict]:
             if verdict == "equivalent" and facts.margin is not None and task.outcome == "graded":
-                opening = f"No difference of {_amount(facts.margin, metric)} or more"
+                opening = f"A difference of {_amount(facts.margin, metric)} or more is ruled out for"
             if verdict == "inconclusive":
-                opening += f" ({wording.counted(len(facts.seeds), 'seed')} cannot tell)"
-            sentences.append(f"{opening}: {_some(mine, MAX_NAMES)}")
+                opening += f" {wording.counted(len(facts.seeds), 'seed')}:"
+            sentences.append(f"{opening} {_some(mine, MAX_NAMES)}")
     return sentences
 
 
@@ -95,11 +101,11 @@ def _effects(rows: Sequence[Any], metric: Metric, names: dict[str, str], order: 
 
 
 def _rates(rows: Sequence[Any], names: dict[str, str]) -> str:
-    """`8 of 8 seeds solve recall in the baseline, 2 with additive scoring`."""
+    """`8 of 8 seeds solve recall with the baseline, 2 with additive scoring and none with uniform weighting`."""
     first = rows[0]
     baseline = wording.share(round(first.baseline_solved_rate * first.n), first.n)
-    effects = [f"{round(row.solved_rate * row.n)} {_with(names[row.variant])}" for row in rows]
-    return f"{baseline} seeds solve {first.task} in the baseline, {_some(effects, MAX_EFFECTS)}"
+    effects = [f"{round(row.solved_rate * row.n) or 'none'} {_with(names[row.variant])}" for row in rows]
+    return f"{baseline} seeds solve {first.task} with the baseline, {_some(effects, MAX_EFFECTS)}"
 
 
 def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> str:
@@ -117,6 +123,8 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
 
 
 def _with(name: str) -> str:
+    if name == WINNER:
+        return f"with the {name}"
     return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"
 
 

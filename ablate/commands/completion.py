@@ -89,6 +89,14 @@ def tasks(context: click.Context, incomplete: str) -> Iterable[str]:
 
 
 @completer
+def slots_to_write(context: click.Context, incomplete: str) -> Iterable[str]:
+    """Slots that `ablate new --part` has a template for."""
+    from ablate.commands.own import PARTS
+
+    return PARTS
+
+
+@completer
 def settings(context: click.Context, incomplete: str) -> Iterable[str]:
     """`PATH=` of the schema and of the study on the line, and the words that are known to be allowed there."""
     path, equals, _ = incomplete.partition("=")

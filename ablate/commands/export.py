@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ablate.base.wording import counted
-from ablate.commands.options import RESULTS, STUDY, folder_of, safe, warn
+from ablate.commands.options import REPORTED, RESULTS, folder_of, safe, warn
 from ablate.report.latex import WIDTHS
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Width(click.ParamType):
 
 
 @click.command("export")
-@STUDY
+@REPORTED
 @RESULTS
 @click.option(
     "--out",

@@ -14,7 +14,7 @@ from ablate.base.typed import typed
 from ablate.base.wording import joined
 from ablate.commands import completion
 from ablate.commands.list import word
-from ablate.commands.own import PARTS, create_part, create_task, problems_of, rendered, write
+from ablate.commands.own import PARTS, create_part, create_task, faults_of, problems_of, rendered, write
 
 SCHEMA = "ablate.schema.json"
 """The file beside the study that holds the output of `ablate schema`."""
@@ -41,7 +41,11 @@ WIDTH = 110
     "your own to write.",
 )
 @click.option(
-    "--part", "slot", metavar="SLOT", help=f"Write a part of your own for this slot: {', '.join(PARTS)}."
+    "--part",
+    "slot",
+    metavar="SLOT",
+    shell_complete=completion.slots_to_write,
+    help=f"Write a part of your own for this slot: {', '.join(PARTS)}.",
 )
 @click.option(
     "--from",
@@ -69,6 +73,10 @@ def command(name: Path | None, task: str | None, slot: str | None, data: Path | 
         written = create_task(Path(task), data)
     else:
         raise click.UsageError("Give NAME, or --part SLOT NAME, or --task NAME [--from FILE].")
+    if data is not None and (faults := faults_of(written[-1])):
+        click.echo(f"Wrote {joined([*map(str, written)])}, which do not fit {data} yet:\n{faults}")
+        click.echo(f"Edit them, or prepare the data; then: {typed('plan', written[-1])}")
+        return
     click.echo(f"Wrote {joined([*map(str, written)])}; they work as they are.")
     click.echo(f"Next: {typed('run', written[-1])}")
 

@@ -89,6 +89,17 @@ def create_task(target: Path, data: Path | None) -> list[Path]:
     )
 
 
+def faults_of(study: Path) -> str:
+    """What keeps a study that was written from being run; nothing where it can be."""
+    from ablate.study.experiment import prepare
+
+    try:
+        prepare(study)
+    except AblateError as error:
+        return str(error)
+    return ""
+
+
 def write(texts: Mapping[Path, str]) -> list[Path]:
     """Writes new files, and returns their paths; raises `AblateError` for one that cannot be written."""
     for path, text in texts.items():
@@ -151,7 +162,7 @@ def _files(target: Path, slot: str) -> tuple[Path, Path]:
         hint = (
             f"For a study of it: ablate new NAME --task {name}" if slot == "task" else "Choose another name"
         )
-        problems = [Problem(f"is already a {slot}", (), name, hint=hint, source=source)]
+        problems = [Problem(f"is already registered as {slot}", (), name, hint=hint, source=source)]
     elif not problems and find_spec(name) is not None:
         rule = "is a Python module, which a file of this name could hide"
         problems = [Problem(rule, (), name, hint="Choose another name", source=source)]

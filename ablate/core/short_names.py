@@ -36,7 +36,20 @@ def short_claim(claim: str, facts: Facts) -> str:
     found = {w: every.get(w) or _named(_levels(w), facts.labels) for w in words if w in every or "=" in w}
     counts = Counter(found.values())
     told = {word: short for word, short in found.items() if counts[short] == 1}
-    return " ".join(told.get(word, word) for word in claim.split(" "))
+    return _agreeing(" ".join(told.get(word, word) for word in claim.split(" ")))
+
+
+def _agreeing(claim: str) -> str:
+    """The claim with its verb in the plural after a plural: `learned positions beat no positions`."""
+    many = re.match(
+        r"([^=()]* )?(positions|values|\d+ [\w ]+s)( \([^()]*\))? (?=beats |matches |does not lose )", claim
+    )
+    if many is None:
+        return claim
+    verb, _, rest = claim[many.end() :].partition(" ")
+    return (
+        f"{many[0]}{'do' if verb == 'does' else verb.removesuffix('es' if verb == 'matches' else 's')} {rest}"
+    )
 
 
 def _named(levels: Iterable[tuple[str, str]], labels: Mapping[str, str]) -> str:
@@ -87,3 +100,14 @@ def level_name(path: str, level: str) -> str:
         return f"{noun} {level}"
     words = name.replace("_", "-") if name.isidentifier() else name
     return words + ("" if words.endswith(noun) else f" {noun.replace('_', ' ')}") + told
+
+
+def in_short_names(words: str, names: Mapping[str, str]) -> str:
+    """A sentence with the names of variants for readers in place of those that are made of paths."""
+    paths = sorted(
+        (full for full, short in names.items() if "=" in full and full != short), key=len, reverse=True
+    )
+    if not paths:
+        return words
+    found = "|".join(map(re.escape, paths))
+    return re.sub(rf"(?<![\w.=])(?:{found})(?![\w=(])", lambda name: names[name[0]], words)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from ablate.base.printable import printable
-from ablate.core.short_names import short_names
+from ablate.core.short_names import in_short_names, short_names
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
@@ -79,7 +79,8 @@ def _rendered(
         md_table=markdown_table,
         breakable=_breakable,
         variant=lambda name: _variant(name, names),
-        named=lambda words: _named(words, names),
+        named=lambda words: in_short_names(words, names),
+        coded=_coded,
         glued=_glued,
     )
     page = environment.get_template(f"{name}.j2").render(
@@ -100,22 +101,16 @@ def _breakable(name: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[,=/_])(?![.,=/_]|$)|(?<=\.)(?![.,=/_\d]|$)", name))
 
 
-def _named(words: str, names: Mapping[str, str]) -> str:
-    """A sentence with the names of variants for readers in place of those that are made of paths."""
-    paths = sorted(
-        (full for full, short in names.items() if "=" in full and full != short), key=len, reverse=True
-    )
-    if not paths:
-        return words
-    found = "|".join(map(re.escape, paths))
-    return re.sub(rf"(?<![\w.=])(?:{found})(?![\w=(])", lambda name: names[name[0]], words)
-
-
 def _variant(name: str, names: Mapping[str, str]) -> Markup:
     """The short name of a variant, with the one that it has in the files as its title."""
     short = _breakable(names.get(name, name))
     full = next((full for full, shown in names.items() if name in (full, shown) and full != shown), "")
     return Markup('<span title="{}">{}</span>').format(full, short) if full else short
+
+
+def _coded(words: str) -> Markup:
+    """A text with what stands between backticks as code; escaped."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words))))
 
 
 def _glued(sentence: str) -> str:

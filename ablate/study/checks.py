@@ -243,7 +243,8 @@ def _refused(document: Document, design: Design) -> Refused:
         for path, values in factors.items()
         if path not in design.paths or document.is_faulty(("factors", path))
     }
-    return Refused(names, levels)
+    wrong = {problem.path for problem in document.problems}
+    return Refused(names, levels, [path for path in levels if ("factors", path) in wrong])
 
 
 def check_live(workload: Workload, design: Design, document: Document) -> None:

@@ -24,6 +24,7 @@ GRAMMAR = (
     "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "
     "where A and B are variants or path=level"
 )
+VERBS = ("beats", "matches", "lose")
 _PATTERNS = {
     "beats": re.compile(r"(?P<a>.+?) beats (?P<b>.+?) on (?P<metric>\S+)(?: by (?P<by>\S+))?"),
     "matches": re.compile(r"(?P<a>.+?) matches (?P<b>.+?) on (?P<metric>\S+) within (?P<by>\S+)"),
@@ -41,6 +42,8 @@ class Refused:
     "Names."
     levels: Mapping[str, Collection[str]] = field(default_factory=dict)
     "Path of a factor → names of its levels; none where they cannot be read."
+    lost: Collection[str] = ()
+    "Paths of factors that do not exist."
     everything: bool = False
     "Whether its factors or variants cannot be read at all."
 
@@ -49,8 +52,13 @@ class Refused:
         path, _, level = side.partition("=")
         if self.everything or side in self.variants:
             return True
-        levels = self.levels.get(path)
-        return levels is not None and (not levels or _label(level.partition("(")[0], levels) is not None)
+        if path not in self.levels:
+            # A path of `factors:` that does not exist may stand for the one that the claim names.
+            return "=" in side and any(
+                path.endswith(f".{lost}") or nearest(path, [lost]) for lost in self.lost
+            )
+        levels = self.levels[path]
+        return not levels or _label(level.partition("(")[0], levels) is not None
 
 
 def parse_claim(
@@ -68,7 +76,8 @@ def parse_claim(
     text = " ".join(text.split())
     matches = [(kind, m) for kind, pattern in _PATTERNS.items() if (m := pattern.fullmatch(text))]
     if not matches:
-        raise Invalid("", "is not a claim", text, GRAMMAR)
+        hints = (nearest(word, VERBS) for word in text.split() if word not in (*VERBS, "on", "within", "by"))
+        raise Invalid("", "is not a claim", text, GRAMMAR, next(filter(None, hints), ""))
     kind, match = matches[0]
     metric = match["metric"]
     by, sides = 0.0, {}

@@ -34,9 +34,9 @@ def test_each_verdict_has_its_words():
     statuses = {("wild", 0): "diverged", ("late", 0): "failed"}
     assert told(study(values, margin=0.005, statuses=statuses)) == (
         "Accuracy falls by 50.0 points without lost, and rises by 3.0 points with won. "
-        "No difference of .5 points or more: same. Open (5 seeds cannot tell): open. "
-        "Some runs diverged, too few to tell: wild. No effect at all: idle. "
-        "No verdict yet, since runs failed or are missing: late."
+        "A difference of .5 points or more is ruled out for same. Still open after 5 seeds: open. "
+        "Some runs diverged, too few to tell, with wild. Nothing at all changes with idle. "
+        "Runs failed or are missing, so that there is no verdict, for late."
     )
 
 
@@ -49,7 +49,9 @@ def test_the_largest_effect_comes_first_and_exploratory_rows_stay_out():
 def test_a_sweep_says_first_what_won():
     evidence = study({"baseline": BASE, "winner-2": BASE - 0.5 + WOBBLE, "winner": BASE + 0.03 + WOBBLE})
     swept = dataclasses.replace(evidence, facts=dataclasses.replace(evidence.facts, searched="sweep"))
-    assert told(swept) == "Accuracy rises by 3.0 points with winner, and falls by 50.0 points with winner-2."
+    assert (
+        told(swept) == "Accuracy rises by 3.0 points with the winner, and falls by 50.0 points with winner-2."
+    )
 
 
 def test_a_loss_is_in_its_own_units_and_worsens_where_it_grows():
@@ -61,7 +63,15 @@ def test_a_loss_is_in_its_own_units_and_worsens_where_it_grows():
 def test_solved_seeds_are_counted_where_they_decide():
     values = {"baseline": [0.99] * 8, "a": [0.3] * 8}
     evidence = study(values, outcome="all_or_nothing")
-    assert told(evidence) == "8 of 8 seeds solve recall in the baseline, 0 with a."
+    assert told(evidence) == "8 of 8 seeds solve recall with the baseline, none with a."
+
+
+def test_what_every_seed_solves_is_an_answer_too():
+    values = {"baseline": [0.99] * 8, "no a": [0.98] * 8, "b": [0.97] * 8, "c": [0.3] * 8}
+    assert told(study(values, outcome="all_or_nothing")) == (
+        "8 of 8 seeds solve recall with the baseline, none with c. "
+        "Every seed solves recall with b and without a, as with the baseline."
+    )
 
 
 def test_a_rate_that_was_not_tuned_is_named_before_the_effect():
@@ -83,7 +93,7 @@ def test_what_is_decided_beside_a_baseline_that_did_not_learn_is_said():
     evidence = study({"baseline": [0.99] * 7 + [0.3], "a": [0.3] * 8}, outcome="all_or_nothing")
     assert told(evidence) == (
         "The baseline did not learn: it solved recall on 7 of 8 seeds (accuracy ≥ .9). "
-        "7 of 8 seeds solve recall in the baseline, 0 with a."
+        "7 of 8 seeds solve recall with the baseline, none with a."
     )
 
 

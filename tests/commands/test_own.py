@@ -101,6 +101,15 @@ def test_a_task_from_a_text_of_ones_own(tmp_path: Path) -> None:
     assert torch.equal(batch.inputs[1:, 0], batch.targets[:-1, -1])
 
 
+def test_data_that_do_not_fit_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("few.csv").write_text("colour,price\nred,1\nblue,2\n")
+    done = CliRunner().invoke(main, ["new", "--task", "mine", "--from", "few.csv"])
+    assert done.exit_code == 0
+    assert "which do not fit few.csv yet:" in done.output
+    assert "mine.yaml:9: task.data: must have 50 different texts or more; given 2" in done.output
+
+
 @pytest.mark.parametrize(
     ("call", "variant"),
     [
@@ -133,7 +142,7 @@ def test_a_part_is_listed_as_others_are(tmp_path: Path) -> None:
     [
         ("scor", "x", "--part: has no template of a part; given 'scor'; allowed: .* Did you mean 'score'?"),
         ("value", "x", "a class like those in ablate/components/values.py"),
-        ("norm", "layer", "NAME: is already a norm; given 'layer'"),
+        ("norm", "layer", "NAME: is already registered as norm; given 'layer'"),
         ("norm", "my-norm", "NAME: cannot be the name of a Python file; given 'my-norm'; allowed: letters"),
         ("norm", "class", "NAME: cannot be the name of a Python file"),
         ("norm", "null", "NAME: cannot be the name of a Python file"),

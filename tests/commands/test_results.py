@@ -40,6 +40,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_the_package_offers_its_names() -> None:
+    assert {"run", "load", "register"} <= set(dir(ablate))
+
+
 def test_a_study_may_be_a_dict(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     results = ablate.run(TOY_DICT, jobs=0)
     assert results.folder == Path("results/toy")

@@ -4,7 +4,7 @@ import pytest
 
 from ablate.core.claim import Claim
 from ablate.core.facts import Facts, VariantFacts
-from ablate.core.short_names import level_name, short_claim, short_names
+from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,27 @@ def test_claims_use_the_same_names_and_keep_the_rest_of_their_words():
     study.claims.append(Claim(made, "beats", "accuracy", [], [], 0.02))
     assert short_claim(made, study) == "order beats no positions + 1 head on accuracy@far by 0.02"
     assert short_claim("bare beats baseline on accuracy", study) == "bare beats baseline on accuracy"
+
+
+@pytest.mark.parametrize(
+    ("claim", "shown"),
+    [
+        ("model.position=none matches baseline on x within 1", "no positions match baseline on x within 1"),
+        ("model.mixer.num_heads=2 does not lose to a on x within 1", "2 heads do not lose to a on x within 1"),
+        ("model.mixer.num_heads=1 beats baseline on x", "1 head beats baseline on x"),
+        ("bias beats baseline on x", "bias beats baseline on x"),
+    ],
+)  # fmt: skip
+def test_a_plural_has_a_plural_verb(claim, shown):
+    study = facts({"model.position": "none"})
+    study.claims.append(Claim(claim, "beats", "x", [], [], 0.0))
+    assert short_claim(claim, study) == shown
+
+
+def test_sentences_use_the_names_too():
+    names = {"model.norm=none": "no norm", "model.norm=none,a.b=1": "both", "baseline": "baseline"}
+    said = "2 of 5 runs of model.norm=none,a.b=1 and of model.norm=none; pre.model.norm=none"
+    assert in_short_names(said, names) == "2 of 5 runs of both and of no norm; pre.model.norm=none"
 
 
 def test_in_claims_too_no_two_share_a_name():

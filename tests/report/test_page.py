@@ -124,7 +124,7 @@ def test_the_page_says_what_was_found_and_how(page: Page) -> None:
         "accuracy .9849 on recall (guessing: .12)",
         "−.4617 [−.4676, −.4557]",
         "How to read a verdict",
-        "learned positions beats no positions on accuracy",
+        "learned positions beat no positions on accuracy",
         "the training loss is not finite at step 180",
         "ablate run studies/quickstart.yaml",
         "0123456789abcdef0123456789abcdef01234567, with uncommitted changes",

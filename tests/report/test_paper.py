@@ -86,7 +86,7 @@ def test_every_planned_comparison_is_a_row_of_five_columns(made: Paper, whole: M
 def test_claims_speak_of_variants_as_the_table_does(made: Paper) -> None:
     _, *found = rows(content(made, "claims.tex"))
     first = found[0][0].replace(r"\allowbreak{}", "")
-    assert first.strip() == "learned positions beats no positions on accuracy"
+    assert first.strip() == "learned positions beat no positions on accuracy"
     assert all(len(row) == 5 for row in found)
 
 

@@ -73,6 +73,14 @@ def test_all_mistakes_of_a_model_study_are_named_at_once(write: Callable[..., Pa
     assert any(p.startswith("line 22: claims[2]") and "Did you mean 'baseline'?" in p for p in found), found
 
 
+def test_a_claim_about_a_factor_that_is_misspelled_is_no_second_mistake(write: Callable[..., Path]) -> None:
+    claims = "claims: [model.norm=batch beats baseline on accuracy, model.position=none beets baseline on accuracy]\n"
+    found = problems(
+        write(f"name: x\ntask: recall\nfactors: {{norm: [batch], model.positon: [none]}}\n{claims}")
+    )
+    assert [line.split(": ")[1] for line in found] == ["factors.norm", "factors.model.positon", "claims[1]"]
+
+
 def test_nothing_is_written_and_the_exit_code_is_two(write: Callable[..., Path], tmp_path: Path) -> None:
     path = write(f"name: bad\n{TOY_HEAD}model: {{nois: 1}}\n")
     done = ablate("run", path, cwd=tmp_path)

@@ -70,6 +70,8 @@ def test_in_a_factorial_a_level_is_the_mean_over_the_other_factors(factorial: De
     [
         ("model.effect=1 is better than baseline", "is not a claim"),
         ("model.effect=1 matches baseline on accuracy", "is not a claim"),
+        ("model.effect=1 beets baseline on accuracy", "Did you mean 'beats'"),
+        ("model.effect=1 matchs baseline on accuracy within 0.1", "Did you mean 'matches'"),
         ("model.effect=1 beats baseline on acc", "unknown metric 'acc'"),
         ("model.efect=1 beats baseline on loss", "unknown factor 'model.efect'"),
         ("model.effect=7 beats baseline on loss", "model.effect has no level '7'"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ablate.core.facts import BASELINE
-from ablate.core.short_names import short_names
+from ablate.core.short_names import in_short_names, short_names
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Brief, Folded, Material, Section, Terms
 from ablate.report.tables import (
@@ -43,7 +43,7 @@ BRIEF = ("variant", "verdict", "difference", "note")
 COLUMNS = {
     "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
     "p (family)": "probability of so large a difference if there were none, times the planned comparisons; .05 decides",
-    "Solved": "share of the variant’s runs that learned the task",
+    "Solved": "share of the variant’s runs that reached the threshold at which the task counts as solved",
     "Detectable": "smallest difference that these seeds would find with 80 % power; none: none that there can be",
 }
 
@@ -115,7 +115,9 @@ def verdict_table(
     cells = []
     for row in rows:
         known = text((names or {}).get(row["variant"], row["variant"]))
-        cells.append(comparison_cells(row) | {"variant": known, "variant title": text(row["variant"])})
+        note = in_short_names(text(row.get("note")), names or {})
+        named = {"variant": known, "variant title": text(row["variant"]), "note": note}
+        cells.append(comparison_cells(row) | named)
     return Table(columns, cells, caption, "comparisons.csv")
 
 

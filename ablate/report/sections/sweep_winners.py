@@ -37,8 +37,6 @@ GUIDE = (
 )
 TOP = 10
 MAX_FRONT = 20
-MAX_PATHS = 4
-"Paths of a winner that a sentence names; the table has all."
 
 
 class SweepWinners(searches.OfSweep, Section):
@@ -158,13 +156,9 @@ def _ended(searched: SearchTable) -> str:
 def _winner(
     searched: SearchTable, chosen: list[dict[Any, Any]], evidence: Evidence, comparisons: pd.DataFrame
 ) -> str:
-    """The first winner: its setting, what the search saw of it, what fresh seeds show, and its verdict."""
+    """The first winner: what the search saw of it, what fresh seeds show, and its verdict."""
     row, objective = chosen[0], searched.facts.objectives[0]
-    paths = [path for path in searched.paths if not pd.isna(row[path])]
-    more = f", and {len(paths) - MAX_PATHS} more" if len(paths) > MAX_PATHS else ""
-    values = searches.setting(searched, row, paths[:MAX_PATHS])
-    first = "winner" if len(chosen) == 1 else f"first of {len(chosen)} winners"
-    sentence = f"The {first} ({values}{more})"
+    sentence = "The winner" if len(chosen) == 1 else f"The first of {len(chosen)} winners"
     seen, verdict = number(row[objective.name]), _verdict(evidence, row["chosen"], comparisons)
     if objective.source in searches.MEASURED:
         found = fresh(evidence, objective, row["chosen"], "validation", row["task"])
