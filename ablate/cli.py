@@ -89,7 +89,7 @@ class Group(click.Group):
         """Runs the command and exits."""
         try:
             code = super().invoke(ctx) or 0
-            sys.stdout.flush()
+            print(end="", flush=True)  # nothing where standard output is closed
         except AblateError as error:
             click.echo(safe(str(error)), err=True)
             code = error.exit_code
@@ -102,7 +102,7 @@ class Group(click.Group):
             code = _told(error)
         if any(thread.name == THREAD for thread in threading.enumerate()):
             # A tracker that does not answer holds up nothing, nor do the threads of its libraries.
-            for stream in (sys.stdout, sys.stderr):
+            for stream in filter(None, (sys.stdout, sys.stderr)):
                 stream.flush()
             os._exit(code)
         ctx.exit(code)

@@ -274,7 +274,7 @@ class StudyFolder:
     def answer(self) -> list[str]:
         """The answer of the last report in sentences; none where it has none."""
         path = self.path / _ANSWER
-        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
 
     def save_verdicts(
         self,
@@ -284,7 +284,7 @@ class StudyFolder:
         answer: Sequence[str] = (),
     ) -> None:
         """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
-        write_text(self.path / _ANSWER, "".join(f"{line}\n" for line in answer))
+        write_text(self.path / _ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))
         tables = {_COMPARISONS: comparisons, _CLAIMS: claims, f"{_UNTUNED}/{_COMPARISONS}": untuned}
         for name, frame in tables.items():
             if frame is not None:

@@ -67,5 +67,5 @@ def _plain(value: Any, path: tuple[str | int, ...], problems: list[Problem]) -> 
         return _plain(value.tolist(), path, problems)
     if value is not None and not isinstance(value, (bool, int, float, str)):
         allowed = "text, numbers, True, False, None, and lists and dicts of these"
-        problems.append(Problem("is nothing that a study can say", path, value, allowed))
+        problems.append(Problem("cannot be written in a study", path, value, allowed))
     return value

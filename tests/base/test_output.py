@@ -94,3 +94,11 @@ def test_what_libraries_print_after_the_end_is_not_shown(tmp_path: Path) -> None
     assert refused.returncode == 2
     assert refused.stderr.startswith("unknown slot 'nrom'")
     assert "leaked" not in refused.stderr
+
+
+def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
+    command = 'exec "$0" -m ablate list norm >&-'
+    closed = subprocess.run(
+        ["sh", "-c", command, sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (closed.returncode, closed.stderr) == (0, "")

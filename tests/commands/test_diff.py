@@ -143,7 +143,7 @@ def test_a_folder_without_a_report_one_folder_twice_and_what_cannot_be_read(
     shutil.copytree(published / "x", tmp_path / "x")
     file = tmp_path / "x" / "comparisons.csv"
     whole = file.read_text()
-    for broken in (whole.replace("verdict,", "word,", 1), re.sub(r",0\.\d+,", ",much,", whole), ""):
+    for broken in (whole.replace("verdict,", "word,", 1), re.sub(r",0\.\d+,", ",much,", whole), "", "x\n"):
         file.write_text(broken)
         done = call(published, "x", tmp_path / "x")
         assert done.exit_code == 2

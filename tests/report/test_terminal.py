@@ -12,6 +12,8 @@ from rich.console import Console
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
+from ablate.report.brief.verdicts import Verdicts
+from ablate.report.section import Brief
 from ablate.report.tables import Column, Table
 from ablate.report.terminal import print_table, print_verdicts
 
@@ -33,6 +35,20 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder: Path) -> None:
     for piece in ("unstable", "supported", "refuted", "<script>alert('x')</", "(exploratory)"):
         assert piece in text
     assert "placebo" not in text
+
+
+@pytest.mark.parametrize(("n", "seeds"), [("1", "1 seed"), ("2", "2 seeds"), (2, "2 seeds")])
+def test_seeds_are_counted_in_words(n: object, seeds: str) -> None:
+    row = {
+        "variant": "a",
+        "baseline": "baseline",
+        "task": "t",
+        "metric": "accuracy",
+        "verdict": "worse",
+        "n": n,
+    }
+    (table,) = Verdicts().brief(Brief([row], []))
+    assert table.caption == f"accuracy: variant − baseline, {seeds}"
 
 
 def test_ascii_where_the_terminal_has_nothing_else(folder: Path) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ablate.base.wording import counted
 from ablate.core.facts import BASELINE
 from ablate.core.short_names import in_short_names, short_names
 from ablate.report.palette import EXPLORATORY
@@ -19,6 +20,7 @@ from ablate.report.tables import (
     difference,
     fixed,
     is_true,
+    number,
     p_value,
     rows_of,
     share,
@@ -73,8 +75,8 @@ class Verdicts(Section):
         for task in tasks:
             mine = [row for row in rows if row["task"] == task]
             of = f"{text(task)}, " if len(tasks) > 1 else ""
-            counts = {count(row["n"]) for row in mine}
-            seeds = f", {counts.pop()} seeds" if len(counts) == 1 else ""
+            counts = {int(number(row["n"]) or 0) for row in mine}
+            seeds = f", {counted(counts.pop(), 'seed')}" if len(counts) == 1 else ""
             title = f"{of}{text(mine[0]['metric'])}: variant − {text(mine[0]['baseline'])}{seeds}"
             yield verdict_table(mine, title + _at(mine), read.names, brief=True)
 
