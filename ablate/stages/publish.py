@@ -135,8 +135,10 @@ def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
         enough = [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]
         if not enough:
             return {}
-        settle = "To settle what is open" if len(enough) == len(needed) else "To settle some of what is open"
-        return {settle: typed(command, source, "--seeds", f"{max(enough):.0f}", *results)}
+        some = "what is open" if len(enough) == len(needed) else "some of what is open"
+        # Seeds that have been looked at would be another chance for a false verdict.
+        fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
+        return {f"To settle {some} on fresh seeds": typed(command, source, "--set", fresh, *results)}
     if command == "run" and any(row["verdict"] in ("better", "worse", "equivalent") for row in rows):
         return {"To test this on fresh seeds": typed(command, source, "--confirm", *results)}
     return {}

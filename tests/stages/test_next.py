@@ -50,9 +50,9 @@ def test_what_is_decided_is_tested_on_fresh_seeds(results: Path) -> None:
 def test_what_is_open_gets_the_seeds_that_would_settle_it(results: Path) -> None:
     study = folder(results, OPEN)
     (row,) = [row for row in study.comparisons() if row["exploratory"] == "False"]
-    seeds = f"--seeds {float(row['seeds_needed']):.0f}"
+    seeds = f"--set 'seeds={{from: 4, count: {float(row['seeds_needed']):.0f}}}'"
     assert lines(study)[2] == (
-        f"To settle what is open: ablate run 'my results/x.yaml' {seeds} --results 'my results'"
+        f"To settle what is open on fresh seeds: ablate run 'my results/x.yaml' {seeds} --results 'my results'"
     )
 
 
