@@ -18,21 +18,6 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 
 
-def solved_rates(evidence: Evidence) -> pd.DataFrame:
-    """One row a variant and task that declares a threshold.
-
-    Columns variant, task, metric, threshold, solved, runs, rate. `runs` are those with an outcome among the
-    planned seeds; one that diverged has not solved the task.
-    """
-    rows = []
-    for side in Runs(evidence).sides():
-        if metric := solving_metric(side.task, evidence.facts.metric):
-            counts = int(side.solved[side.ended].sum()), int(side.ended.sum())
-            threshold = side.task.metrics[metric].solved
-            rows.append((side.variant, side.task.name, metric, threshold, *counts, side.solved_rate))
-    return pd.DataFrame(rows, columns=["variant", "task", "metric", "threshold", "solved", "runs", "rate"])
-
-
 def baseline_learned(evidence: Evidence) -> list[tuple[str, bool, str]]:
     """Each task of which the baseline's runs can say whether it was learned: whether it was, the evidence as a clause.
 

@@ -90,8 +90,8 @@ def _timed(
     steps = {place: int(value_at(config, path)) for place, config in configs.items()}
     first, *others = configs
     one = [_short(experiment, configs[first], 1)]
-    # The first training of a process takes longer than any other.
-    cold = _run(engine, one)[0]
+    # The first training of a process takes longer than any other: each worker gets one.
+    cold = _run(engine, [_short(experiment, configs[first], 1, worker) for worker in range(max(1, jobs))])[0]
     fixed = None if cold is None or cold > SLOWEST else _run(engine, one)[0]
     if fixed is None or fixed > BUDGET or fixed * steps[first] * total / max(1, jobs) < BUDGET:
         return {}
@@ -108,12 +108,12 @@ def _timed(
     }
 
 
-def _short(experiment: Experiment, config: Config, steps: int) -> Trial:
-    """A training of `steps` steps, of which nothing is kept."""
+def _short(experiment: Experiment, config: Config, steps: int, further: int = 0) -> Trial:
+    """A training of `steps` steps, of which nothing is kept, under the first seed of the study or a further one."""
     path = experiment.workload.steps_path
     assert path is not None
     short = apply_patches(config, {path: steps})
-    trial = experiment.trial(short, experiment.study.seeds.values[0])
+    trial = experiment.trial(short, experiment.study.seeds.values[0] + further)
     return replace(trial, checkpoint="none", save_every=None)
 
 

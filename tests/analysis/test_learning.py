@@ -1,36 +1,11 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, study
 
-from ablate.analysis.learning import baseline_learned, convergence, solved_rates
+from ablate.analysis.learning import baseline_learned, convergence
 from ablate.core.metric import Metric
-
-
-def test_solved_seeds_by_variant_and_task():
-    tasks = {"recall": {"accuracy": ACCURACY}, "other": {"accuracy": Metric("max")}}
-    values = {"baseline": [0.95, 0.9, 0.899, 0.2], "a": [1.0, 1.0, 1.0, 1.0]}
-    frame = solved_rates(study(values, tasks=tasks, statuses={("a", 0): "diverged", ("a", 1): "failed"}))
-    assert list(frame["task"]) == ["recall", "recall"]
-    assert list(frame["threshold"]) == [0.9, 0.9]
-    assert list(frame["solved"]) == [2, 2]
-    assert list(frame["runs"]) == [4, 3]
-    assert list(frame["rate"]) == [0.5, pytest.approx(2 / 3)]
-
-
-def test_a_threshold_from_above():
-    metrics = {"loss": Metric("min", solved=0.5)}
-    frame = solved_rates(study({"baseline": [0.4, 0.5, 0.6]}, metric="loss", metrics=metrics))
-    assert list(frame["solved"]) == [2]
-
-
-def test_no_runs_have_no_rate():
-    frame = solved_rates(study({"baseline": [math.nan, math.nan]}))
-    assert list(frame["runs"]) == [0]
-    assert math.isnan(frame["rate"][0])
 
 
 def curves_of(shape, metric="accuracy", facts=ACCURACY, runs=4, points=30, noise=0.002):
