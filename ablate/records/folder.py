@@ -284,11 +284,11 @@ class StudyFolder:
         answer: Sequence[str] = (),
     ) -> None:
         """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
-        write_text(self.path / _ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))
         tables = {_COMPARISONS: comparisons, _CLAIMS: claims, f"{_UNTUNED}/{_COMPARISONS}": untuned}
         for name, frame in tables.items():
             if frame is not None:
                 write_text(self.path / name, frame.to_csv(index=False))
+        write_text(self.path / _ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))
 
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
