@@ -3,10 +3,12 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import optuna
@@ -159,6 +161,19 @@ def drawn_or_none(folder: Path, url: str) -> list[optuna.trial.FrozenTrial]:
         return []  # It is being made.
 
 
+def fall_asleep(driver: subprocess.Popen[str], database: Path) -> None:
+    """Stops a driver at a moment at which it does not hold the lock of its database, which nobody could take over."""
+    while True:
+        os.killpg(driver.pid, signal.SIGSTOP)
+        try:
+            with closing(sqlite3.connect(database, timeout=0)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError:
+            os.killpg(driver.pid, signal.SIGCONT)
+            time.sleep(0.05)
+
+
 @pytest.mark.slow
 def test_a_driver_that_comes_back_after_it_was_replaced(write: Callable[..., Path]) -> None:
     study = write(
@@ -167,7 +182,7 @@ def test_a_driver_that_comes_back_after_it_was_replaced(write: Callable[..., Pat
     url = "sqlite:///shared.db"
     asleep = start(study, "--results", "asleep", "--storage", url, env=FAST_BEAT)
     wait_for(lambda: len(list((study.parent / "asleep/store/trials").glob("*.json"))) >= 1)
-    os.killpg(asleep.pid, signal.SIGSTOP)
+    fall_asleep(asleep, study.parent / "shared.db")
     try:
         finish(
             start(study, "--results", "awake", "--storage", url, "--set", "training.seconds=0", env=FAST_BEAT)
