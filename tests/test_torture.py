@@ -17,6 +17,7 @@ SEED = 148
 CASES = {"mutations": 4, "sets": 1, "kills": 1, "damage": 1}
 
 
+@pytest.mark.slow
 def test_a_small_part_of_the_campaign() -> None:
     results = campaign(CASES, SEED, lanes=1)
     broken = [f"{result.kind} {result.number}: {text}" for result in results for text in result.violations]

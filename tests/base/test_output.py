@@ -56,6 +56,7 @@ def run_all(folder: Path, changes: dict[str, str], *commands: tuple[object, ...]
     return said
 
 
+@pytest.mark.slow
 def test_a_run_prints_its_verdicts_where_the_terminal_shows_little(tmp_path: Path) -> None:
     with_database(tmp_path / "results/store")
     said = run_all(tmp_path, LATIN, ("run", "study.yaml", "--jobs", 0, "--seeds", 2), ("run", "--help"))

@@ -88,6 +88,7 @@ def test_levels_may_be_files_and_are_named_as_the_study_writes_them(home: Path) 
         prepare(study)
 
 
+@pytest.mark.slow
 def test_after_an_edit_all_trials_are_trained_again_and_none_is_paired_with_an_old_one(home: Path) -> None:
     first = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
     assert first.returncode == 0, first.stderr

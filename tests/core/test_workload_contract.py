@@ -217,6 +217,7 @@ def test_a_workload_without_metrics_says_so() -> None:
         silent.describe({})
 
 
+@pytest.mark.slow
 def test_a_workload_that_only_trains_has_about_twenty_lines_and_runs(tmp_path: Path) -> None:
     lines = (TESTS / "parabola.py").read_text().partition("class Training")[2].splitlines()
     assert len([line for line in lines if line.strip()]) <= 20

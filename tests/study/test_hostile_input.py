@@ -144,6 +144,7 @@ def test_a_step_that_no_machine_has_the_memory_for(write: Callable[..., Path]) -
     assert found[0].startswith(rule)
 
 
+@pytest.mark.slow
 def test_attention_weights_that_no_machine_has_the_memory_for(write: Callable[..., Path]) -> None:
     study = (
         "name: big\ntask: {name: recall, seq_len: 8000}\nmodel: {num_layers: 1, mixer: {num_heads: 4%s}}\n"
