@@ -20,14 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.by_mean import by_mean
+from ablate.analysis.grounds import Grounds
 from ablate.analysis.paired import NAN
 from ablate.analysis.power import ALPHA
-from ablate.analysis.rates import rate
-from ablate.analysis.runs import Runs, Side
+from ablate.analysis.runs import Runs
 from ablate.analysis.verdicts import holm
 from ablate.base import wording
 from ablate.core.claim import Claim
@@ -59,80 +58,11 @@ def judge_claims(evidence: Evidence) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class _OnTask:
-    """A claim on one task."""
-
-    task: str
-    contrast: Contrast
-    supported: float
-    "The p at which it is supported there; so is the next."
-    refuted: float
-    reading: str
-    "The evidence in words, or why there is none."
-
-    @classmethod
-    def of(cls, runs: Runs, claim: Claim, a: list[Side], b: list[Side]) -> _OnTask:
-        c, task = Contrast.of(a, b, claim.metric), a[0].task
-        facts = runs.facts
-        margin = facts.margin if claim.metric == facts.metric else None
-        grouped = suspect(runs, task, claim.metric)
-        obstacle = _obstacle(c, claim, margin or 0.0, [*a, *b])
-        if obstacle:
-            return cls(task.name, c, 1.0, 1.0, obstacle)
-        supported, refuted = _p_values(c, claim, grouped)
-        return cls(task.name, c, supported, refuted, _reading(c, claim, supported, refuted, grouped))
-
-
-def _p_values(c: Contrast, claim: Claim, grouped: bool) -> tuple[float, float]:
-    """The p at which a claim is supported and that at which it is refuted; n ≥ 2 pairs."""
-    d, x = c.differences, claim.by
-    graded = c.task.outcome == "graded"
-    if claim.kind == "beats":
-        if graded:
-            return 2 * d.p_above(x), 2 * d.p_below(x)
-        if x:
-            return 1.0, 1.0
-        return (c.p_rate, 1.0) if c.only[0] > c.only[1] else (1.0, c.p_rate)
-    if claim.kind == "matches":
-        supported = c.p_equivalent(x, grouped)
-        refuted = 2 * min(d.p_above(x), d.p_below(-x)) if graded else 1.0
-    else:
-        supported, refuted = c.p_not_worse(x), 2 * d.p_below(-x) if graded else 1.0
-    # A mean in which a diverged run counts with the floor cannot show that two sides are alike.
-    return 1.0 if c.any_diverged else supported, refuted
-
-
-def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side]) -> str:
-    """Why nothing can be decided, whatever the numbers; empty where it can."""
-    pairs = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')}"
-    if c.missing:
-        return f"incomplete: {pairs} with a usable pair"
-    if c.without_score:
-        return f"unstable: {_diverged(sides)}; {claim.metric} has no floor to score them with"
-    if c.n < 2:
-        return f"{pairs} with a usable pair; an interval takes 2"
-    if c.any_diverged and c.p > ALPHA:
-        counted = "with the metric's floor for them no difference is shown"
-        return f"unstable: {_diverged(sides)}; {counted} ({wording.p_value(c.p)})"
-    if c.task.outcome == "all_or_nothing" and c.solved is None:
-        if len(sides) > 2:
-            return "a side is several variants, whose solved seeds cannot be paired: state the claim on single variants"
-        return "the task is all or nothing, but does not say when it is solved"
-    if c.at_ceiling(max(margin, 0.0 if claim.kind == "beats" else claim.by)):
-        return "saturated: every run solved the task, or is at the metric's ceiling"
-    if c.differences.all_zero:
-        return "degenerate: every difference is 0"
-    if c.at_floor and (claim.kind != "beats" or c.p > ALPHA):
-        return "saturated: no run is better than guessing"
-    return ""
-
-
-@dataclass(frozen=True)
 class _Assessed:
     """One claim before Holm's adjustment."""
 
     claim: Claim
-    tasks: list[_OnTask]
+    tasks: list[Grounds]
 
     @classmethod
     def of(cls, runs: Runs, claim: Claim) -> _Assessed:
@@ -140,7 +70,7 @@ class _Assessed:
         for task in runs.facts.tasks:
             if claim.metric in task.metrics:
                 a, b = ([runs.of(name, task) for name in names] for names in (claim.a, claim.b))
-                found.append(_OnTask.of(runs, claim, a, b))
+                found.append(by_mean(runs, claim, a, b))
         return cls(claim, found)
 
     @property
@@ -161,7 +91,7 @@ class _Assessed:
     @property
     def undecided(self) -> ClaimVerdict:
         """What it is, if it is not."""
-        return "incomplete" if any(on.contrast.missing for on in self.tasks) else "inconclusive"
+        return "incomplete" if any(on.missing for on in self.tasks) else "inconclusive"
 
     @property
     def p(self) -> float:
@@ -169,7 +99,7 @@ class _Assessed:
         return min(self.supported, self.refuted, 1.0)
 
     @property
-    def deciding(self) -> _OnTask | None:
+    def deciding(self) -> Grounds | None:
         """The task whose numbers are shown: the one that stands against the claim most."""
         if not self.tasks:
             return None
@@ -183,19 +113,17 @@ class _Assessed:
         p = self.p if claim.exploratory else p_holm
         decided = p <= ALPHA
         bounds_95, bounds_90 = (
-            ((NAN, NAN), (NAN, NAN))
-            if on is None
-            else (on.contrast.differences.interval(ALPHA), on.contrast.differences.interval(2 * ALPHA))
+            ((NAN, NAN), (NAN, NAN)) if on is None else (on.interval(ALPHA), on.interval(2 * ALPHA))
         )
         return {
             "claim": claim.text,
             "hash": claim.hash,
             "declared": claim.declared,
             "verdict": self.way if decided else self.undecided,
-            "diff": on.contrast.differences.mean if on else NAN,
+            "diff": on.diff if on else NAN,
             "ci_low": bounds_95[0],
             "ci_high": bounds_95[1],
-            "n": on.contrast.n if on else 0,
+            "n": on.n if on else 0,
             "reason": self.reason(p, family, decided),
             "exploratory": claim.exploratory,
             "ci90_low": bounds_90[0],
@@ -226,67 +154,3 @@ class _Assessed:
         if self.claim.exploratory:
             parts.append("exploratory: declared after trials existed, judged on its own p")
         return "; ".join(parts)
-
-
-def _diverged(sides: list[Side]) -> str:
-    found = {
-        side.variant: f"{rate(side.diverged, int(side.ended.sum()))} of {side.variant}"
-        for side in sides
-        if side.diverged
-    }
-    return f"{wording.joined(list(found.values()))} diverged"
-
-
-def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, grouped: bool) -> str:
-    """The evidence that decides on one task, in words."""
-    if c.task.outcome == "all_or_nothing":
-        return _rate_reading(c, claim, supported)
-    d = c.differences
-    x = wording.exact(claim.by)
-    minus = wording.exact(-claim.by) if claim.by else x
-    at95 = f"95 % interval {wording.interval(d.interval(ALPHA), claim.by, -claim.by)}"
-    at90 = f"90 % interval {wording.interval(d.interval(2 * ALPHA), claim.by, -claim.by)}"
-    above = "above" if d.mean > 0 else "below"
-    words = {
-        "beats": (
-            f"{at95} lies above {x}",
-            f"{at95} lies below {x}",
-            f"{at95} reaches below {x} and above it",
-        ),
-        "matches": (
-            f"{at90} lies inside ±{x}",
-            f"{at95} lies {above} {x if d.mean > 0 else minus}",
-            f"{at90} reaches beyond ±{x}, and {at95} does not lie outside it",
-        ),
-        "does_not_lose": (
-            f"{at90} lies above {minus}",
-            f"{at95} lies below {minus}",
-            f"{at90} reaches below {minus}, and {at95} does not lie wholly below it",
-        ),
-    }[claim.kind]
-    found = words[0] if supported <= ALPHA else words[1] if refuted <= ALPHA else words[2]
-    if c.any_diverged:
-        converged = int(np.count_nonzero(c.completed))
-        found += f", with {c.n - converged} of {c.n} pairs in which a run diverged and counts with the floor"
-        if claim.kind != "beats" and refuted > ALPHA:
-            found = f"unstable: a match cannot be supported where runs diverged; {found}"
-    elif claim.kind == "matches" and grouped and refuted > ALPHA:
-        found = f"the runs of a variant fall into groups, so that their mean cannot support a match; {found}"
-    return found
-
-
-def _rate_reading(c: Contrast, claim: Claim, supported: float) -> str:
-    if not c.some_solved:
-        return "no run solved the task, and on an all-or-nothing task the seeds that one side alone solves decide"
-    only = f"{c.only[0]} and {c.only[1]} of {c.n} seeds solved by one side alone"
-    if claim.kind == "beats":
-        if claim.by:
-            return f"{only}: on an all-or-nothing task only a difference can be claimed, not its size"
-        return f"{only}, {wording.p_value(c.p_rate)}"
-    if not c.on_this_metric or not c.metric.span:
-        return f"{only}: {claim.metric} does not say when the task is solved; state the claim on the metric that does"
-    if c.same.n < 2:
-        return f"{only}: the others are too few to compare"
-    share = min(1.0, claim.by / (2 * c.metric.span))
-    tells = "below" if supported <= ALPHA else "not shown to be below"
-    return f"{only}: a share {tells} {wording.exact(round(share, 4))} of seeds, half of what the claim allows"
