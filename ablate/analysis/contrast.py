@@ -55,7 +55,8 @@ class Contrast:
         metric = task.metrics[name]
         first, second = (np.stack([side.scored(name) for side in sides]) for sides in (a, b))
         unknown = np.isnan([*first, *second])
-        lost = (unknown & [side.status != "diverged" for side in (*a, *b)]).any(axis=0)
+        asked = np.all([side.asked for side in (*a, *b)], axis=0)
+        lost = (unknown & [side.status != "diverged" for side in (*a, *b)]).any(axis=0) & asked
         usable = ~unknown.any(axis=0)
         completed = np.all([side.status == "completed" for side in (*a, *b)], axis=0)
         rows = [values for side in (*a, *b) if (values := side.by_example(name)) is not None]
@@ -75,7 +76,7 @@ class Contrast:
             completed=completed[usable],
             diverged=(sum(side.diverged for side in a), sum(side.diverged for side in b)),
             missing=int(lost.sum()),
-            solved=(a[0].solved[~lost], b[0].solved[~lost]) if alone else None,
+            solved=(a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]) if alone else None,
             on_this_metric=threshold == name,
         )
 

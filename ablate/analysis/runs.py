@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,6 +54,13 @@ class Runs:
         columns = (frame[name] for name in ("id", "metric", "values"))
         return {(str(i), str(m)): np.asarray(values, float) for i, m, values in zip(*columns, strict=True)}
 
+    def first(self, count: int) -> Runs:
+        """Those of the first seeds alone."""
+        assert self.examples is not None  # once, for all that share them
+        fewer = copy(self)
+        fewer.seeds = self.seeds[:count]
+        return fewer
+
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
         return Side(self, variant, task)
@@ -81,9 +89,15 @@ class Side:
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """The row of each run in the frame; −1 where it has not run."""
+        """The row of each run in the frame; −1 where it has not run, or was not asked for."""
         found = (self.runs.rows.get((self.variant, self.task.name, seed), -1) for seed in self.runs.seeds)
-        return np.fromiter(found, np.int64)
+        return np.where(self.asked, np.fromiter(found, np.int64), -1)
+
+    @cached_property
+    def asked(self) -> Flags:
+        """Whether the run was asked for: not where the variant was settled on fewer seeds."""
+        until = self.runs.facts.until.get(self.variant, {}).get(self.task.name, len(self.runs.seeds))
+        return np.arange(len(self.runs.seeds)) < until
 
     @cached_property
     def status(self) -> NDArray[np.object_]:

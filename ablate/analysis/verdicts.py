@@ -44,10 +44,27 @@ class Judgement:
     "NaN without a margin."
 
 
-def judge(c: Contrast, m: int = 1, margin: float | None = None, suspect: bool = False) -> Judgement:
-    """The verdict of the first rule that holds, in a family of `m`; `suspect` as in `Contrast.p_equivalent`."""
-    p_equivalent = NAN if margin is None or c.n < 2 else c.p_equivalent(margin, suspect)
-    return Judgement(_verdict(c, ALPHA / m, margin or 0.0, c.p, p_equivalent), c.p, p_equivalent)
+def judge(
+    c: Contrast,
+    m: int = 1,
+    margin: float | None = None,
+    suspect: bool = False,
+    weight: float = 1.0,
+    before: Judgement | None = None,
+) -> Judgement:
+    """The verdict of the first rule that holds, in a family of `m`; `suspect` as in `Contrast.p_equivalent`.
+
+    `weight` is that of the look, `before` the judgement at the look before it (`looks`).
+    """
+    p, p_equivalent = c.p, NAN if margin is None or c.n < 2 else c.p_equivalent(margin, suspect)
+    if weight < 1:
+        earlier = (1.0, 1.0) if before is None else (before.p, before.p_equivalent)
+        p, p_equivalent = (
+            float(np.fmin(then, np.fmin(1.0, now / weight)))
+            for then, now in zip(earlier, (p, p_equivalent), strict=True)
+        )
+        p_equivalent = NAN if margin is None else p_equivalent
+    return Judgement(_verdict(c, ALPHA / m, margin or 0.0, p, p_equivalent), p, p_equivalent)
 
 
 def _verdict(c: Contrast, level: float, margin: float, p: float, p_equivalent: float) -> Verdict:

@@ -96,7 +96,7 @@ class Facts:
     margin: float | None
     design: str
     seeds: list[int]
-    "The planned seeds, whether or not they have run."
+    "The planned seeds, whether or not they have run; where seeds are added until it is settled, those of the looks taken."
     tasks: list[TaskFacts]
     variants: list[VariantFacts]
     factors: dict[str, list[str]]
@@ -104,6 +104,10 @@ class Facts:
     claims: list[Claim]
     environment: dict[str, Any] = field(default_factory=dict)
     "Of the run that wrote the folder: command, commit, dirty, versions, device, machine."
+    looks: list[int] = field(default_factory=list)
+    "The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed."
+    until: dict[str, dict[str, int]] = field(default_factory=dict)
+    "Variant → task → the number of `seeds` that it was asked for, where looks settled it before the last."
     rate: str = ""
     "The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty."
     cautions: list[str] = field(default_factory=list)
