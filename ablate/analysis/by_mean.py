@@ -13,18 +13,19 @@ from ablate.base import wording
 from ablate.core.claim import Claim
 
 
-def by_mean(runs: Runs, claim: Claim, a: list[Side], b: list[Side]) -> Grounds:
-    """The grounds for a claim about the per-seed means of the variants on either side."""
+def by_mean(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float = ALPHA) -> Grounds:
+    """The grounds for a claim about the per-seed means of the variants on either side; `level` is that of the look."""
     c, task = Contrast.of(a, b, claim.metric), a[0].task
     facts = runs.facts
     margin = facts.margin if claim.metric == facts.metric else None
     grouped = suspect(runs, task, claim.metric)
-    supported, refuted, reading = 1.0, 1.0, _obstacle(c, claim, margin or 0.0, [*a, *b])
+    supported, refuted, reading = 1.0, 1.0, _obstacle(c, claim, margin or 0.0, [*a, *b], level)
     if not reading:
         supported, refuted = _p_values(c, claim, grouped)
-        reading = _reading(c, claim, supported, refuted, grouped)
+        reading = _reading(c, claim, supported, refuted, grouped, level)
     d = c.differences
-    return Grounds(task.name, c.n, c.missing, d.mean, supported, refuted, reading, d.interval)
+    closed = reading.startswith(("saturated", "degenerate"))
+    return Grounds(task.name, c.n, c.missing, d.mean, supported, refuted, reading, d.interval, closed)
 
 
 def _p_values(c: Contrast, claim: Claim, grouped: bool) -> tuple[float, float]:
@@ -46,7 +47,7 @@ def _p_values(c: Contrast, claim: Claim, grouped: bool) -> tuple[float, float]:
     return 1.0 if c.any_diverged else supported, refuted
 
 
-def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side]) -> str:
+def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side], level: float) -> str:
     """Why nothing can be decided, whatever the numbers; empty where it can."""
     pairs = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')}"
     if c.missing:
@@ -55,7 +56,7 @@ def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side]) -> st
         return f"unstable: {_diverged(sides)}; {claim.metric} has no floor to score them with"
     if c.n < 2:
         return f"{pairs} with a usable pair; an interval takes 2"
-    if c.any_diverged and c.p > ALPHA:
+    if c.any_diverged and c.p > level:
         counted = "with the metric's floor for them no difference is shown"
         return f"unstable: {_diverged(sides)}; {counted} ({wording.p_value(c.p)})"
     if c.task.outcome == "all_or_nothing" and c.solved is None:
@@ -66,7 +67,7 @@ def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side]) -> st
         return "saturated: every run solved the task, or is at the metric's ceiling"
     if c.differences.all_zero:
         return "degenerate: every difference is 0"
-    if c.at_floor and (claim.kind != "beats" or c.p > ALPHA):
+    if c.at_floor and (claim.kind != "beats" or c.p > level):
         return "saturated: no run is better than guessing"
     return ""
 
@@ -80,15 +81,15 @@ def _diverged(sides: list[Side]) -> str:
     return f"{wording.joined(list(found.values()))} diverged"
 
 
-def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, grouped: bool) -> str:
+def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, grouped: bool, level: float) -> str:
     """The evidence that decides on one task, in words."""
     if c.task.outcome == "all_or_nothing":
-        return _rate_reading(c, claim, supported)
+        return _rate_reading(c, claim, supported, level)
     d = c.differences
     x = wording.exact(claim.by)
     minus = wording.exact(-claim.by) if claim.by else x
-    at95 = f"95 % interval {wording.interval(d.interval(ALPHA), claim.by, -claim.by)}"
-    at90 = f"90 % interval {wording.interval(d.interval(2 * ALPHA), claim.by, -claim.by)}"
+    at95 = f"95 % interval {wording.interval(d.interval(level), claim.by, -claim.by)}"
+    at90 = f"90 % interval {wording.interval(d.interval(2 * level), claim.by, -claim.by)}"
     above = "above" if d.mean > 0 else "below"
     words = {
         "beats": (
@@ -107,18 +108,18 @@ def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, groupe
             f"{at90} reaches below {minus}, and {at95} does not lie wholly below it",
         ),
     }[claim.kind]
-    found = words[0] if supported <= ALPHA else words[1] if refuted <= ALPHA else words[2]
+    found = words[0] if supported <= level else words[1] if refuted <= level else words[2]
     if c.any_diverged:
         converged = int(np.count_nonzero(c.completed))
         found += f", with {c.n - converged} of {c.n} pairs in which a run diverged and counts with the floor"
-        if claim.kind != "beats" and refuted > ALPHA:
+        if claim.kind != "beats" and refuted > level:
             found = f"unstable: a match cannot be supported where runs diverged; {found}"
-    elif claim.kind == "matches" and grouped and refuted > ALPHA:
+    elif claim.kind == "matches" and grouped and refuted > level:
         found = f"the runs of a variant fall into groups, so that their mean cannot support a match; {found}"
     return found
 
 
-def _rate_reading(c: Contrast, claim: Claim, supported: float) -> str:
+def _rate_reading(c: Contrast, claim: Claim, supported: float, level: float) -> str:
     if not c.some_solved:
         return "no run solved the task, and on an all-or-nothing task the seeds that one side alone solves decide"
     only = f"{c.only[0]} and {c.only[1]} of {c.n} seeds solved by one side alone"
@@ -131,5 +132,5 @@ def _rate_reading(c: Contrast, claim: Claim, supported: float) -> str:
     if c.same.n < 2:
         return f"{only}: the others are too few to compare"
     share = min(1.0, claim.by / (2 * c.metric.span))
-    tells = "below" if supported <= ALPHA else "not shown to be below"
+    tells = "below" if supported <= level else "not shown to be below"
     return f"{only}: a share {tells} {wording.exact(round(share, 4))} of seeds, half of what the claim allows"

@@ -17,13 +17,15 @@ one family, corrected by `verdicts.holm`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pandas as pd
 
 from ablate.analysis.by_mean import by_mean
 from ablate.analysis.grounds import Grounds
+from ablate.analysis.looks import Look, looked, looks, p_sequential
 from ablate.analysis.paired import NAN
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
@@ -50,38 +52,80 @@ def judge_claims(evidence: Evidence) -> pd.DataFrame:
     `exploratory`, judged on `p`, with NaN in `p_holm`. The numbers are those of the `task` that decides.
     """
     runs = Runs(evidence)
-    claims = [_Assessed.of(runs, claim) for claim in evidence.facts.claims]
-    family = [c for c in claims if not c.claim.exploratory]
-    adjusted = iter(holm([c.p for c in family]))
-    rows = [c.row(NAN if c.claim.exploratory else next(adjusted), len(family)) for c in claims]
+    followed = follow(runs)
+    family = [one for one in followed if not one.claim.exploratory]
+    adjusted = iter(holm([one.p() for one in family]))
+    rows = [one.row(NAN if one.claim.exploratory else next(adjusted), len(family)) for one in followed]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-@dataclass(frozen=True)
-class _Assessed:
-    """One claim before Holm's adjustment."""
+def follow(runs: Runs) -> list[Followed]:
+    """Every claim of the study at each look, which end where it is decided."""
+    at = [(look, runs.first(look.seeds)) for look in looks(runs.facts)]
+    followed = [Followed(claim) for claim in runs.facts.claims]
+    for look, fewer in at:
+        for one in followed:
+            if not (one.decided or one.closed):
+                one.look_at(look, fewer)
+        adjusted = iter(holm([one.p() for one in followed if not one.claim.exploratory]))
+        for one in followed:
+            p = one.p() if one.claim.exploratory else next(adjusted)
+            one.decided = one.decided or p <= ALPHA
+    return followed
+
+
+@dataclass
+class Followed:
+    """One claim before Holm's adjustment, and how it stood at each look."""
 
     claim: Claim
-    tasks: list[Grounds]
+    looks: list[tuple[Look, list[Grounds]]] = field(default_factory=list)
+    "The last is shown."
+    decided: bool = False
 
-    @classmethod
-    def of(cls, runs: Runs, claim: Claim) -> _Assessed:
+    def look_at(self, look: Look, runs: Runs) -> None:
+        """Takes the look, unless some of its runs were not asked for there."""
         found = []
         for task in runs.facts.tasks:
-            if claim.metric in task.metrics:
-                a, b = ([runs.of(name, task) for name in names] for names in (claim.a, claim.b))
-                found.append(by_mean(runs, claim, a, b))
-        return cls(claim, found)
+            if self.claim.metric in task.metrics:
+                a, b = ([runs.of(name, task) for name in names] for names in (self.claim.a, self.claim.b))
+                if self.looks and not all(side.asked.all() for side in (*a, *b)):
+                    return
+                found.append(by_mean(runs, self.claim, a, b, ALPHA * look.weight))
+        self.looks.append((look, found))
+
+    @property
+    def look(self) -> Look:
+        """The one that is shown."""
+        return self.looks[-1][0]
+
+    @property
+    def tasks(self) -> list[Grounds]:
+        """The grounds on each task, at this look."""
+        return self.looks[-1][1]
+
+    @property
+    def closed(self) -> bool:
+        """Whether more seeds are not waited for: every task on which it is open is saturated or degenerate there."""
+        return bool(self.looks) and all(on.closed for on in self.tasks)
+
+    @property
+    def open(self) -> bool:
+        """Whether more seeds may decide it."""
+        return not (self.decided or self.closed or any(on.missing for on in self.tasks))
+
+    def _sequential(self, p: Callable[[list[Grounds]], float]) -> float:
+        return p_sequential([p(tasks) for _, tasks in self.looks], self.look.count)
 
     @property
     def supported(self) -> float:
         """The p at which the claim is supported on every task."""
-        return min(1.0, max((on.supported for on in self.tasks), default=1.0))
+        return self._sequential(lambda tasks: max((on.supported for on in tasks), default=1.0))
 
     @property
     def refuted(self) -> float:
         """The p at which it is refuted on some task."""
-        return min([1.0, *(len(self.tasks) * on.refuted for on in self.tasks)])
+        return self._sequential(lambda tasks: min([1.0, *(len(tasks) * on.refuted for on in tasks)]))
 
     @property
     def way(self) -> ClaimVerdict:
@@ -93,10 +137,9 @@ class _Assessed:
         """What it is, if it is not."""
         return "incomplete" if any(on.missing for on in self.tasks) else "inconclusive"
 
-    @property
     def p(self) -> float:
         """The p at which it is decided."""
-        return min(self.supported, self.refuted, 1.0)
+        return min(self.supported, self.refuted)
 
     @property
     def deciding(self) -> Grounds | None:
@@ -110,10 +153,11 @@ class _Assessed:
     def row(self, p_holm: float, family: int) -> dict[str, object]:
         """The row, with `COLUMNS`."""
         claim, on = self.claim, self.deciding
-        p = self.p if claim.exploratory else p_holm
+        p = self.p() if claim.exploratory else p_holm
         decided = p <= ALPHA
+        alpha = ALPHA * self.look.weight
         bounds_95, bounds_90 = (
-            ((NAN, NAN), (NAN, NAN)) if on is None else (on.interval(ALPHA), on.interval(2 * ALPHA))
+            ((NAN, NAN), (NAN, NAN)) if on is None else (on.interval(alpha), on.interval(2 * alpha))
         )
         return {
             "claim": claim.text,
@@ -130,7 +174,7 @@ class _Assessed:
             "ci90_high": bounds_90[1],
             "p_supported": self.supported,
             "p_refuted": self.refuted,
-            "p": self.p,
+            "p": self.p(),
             "p_holm": p_holm,
             "metric": claim.metric,
             "task": on.task if on else "",
@@ -142,15 +186,18 @@ class _Assessed:
             return f"no task of the study has the metric {self.claim.metric}"
         several = len(self.tasks) > 1
         parts = [f"{on.task}: {on.reading}" if several else on.reading for on in self.tasks]
-        if several and self.p <= ALPHA:
+        if several and self.p() <= ALPHA:
             count = sum(
-                (on.supported if self.way == "supported" else on.refuted) <= ALPHA for on in self.tasks
+                (on.supported if self.way == "supported" else on.refuted) <= ALPHA * self.look.weight
+                for on in self.tasks
             )
             parts.append(f"alone {self.way} on {wording.share(count, len(self.tasks))} tasks")
-        if family > 1 and not self.claim.exploratory and self.p <= ALPHA:
+        if family > 1 and not self.claim.exploratory and self.p() <= ALPHA:
             after = f"after Holm over {family} claims ({wording.p_value(p)})"
-            alone = wording.p_value(self.p)
+            alone = wording.p_value(self.p())
             parts.append(f"{alone}, {after}" if decided else f"decided alone ({alone}) but not {after}")
+        if self.look.count > 1:
+            parts.append(looked(self.look, self.claim.kind if decided else self.undecided))
         if self.claim.exploratory:
             parts.append("exploratory: declared after trials existed, judged on its own p")
         return "; ".join(parts)

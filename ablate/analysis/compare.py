@@ -8,6 +8,8 @@ Benchmarks", MLSys). `contrast` has the numbers of one pair, `verdicts` the rule
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -16,10 +18,12 @@ from ablate.analysis.comparison import Comparison
 from ablate.analysis.contrast import suspect
 from ablate.analysis.halfway import halfway
 from ablate.analysis.learning import convergence
+from ablate.analysis.looks import looks
 from ablate.analysis.notes import comparison_note
 from ablate.analysis.paired import NAN, Floats, correlation
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
 
 COLUMNS = (
@@ -28,7 +32,7 @@ COLUMNS = (
     *("decided_by", "p_equivalent", "seeds_low", "seeds_high", "family_low", "family_high", "tost_low"),
     *("tost_high", "mde_low", "mde_high", "correlation", "seeds_needed", "sd_seed", "sd_example", "sd_rest"),
     *("solved_rate", "baseline_solved_rate", "only_variant", "only_baseline", "p_solved", "diverged"),
-    *("baseline_diverged", "missing", "placebo", "half", "at", "note"),
+    *("baseline_diverged", "missing", "look", "looks", "placebo", "half", "at", "note"),
 )
 
 
@@ -45,6 +49,8 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     - The family is all m planned pairs of a variant (no placebo) and a task on the primary metric, whatever became of
       them. `p` is that of no difference, `p_adjusted` = min(1, m·p), NaN outside the family: rows there are
       `exploratory` and judged at .05. `p_equivalent` is judged at .05/m too.
+    - `look` of `looks`: where seeds were added until it was settled (`analysis.looks`), the look at which that was, and
+      whose seeds all numbers of the row are of. Every p is then p_seq, and α the share of .05 that the look spends.
     - `decided_by`: `t`, or `rate`, where the seeds that only one side solved decide. `p_solved` is p of the rates.
     - `mde`: the difference that is detected with 80 % power, two-sided at .05/m, and at both ends of the 95 %
       interval of s_d; infinite where the metric can show no such difference. `seeds_needed`: of an inconclusive
@@ -56,20 +62,48 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     - `half`: the verdict on validation data at half of the steps, where it differs from the verdict.
     """
     facts, runs, trend = evidence.facts, Runs(evidence), convergence(evidence)
-    baseline, *variants = facts.variants
     slow = {(row.variant, row.task): row.why for row in trend.itertuples() if row.why}
-    planned = [(v, task) for v in variants for task in facts.tasks]
-    m = sum(facts.metric in task.metrics and not v.placebo for v, task in planned)
     grouped = {task.name: suspect(runs, task, facts.metric) for task in facts.tasks}
-    half = halfway(evidence, max(m, 1), grouped)
-    rows = []
-    for v, task in planned:
-        a, b = runs.of(v.name, task), runs.of(baseline.name, task)
-        for name in task.metrics:
-            primary = name == facts.metric
-            confirmatory = primary and not v.placebo
-            compared = Comparison(
-                v,
+    half = halfway(evidence, max(family_size(facts), 1), grouped)
+    return pd.DataFrame([_row(one) for one in compared(runs, slow, half)], columns=list(COLUMNS))
+
+
+def family_size(facts: Facts) -> int:
+    """m, the number of planned comparisons."""
+    judged = sum(facts.metric in task.metrics for task in facts.tasks)
+    return judged * sum(not variant.placebo for variant in facts.variants[1:])
+
+
+def compared(
+    runs: Runs,
+    unfinished: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    half: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    *,
+    all_metrics: bool = True,
+) -> Iterator[Comparison]:
+    """Every comparison at the look that settled it, else at the last of its runs, in the order of the study.
+
+    Other metrics than the primary one are shown at the look of this one. Without `all_metrics`, only the family.
+    `unfinished` and `half`: variant and task → what `Comparison` says of them.
+    """
+    facts = runs.facts
+    m = family_size(facts)
+    at = [(look, runs.first(look.seeds)) for look in looks(facts)]
+    grouped = {
+        (look, task.name): suspect(fewer, task, facts.metric) for look, fewer in at for task in facts.tasks
+    }
+
+    def follow(variant: VariantFacts, task: TaskFacts, name: str, most: int) -> Comparison:
+        """The last of the first `most` looks that was needed."""
+        primary = name == facts.metric
+        confirmatory = primary and not variant.placebo
+        one: Comparison | None = None
+        for look, fewer in at[:most]:
+            a, b = fewer.of(variant.name, task), fewer.of(facts.variants[0].name, task)
+            if one is not None and not (a.asked.all() and b.asked.all()):
+                break
+            one = Comparison(
+                variant,
                 task,
                 name,
                 a,
@@ -77,18 +111,33 @@ def compare(evidence: Evidence) -> pd.DataFrame:
                 confirmatory,
                 m if confirmatory else 1,
                 facts.margin if primary else None,
-                primary and grouped[task.name],
-                slow.get((v.name, task.name), ""),
-                half.get((v.name, task.name), "") if primary else "",
+                primary and grouped[look, task.name],
+                look,
+                one,
+                unfinished.get((variant.name, task.name), ""),
+                half.get((variant.name, task.name), "") if primary else "",
             )
-            rows.append(_row(compared))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+            if confirmatory and one.settled:
+                break
+        assert one is not None
+        return one
+
+    for variant in facts.variants[1:]:
+        for task in facts.tasks:
+            last = len(at)
+            first = [facts.metric] if facts.metric in task.metrics else []
+            found = {name: follow(variant, task, name, last) for name in first}
+            if found:
+                last = found[facts.metric].look.number
+            for name in task.metrics if all_metrics else first if not variant.placebo else ():
+                yield found.get(name) or follow(variant, task, name, last)
 
 
 def _row(one: Comparison) -> dict[str, object]:
     """With `COLUMNS`."""
     c, d, found = one.contrast, one.contrast.differences, one.judgement
     solvable = solving_metric(one.task, one.a.runs.facts.metric) is not None
+    ci = d.interval(one.alpha)
     family = d.interval(one.level) if one.confirmatory else (NAN, NAN)
     tost = d.interval(2 * one.level) if one.margin is not None else (NAN, NAN)
     squares = d.squares
@@ -101,8 +150,8 @@ def _row(one: Comparison) -> dict[str, object]:
         "mean_variant": _mean(c.a[0]),
         "mean_baseline": _mean(c.b[0]),
         "diff": d.mean,
-        "ci_low": d.interval()[0],
-        "ci_high": d.interval()[1],
+        "ci_low": ci[0],
+        "ci_high": ci[1],
         "p": found.p,
         "p_adjusted": min(1.0, one.m * found.p) if one.confirmatory else NAN,
         "d_z": d.d_z,
@@ -112,8 +161,8 @@ def _row(one: Comparison) -> dict[str, object]:
         "exploratory": not one.confirmatory,
         "decided_by": "rate" if c.by_rate else "t",
         "p_equivalent": found.p_equivalent,
-        "seeds_low": d.seed_interval()[0],
-        "seeds_high": d.seed_interval()[1],
+        "seeds_low": d.seed_interval(one.alpha)[0],
+        "seeds_high": d.seed_interval(one.alpha)[1],
         "family_low": family[0],
         "family_high": family[1],
         "tost_low": tost[0],
@@ -133,6 +182,8 @@ def _row(one: Comparison) -> dict[str, object]:
         "diverged": c.diverged[0],
         "baseline_diverged": c.diverged[1],
         "missing": c.missing,
+        "look": one.look.number,
+        "looks": one.look.count,
         "placebo": one.variant.placebo,
         "half": one.half,
         "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ablate.analysis.contrast import Contrast
+from ablate.analysis.looks import Look
 from ablate.analysis.paired import NAN, seeds_needed
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Side
-from ablate.analysis.verdicts import Judgement, judge
+from ablate.analysis.verdicts import DECIDED, Judgement, judge
 from ablate.core.facts import TaskFacts, VariantFacts
 
 
@@ -31,9 +32,13 @@ class Comparison:
     margin: float | None
     suspect: bool
     "Whether the runs of a graded task fall into groups."
-    unfinished: str
+    look: Look
+    "At the runs of whose seeds it is."
+    before: Comparison | None = None
+    "The same at the look before."
+    unfinished: str = ""
     "Why the variant may not have learned all that it would, or nothing."
-    then: str
+    then: str = ""
     "The verdict on validation data at half of the steps, where there is one."
 
     @cached_property
@@ -44,7 +49,18 @@ class Comparison:
     @cached_property
     def judgement(self) -> Judgement:
         """The verdict with its numbers."""
-        return judge(self.contrast, self.m, self.margin, self.suspect)
+        before = None if self.before is None else self.before.judgement
+        return judge(self.contrast, self.m, self.margin, self.suspect, self.look.weight, before)
+
+    @property
+    def settled(self) -> bool:
+        """Whether further looks would change nothing, or could decide nothing."""
+        return self.judgement.verdict in (*DECIDED, "saturated", "degenerate")
+
+    @property
+    def open(self) -> bool:
+        """Whether more seeds may settle it: not where a trial failed or is missing, which no seed makes good."""
+        return not self.settled and self.judgement.verdict != "incomplete"
 
     @property
     def half(self) -> str:
@@ -53,8 +69,13 @@ class Comparison:
 
     @property
     def level(self) -> float:
-        """α/m."""
-        return ALPHA / self.m
+        """α/m, or the share of it that the look spends."""
+        return self.alpha / self.m
+
+    @property
+    def alpha(self) -> float:
+        """α, or the share of it that the look spends: the level of an interval that holds wherever looks end."""
+        return ALPHA * self.look.weight
 
     @cached_property
     def seeds_needed(self) -> float:

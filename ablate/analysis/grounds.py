@@ -26,3 +26,5 @@ class Grounds:
     "The evidence in words, or why there is none."
     interval: Callable[[float], Interval]
     "The interval of the difference at level 1 − alpha."
+    closed: bool = False
+    "Whether more seeds are not waited for: there is no room to tell, or nothing differs at all."

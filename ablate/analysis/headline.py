@@ -108,9 +108,9 @@ def _gaps(evidence: Evidence) -> Iterator[str]:
     if len(improving):
         yield f"Not converged, still improving when training ended: {listed(names[v] for v in improving)}."
     sides = runs.sides()
-    missing = sum(int((~side.ended).sum()) for side in sides)
+    missing = sum(int((side.asked & ~side.ended).sum()) for side in sides)
     if missing:
-        yield f"Planned trials without a result: {wording.share(missing, len(sides) * len(facts.seeds))}."
+        yield f"Planned trials without a result: {wording.share(missing, facts.planned)}."
 
 
 def _conditions(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
@@ -124,6 +124,9 @@ def _conditions(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
             f"The {len(family)} planned comparisons are one family: each is decided at .05/{len(family)}, so that "
             "the chance of any false verdict among them is below .05."
         )
+    if facts.looks:
+        yield f"{facts.looks_in_words}."
+        yield "Every p and interval allows for all looks; a difference that stopped early is biased away from 0."
     turned = family[family["half"].isin(DECIDED)]
     if len(turned):
         found = listed(f"{names[row.variant]} ({row.half} then)" for row in turned.itertuples())

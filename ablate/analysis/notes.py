@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ablate.analysis.comparison import Comparison
+from ablate.analysis.looks import looked
 from ablate.analysis.paired import seeds_needed
 from ablate.analysis.power import ALPHA, MAX_SEEDS
 from ablate.analysis.rates import clopper_pearson, detectable_failure_rate, rate
@@ -38,6 +39,7 @@ def _notes(c: Comparison) -> list[str]:
         f"placebo: {placebo_words(c.variant)}, the noise floor" if c.variant.placebo else "",
         _rates(c) if one.by_rate and unclear else "",
         _deciding(c),
+        looked(c.look, c.judgement.verdict) if c.look.count > 1 else "",
         "neither side learned the task" if neither and decided else "",
         "neither side solved the task on any seed" if neither and not decided else "",
         *_missing(c),
@@ -92,7 +94,7 @@ def _diverged(c: Comparison) -> str:
     kept = one.differences.on(one.completed)
     alone = "no pair converged"
     if kept.n > 1:
-        bounds = kept.interval()
+        bounds = kept.interval(c.alpha)
         shown = f"{wording.signed(kept.mean, bounds)} {wording.interval(bounds)}"
         alone = f"the {kept.n} pairs that converged alone show {shown}"
     elif kept.n:
@@ -164,12 +166,12 @@ def _relevance(c: Comparison, margin: float) -> str:
         inside = f"inside ±{wording.exact(margin)}{' at the level of the family' if c.m > 1 else ''}"
         return (
             inside
-            if d.interval()[0] <= 0 <= d.interval()[1]
+            if d.interval(c.alpha)[0] <= 0 <= d.interval(c.alpha)[1]
             else f"{inside}, though the 95 % interval excludes 0"
         )
     if c.contrast.by_rate:
         return "the rates differ; the size of the mean difference is exploratory"
-    low, high = d.interval()
+    low, high = d.interval(c.alpha)
     if low > margin or high < -margin:
         return ""
     bounds_95 = wording.interval((low, high), margin, -margin)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
+from ablate.base.wording import joined
 from ablate.core.cell import Level
 from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
@@ -96,7 +98,7 @@ class Facts:
     margin: float | None
     design: str
     seeds: list[int]
-    "The planned seeds, whether or not they have run; where seeds are added until it is settled, those of the looks taken."
+    "The planned seeds, whether or not they have run; where looks decide on their number, those of the looks taken."
     tasks: list[TaskFacts]
     variants: list[VariantFacts]
     factors: dict[str, list[str]]
@@ -126,6 +128,24 @@ class Facts:
     "The study file, relative to the folder of the report; empty where that is not known."
     reported: str = ""
     "ISO 8601 date and time of the report; empty where that is not known."
+
+    @property
+    def planned(self) -> int:
+        """The number of trials that verdicts were to rest on."""
+        places = itertools.product(self.variants, self.tasks)
+        return sum(self.until.get(v.name, {}).get(task.name, len(self.seeds)) for v, task in places)
+
+    @property
+    def looks_in_words(self) -> str:
+        """Where looks ended, and the trials that this saved; empty where the number of seeds was fixed."""
+        if not self.looks:
+            return ""
+        most = self.looks[-1] * len(self.variants) * len(self.tasks)
+        steps = joined([str(count) for count in self.looks])
+        return (
+            f"Verdicts were looked at after {steps} seeds at most, and training went on where one was open: "
+            f"{self.planned} of {most} trials, up to {len(self.seeds)} seeds a variant; {most - self.planned} were saved"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.clock import now
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
+from ablate.core.plan import FixedPlan
 from ablate.core.record import Record
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
 from ablate.stages.cautions import cautions
 from ablate.stages.choose import choose
-from ablate.stages.gather import gather
+from ablate.stages.gather import comparable, gather
 from ablate.stages.options import Options
 from ablate.stages.place import source_of
 from ablate.stages.select import select
+from ablate.stages.settle import UNTUNED, Settling, Until
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
+from ablate.study.sections.seeds import SeedsSection
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,12 @@ class Work:
     "The variants of a tuned study as the study gives them."
     tried: Sequence[Cell] = ()
     "The trainings of every setting that a search has tried."
+    claims: Sequence[Claim] = ()
+    "Dated."
+    seeds: int | None = None
+    "The number of the study's seeds that were used, where looks decide on it; so does the next."
+    until: Until = field(default_factory=dict)
+    "That of each variant on each task."
 
     @property
     def everything(self) -> list[Cell]:
@@ -50,37 +61,84 @@ class Work:
         places = {(cell.variant, cell.task, cell.seed) for cell in asked}
         return lambda cell: (cell.variant, cell.task, cell.seed) in places
 
+    def plan(self, seeds: SeedsSection) -> Settling | FixedPlan:
+        """The plan that trains it: at once, or look by look until everything is settled."""
+        if not seeds.looks:
+            return FixedPlan(self.everything)
+
+        def evidence(
+            cells: Sequence[Cell], count: int, until: Until, records: Mapping[str, Record]
+        ) -> Evidence:
+            mine = self.at(cells, count, until)
+            return gather(mine.facts(), mine.cells, comparable(mine.everything, records, lambda text: None))
+
+        return Settling(self.everything, seeds.values, seeds.looks, evidence)
+
+    def after(self, plan: Settling | FixedPlan) -> Work:
+        """What was trained of it."""
+        if isinstance(plan, FixedPlan):
+            return self
+        return self.at(plan.used, plan.looks[plan.taken - 1], plan.until)
+
+    def at(self, cells: Sequence[Cell], seeds: int, until: Until) -> Work:
+        """The part of it that has these cells, with the number of seeds that each variant has."""
+        used = {(cell.variant, cell.task, cell.seed) for cell in cells}
+
+        def part(of: Sequence[Cell], name: Callable[[Cell], str]) -> list[Cell]:
+            return [cell for cell in of if (name(cell), cell.task, cell.seed) in used]
+
+        return replace(
+            self,
+            cells=part(self.cells, lambda cell: cell.variant),
+            untuned=part(self.untuned, lambda cell: _as_given(cell).variant),
+            seeds=seeds,
+            until=until,
+        )
+
     def save_evidence(
-        self,
-        folder: StudyFolder,
-        claims: Sequence[Claim],
-        environment: Mapping[str, Any],
-        records: Mapping[str, Record],
+        self, folder: StudyFolder, environment: Mapping[str, Any], records: Mapping[str, Record]
     ) -> None:
         """Writes the evidence, with the claims that these variants can settle."""
         if self.untuned:
-            folder.save_evidence(gather(facts_of(self.given), self.untuned, records), untuned=True)
-        settled = {claim.hash for claim in self.experiment.claims}
-        mine = [claim for claim in claims if claim.hash in settled]
-        facts = facts_of(self.experiment, mine, environment, cautions(self.experiment))
-        facts = replace(facts, source=source_of(self.experiment.path, folder), reported=now())
+            given = self._on_its_seeds(facts_of(self.given))
+            folder.save_evidence(gather(given, self.untuned, records), untuned=True)
+        facts = replace(
+            self.facts(environment, cautions(self.experiment)),
+            source=source_of(self.experiment.path, folder),
+            reported=now(),
+        )
         folder.save_evidence(gather(facts, self.cells, records))
+
+    def facts(self, environment: Mapping[str, Any] | None = None, limits: Sequence[str] = ()) -> Facts:
+        settled = {claim.hash for claim in self.experiment.claims}
+        mine = [claim for claim in self.claims if claim.hash in settled]
+        return self._on_its_seeds(facts_of(self.experiment, mine, environment, limits))
+
+    def _on_its_seeds(self, facts: Facts) -> Facts:
+        until: dict[str, dict[str, int]] = {}
+        for (variant, task), count in self.until.items():
+            until.setdefault(variant, {})[task] = count
+        return replace(facts, seeds=facts.seeds[: self.seeds], until=until)
 
 
 def work_of(
-    experiment: Experiment, kind: Kind | None, table: SearchTable | None, say: Callable[[str], None]
+    experiment: Experiment,
+    kind: Kind | None,
+    table: SearchTable | None,
+    claims: Sequence[Claim],
+    say: Callable[[str], None],
 ) -> Work:
     """The study's own trials, or those of the variants that the table of a search gives; marks what it chooses."""
     if kind is None or table is None:
-        return Work(experiment, experiment, experiment.cells())
+        return Work(experiment, experiment, experiment.cells(), claims=claims)
     searched = set(table.trials["variant"]) if kind == "tuning" and experiment.trains_untuned else ()
     untuned = [cell for cell in experiment.cells() if cell.variant in searched]
     chosen = choose(experiment, kind, table, say)
     tried = [cell for _, cell in table.cells(swept=kind == "sweep")]
-    return Work(chosen, experiment, chosen.cells(), untuned, tried)
+    return Work(chosen, experiment, chosen.cells(), untuned, tried, claims)
 
 
 def _as_given(cell: Cell) -> Cell:
-    variant = f"{cell.variant} untuned"
+    variant = f"{cell.variant}{UNTUNED}"
     name = f"{variant}{cell.name.removeprefix(cell.variant)}"
     return replace(cell, variant=variant, name=name, judged=False)

@@ -45,7 +45,7 @@ def _row(folder: StudyFolder) -> dict[str, str]:
         verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
     except (AblateError, OSError, ValueError, KeyError):
         return empty | {"state": "cannot be read"}
-    planned = len(facts.variants) * len(facts.tasks) * len(facts.seeds)
+    planned = facts.planned
     missing, failed = planned - statuses.total(), statuses["failed"]
     lacking = [
         counted(n, "trial") + f" {word}" for n, word in ((missing, "missing"), (failed, "failed")) if n

@@ -11,7 +11,6 @@ from rich.console import Console
 from ablate.base.errors import StoreError
 from ablate.core.cell import Cell
 from ablate.core.events import everyone
-from ablate.core.plan import FixedPlan
 from ablate.core.record import Record
 from ablate.execution.driver import drive
 from ablate.execution.local_pool import Standby
@@ -70,7 +69,8 @@ def run(
         claims = date_claims(folder, given.claims, planned, store, begun)
         folder.begin(resolved_text(experiment, folder.path), planned)
         with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
-            display = Display(console, study.name, experiment.metric, jobs, at_most=search is not None)
+            at_most = search is not None or bool(study.seeds.looks)
+            display = Display(console, study.name, experiment.metric, jobs, at_most=at_most)
             with open_engine(experiment, where, jobs, devices, ready) as engine, display:
                 listen = everyone(tracker, display, preload)
                 table = None
@@ -88,7 +88,7 @@ def run(
                         failed = _failed(cells, tried, folder, warn)
                         say("The search is incomplete; run the same command to continue it.")
                         return Outcome(folder.path, failed, display.done)
-                work = work_of(experiment, kind, table, say)
+                work = work_of(experiment, kind, table, claims, say)
                 folder.roster.add(work.everything)
                 wanted = work.wanted(options)
                 if search is None:
@@ -98,8 +98,9 @@ def run(
                     display.expected = seconds_each(
                         experiment, [*todo.values()], len(todo), engine, jobs, store
                     )
+                plan = work.plan(study.seeds)
                 records = drive(
-                    FixedPlan(work.everything),
+                    plan,
                     engine,
                     store,
                     listen,
@@ -107,6 +108,7 @@ def run(
                     fresh=options.fresh,
                     fail_fast=options.fail_fast,
                 )
+            planned_work, work = work, work.after(plan)
             if display.done:
                 say("Comparing, and writing the report …")
             if kind is None or table is None:
@@ -120,11 +122,13 @@ def run(
                 if kind == "sweep":
                     folder.save_importances(importances(table))
             paired = comparable(work.everything, records, warn)
-            work.save_evidence(folder, claims, environment, paired)
+            work.save_evidence(folder, environment, paired)
             publish(folder, warn, lambda: print_table(folder, console))
+            if looks := work.facts().looks_in_words:
+                say(f"{looks}.")
             print_places(folder, console, options.tracking_uri)
             # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.
-            kept = [*work.everything, *given.cells()]
+            kept = [*planned_work.everything, *given.cells()]
             try:
                 if options.partial:
                     folder.roster.add(kept)

@@ -32,6 +32,7 @@ def facts_of(
         margin=metric.margin,
         design=study.design,
         seeds=list(study.seeds.values),
+        looks=study.seeds.looks,
         tasks=[
             TaskFacts(task, dict(d.metrics), d.outcome, d.sampling)
             for task, d in zip(experiment.tasks, baseline, strict=True)

@@ -59,9 +59,11 @@ def load(
     for text in sets:
         _set(document, text)
     if seeds is not None:
-        from_on = isinstance(document.data.get("seeds"), dict) and isinstance(seeds, int)
-        plain = seeds if isinstance(seeds, int) else [*seeds]
-        document.set("seeds.count" if from_on else "seeds", plain, f"--seeds {asked_for(seeds)}")
+        given = document.data.get("seeds")
+        plain: Any = seeds if isinstance(seeds, int) else [*seeds]
+        if isinstance(given, dict) and isinstance(seeds, int):
+            plain = {"from": given.get("from", 0), "count": seeds}
+        document.set("seeds", plain, f"--seeds {asked_for(seeds)}")
     name = str(document.data.get("name", ""))
     if names.written(name) and path.resolve().parent.name != name:
         rule = "names a run that differs from a study, which `ablate run` does itself"

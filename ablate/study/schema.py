@@ -103,7 +103,8 @@ class StudyBase(StrictModel):
     placebo: OnOff = False
     "Adds the baseline again with other initialisation and dropout streams, to show what no difference looks like."
     seeds: Seeds = SeedsSection()
-    "Number of paired seeds, from 0 on; or {from: 100, count: 10}; or each of them, as in [0, 3, 7]."
+    """Number of paired seeds, from 0 on; or {from: 100, count: 10}; or each of them, as in [0, 3, 7]; or, until every
+    comparison and claim is settled, {min: 5, max: 20}."""
     search: SearchSection | None = None
     "The search of `ablate sweep`, which starts from the baseline."
     tune: TuneSection | None = None

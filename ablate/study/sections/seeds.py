@@ -41,6 +41,11 @@ class SeedsSection(StrictModel):
         """The seeds, in order."""
         return range(self.start, self.start + self.count)
 
+    @property
+    def looks(self) -> list[int]:
+        """The numbers of seeds at which verdicts are looked at, where these decide whether more are added."""
+        return []
+
     def __str__(self) -> str:
         """As a study file gives them."""
         return f"{{from: {self.start}, count: {self.count}}}" if self.start else str(self.count)
@@ -49,6 +54,27 @@ class SeedsSection(StrictModel):
     def plain(self) -> int | dict[str, int] | list[int]:
         """The same as data."""
         return {"from": self.start, "count": self.count} if self.start else self.count
+
+
+class SequentialSeeds(SeedsSection):
+    """As many paired seeds as it takes: looks at every multiple of `least`, up to all of them."""
+
+    least: Annotated[int, Field(alias="min", ge=2)]
+    "Seeds of the first look."
+
+    @property
+    def looks(self) -> list[int]:
+        """The number of seeds at each look."""
+        return list(range(self.least, self.count + 1, self.least))
+
+    def __str__(self) -> str:
+        """As a study file gives them."""
+        return f"{{{', '.join(f'{key}: {value}' for key, value in self.plain.items())}}}"
+
+    @property
+    def plain(self) -> dict[str, int]:
+        """The same as data."""
+        return {"min": self.least, "max": self.count} | ({"from": self.start} if self.start else {})
 
 
 class ListedSeeds(SeedsSection):
@@ -72,16 +98,34 @@ class ListedSeeds(SeedsSection):
 
 
 def _read(given: Any) -> Any:
+    if isinstance(given, dict) and given.keys() & {"min", "max"}:
+        return _until_settled(given)
     if isinstance(given, (dict, SeedsSection)):
         return given
     if isinstance(given, (list, tuple)):
         return _listed(given)
     if type(given) is not int:
-        rule = "must be a whole number, a list, or {from, count}"
-        raise refusal(rule, "for instance 5, or [0, 3, 7], or {from: 100, count: 10}")
+        rule = "must be a whole number, a list, {from, count}, or {min, max}"
+        raise refusal(rule, "for instance 5, or [0, 3, 7], or {from: 100, count: 10}, or {min: 5, max: 20}")
     if given < 1:
         raise refusal("must be greater than or equal to 1", "1 or more")
     return {"count": given}
+
+
+def _until_settled(given: dict[str, Any]) -> SeedsSection:
+    """Seeds of looks, whose `max` is a multiple of `min`."""
+    allowed = "for instance {min: 5, max: 20}, which looks at 5, 10, 15 and 20 seeds; `from` may say where they begin"
+    if set(given) - {"min", "max", "from"} or not {"min", "max"} <= set(given):
+        raise refusal("must have `min` and `max`, and nothing but `from` beside them", allowed)
+    least, most = given["min"], given["max"]
+    if any(type(value) is not int for value in given.values()):
+        raise refusal("must be whole numbers", allowed)
+    if least < 2:
+        raise refusal("has a first look at fewer than two seeds, which no verdict can rest on", allowed)
+    if most % least or most < 2 * least:
+        multiples = f"{2 * least}, {3 * least}, {4 * least}, …"
+        raise refusal(f"has a max, {most}, that is no multiple of its min, {least}", f"a max of {multiples}")
+    return SequentialSeeds.model_validate({"from": given.get("from", 0), "count": most, "min": least})
 
 
 def _listed(given: Sequence[Any]) -> SeedsSection:
