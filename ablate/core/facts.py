@@ -143,8 +143,8 @@ class Facts:
         most = self.looks[-1] * len(self.variants) * len(self.tasks)
         steps = joined([str(count) for count in self.looks])
         return (
-            f"Verdicts were looked at after {steps} seeds at most, and training went on where one was open: "
-            f"{self.planned} of {most} trials, up to {len(self.seeds)} seeds a variant; {most - self.planned} were saved"
+            f"Verdicts were looked at after {steps} seeds, and training went on where one was open: {self.planned} "
+            f"of {most} trials, at most {len(self.seeds)} seeds a variant; {most - self.planned} were saved"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -110,6 +110,7 @@ class Work:
         folder.save_evidence(gather(facts, self.cells, records))
 
     def facts(self, environment: Mapping[str, Any] | None = None, limits: Sequence[str] = ()) -> Facts:
+        """The study as it was trained, with the claims that these variants can settle."""
         settled = {claim.hash for claim in self.experiment.claims}
         mine = [claim for claim in self.claims if claim.hash in settled]
         return self._on_its_seeds(facts_of(self.experiment, mine, environment, limits))

@@ -131,7 +131,10 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("seeds: 0", "line 5: seeds: must be greater than or equal to 1; given 0"),
-        ("seeds: true", "line 5: seeds: must be a whole number, a list, or {from, count}; given True"),
+        (
+            "seeds: true",
+            "line 5: seeds: must be a whole number, a list, {from, count}, or {min, max}; given True",
+        ),
         (
             "seeds: {from: 9998, count: 3}",
             "line 5: seeds: reach the seeds from 10000 on, which tune and never judge",

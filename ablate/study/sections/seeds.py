@@ -122,7 +122,9 @@ def _until_settled(given: dict[str, Any]) -> SeedsSection:
         raise refusal("must be whole numbers", allowed)
     if least < 2:
         raise refusal("has a first look at fewer than two seeds, which no verdict can rest on", allowed)
-    if most % least or most < 2 * least:
+    if most == least:
+        raise refusal("has a single look, which decides nothing about the number of seeds", f"seeds: {most}")
+    if most % least or most < least:
         multiples = f"{2 * least}, {3 * least}, {4 * least}, …"
         raise refusal(f"has a max, {most}, that is no multiple of its min, {least}", f"a max of {multiples}")
     return SequentialSeeds.model_validate({"from": given.get("from", 0), "count": most, "min": least})

@@ -1,0 +1,76 @@
+"""Runs that add seeds until everything is settled: what they train, and that a kill changes no decision."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from drivers import records, start, wait_for
+from harness import TOY_STUDY, ablate, with_database
+
+from ablate.records.folder import StudyFolder
+
+STUDY = TOY_STUDY.replace("seeds: 3", "seeds: {min: 2, max: 6}\nplacebo: on")
+
+
+def verdicts(folder: Path) -> str:
+    return (folder / "results/toy/comparisons.csv").read_text()
+
+
+def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    study = write(STUDY)
+    with_database(tmp_path / "results/store")
+    found = ablate("run", study, "--jobs", "0", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    folder = StudyFolder(tmp_path / "results", "toy")
+    facts = folder.facts()
+    assert facts.looks == [2, 4, 6]
+    # The effect is the same on every seed; the noise of three times the size is not settled by six.
+    assert (facts.until["model.effect=0.2"], facts.until["model.noise=0.3"]) == ({"coin": 2}, {"coin": 6})
+    assert len(records(tmp_path)) == facts.planned == 3 * 6 + 2
+    assert "20 of 24 trials, at most 6 seeds a variant; 4 were saved" in " ".join(found.stdout.split())
+
+    other = tmp_path / "killed"
+    other.mkdir()
+    with_database(other / "results/store")
+    slow = Path(shutil.copy(study, other))
+    driver = start(slow, "--set", "training.seconds=0.1")
+    try:
+        wait_for(lambda: len(records(other)) > 9)  # inside the second look
+    finally:
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.communicate()
+    kept = records(other)
+    done = ablate("run", slow, "--set", "training.seconds=0.1", cwd=other)
+    assert done.returncode == 0, done.stderr
+    assert verdicts(other) == verdicts(tmp_path)
+    now = records(other)
+    assert len(now) == len(records(tmp_path))
+    assert kept.items() <= now.items()
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        ("{min: 5, max: 12}", "has a max, 12, that is no multiple of its min, 5"),
+        ("{min: 5, max: 5}", "has a single look, which decides nothing about the number of seeds; given"),
+        ("{min: 1, max: 5}", "has a first look at fewer than two seeds"),
+        ("{min: 5}", "must have `min` and `max`"),
+        ("{min: 5, max: 10, count: 3}", "must have `min` and `max`, and nothing but `from` beside them"),
+        ("{min: 5, max: ten}", "must be whole numbers"),
+        ("{min: 5000, max: 15000}", "reach the seeds from 10000 on"),
+    ],
+)
+def test_looks_that_are_none(write: Callable[..., Path], seeds: str, said: str) -> None:
+    from ablate.base.errors import StudyError
+    from ablate.study.experiment import prepare
+
+    with pytest.raises(StudyError, match=":9: seeds: ") as error:
+        prepare(write(TOY_STUDY.replace("seeds: 3", f"seeds: {seeds}")))
+    assert said in str(error.value), error.value
