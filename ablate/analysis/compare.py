@@ -58,12 +58,12 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     facts, runs, trend = evidence.facts, Runs(evidence), convergence(evidence)
     baseline, *variants = facts.variants
     slow = {(row.variant, row.task): row.why for row in trend.itertuples() if row.why}
-    planned = [(v, task) for v in variants for task in facts.tasks]
-    m = sum(facts.metric in task.metrics and not v.placebo for v, task in planned)
+    places = [(v, task) for v in variants for task in facts.tasks]
+    m = sum(facts.metric in task.metrics and not v.placebo for v, task in places)
     grouped = {task.name: suspect(runs, task, facts.metric) for task in facts.tasks}
     half = halfway(evidence, max(m, 1), grouped)
     rows = []
-    for v, task in planned:
+    for v, task in places:
         a, b = runs.of(v.name, task), runs.of(baseline.name, task)
         for name in task.metrics:
             primary = name == facts.metric
@@ -83,6 +83,11 @@ def compare(evidence: Evidence) -> pd.DataFrame:
             )
             rows.append(_row(compared))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def planned(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `compare` that form its family."""
+    return comparisons[~comparisons["exploratory"].astype(bool)]
 
 
 def _row(one: Comparison) -> dict[str, object]:

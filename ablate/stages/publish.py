@@ -124,12 +124,14 @@ def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
 
     Nothing for the report of a run that differs from its study, and where more seeds would not help.
     """
+    from ablate.report.brief.verdicts import verdict_rows
+
     facts = folder.facts()
     source = Path(os.path.relpath(folder.path.resolve() / facts.source))
     if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
         return {}
     command = "sweep" if facts.searched == "sweep" else "run"
-    rows = [row for row in folder.comparisons() if row["exploratory"] != "True"]
+    rows = verdict_rows(folder.comparisons())
     if any(row["verdict"] == "inconclusive" for row in rows):
         needed = [float(row["seeds_needed"] or "inf") for row in rows if row["verdict"] == "inconclusive"]
         enough = [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]
