@@ -7,8 +7,6 @@ Benchmarks", MLSys). `contrast` has the numbers of one pair, `verdicts` the rule
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 
@@ -20,7 +18,6 @@ from ablate.analysis.notes import comparison_note
 from ablate.analysis.paired import NAN, Floats, correlation
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.evidence import Evidence
-from ablate.core.metric import Metric
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
@@ -112,7 +109,7 @@ def _row(one: Comparison) -> dict[str, object]:
         "p_adjusted": min(1.0, one.m * found.p) if one.confirmatory else NAN,
         "d_z": d.d_z,
         "prob_better": d.prob_better,
-        "mde": _possible(d.mde(one.level), c.metric),
+        "mde": one.detectable[0],
         "verdict": found.verdict,
         "exploratory": not one.confirmatory,
         "decided_by": "rate" if c.by_rate else "t",
@@ -123,8 +120,8 @@ def _row(one: Comparison) -> dict[str, object]:
         "family_high": family[1],
         "tost_low": tost[0],
         "tost_high": tost[1],
-        "mde_low": _possible(d.mde_range(one.level)[0], c.metric),
-        "mde_high": _possible(d.mde_range(one.level)[1], c.metric),
+        "mde_low": one.detectable[1],
+        "mde_high": one.detectable[2],
         "correlation": correlation(c.a[0], c.b[0]),
         "seeds_needed": one.seeds_needed,
         "sd_seed": squares.by_seed**0.5 if squares else NAN,
@@ -143,11 +140,6 @@ def _row(one: Comparison) -> dict[str, object]:
         "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",
         "note": comparison_note(one),
     }
-
-
-def _possible(difference: float, metric: Metric) -> float:
-    """A difference that would be detected; infinite where it is larger than any that the metric can show."""
-    return math.inf if metric.span is not None and difference > metric.span else difference
 
 
 def _mean(values: Floats) -> float:
