@@ -11,7 +11,7 @@ from ablate.base.collector import gc_paused
 from ablate.base.errors import StudyError
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
-from ablate.base.typed import typed
+from ablate.base.typed import at_results, typed
 from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def print_table(folder: StudyFolder, console: Console) -> None:
 
 def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
     """Where the report and MLflow are, and what to do next, as it can be typed."""
-    results = [] if folder.results == Path("results") else ["--results", str(folder.results)]
+    results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
     lines = {"Report": str(folder.report_file), "MLflow": mlflow, **_next(folder, results)}
     console.print()
