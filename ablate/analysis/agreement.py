@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ablate.analysis.compare import planned
 from ablate.base import wording
 from ablate.core.claim import Claim
 from ablate.core.facts import BASELINE, Facts
@@ -16,7 +17,7 @@ def explained(claims: pd.DataFrame, comparisons: pd.DataFrame, facts: Facts) -> 
 
     Such claims are about one variant and the baseline, on the primary metric. `comparisons` is the result of `compare`.
     """
-    family = comparisons[~comparisons["exploratory"].astype(bool)]
+    family = planned(comparisons)
     table = {(row.variant, row.task): row.verdict for row in family.itertuples()}
     known = {claim.text: claim for claim in facts.claims}
     confirmatory = sum(not claim.exploratory for claim in facts.claims)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.analysis.compare import planned
 from ablate.analysis.learning import baseline_learned
 from ablate.analysis.verdicts import DECIDED
 from ablate.base import wording
@@ -36,7 +37,7 @@ def answer(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
     """
     facts = evidence.facts
     names = short_names(facts)
-    family = comparisons[~comparisons["exploratory"].astype(bool)]
+    family = planned(comparisons)
     failed = {task: words for task, ok, words in baseline_learned(evidence) if not ok}
     found = []
     for task in facts.tasks:

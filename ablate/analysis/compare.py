@@ -7,7 +7,6 @@ Benchmarks", MLSys). `contrast` has the numbers of one pair, `verdicts` the rule
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -24,7 +23,6 @@ from ablate.analysis.paired import NAN, Floats, correlation
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
-from ablate.core.metric import Metric
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
@@ -133,6 +131,11 @@ def compared(
                 yield found.get(name) or follow(variant, task, name, last)
 
 
+def planned(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `compare` that form its family."""
+    return comparisons[~comparisons["exploratory"].astype(bool)]
+
+
 def _row(one: Comparison) -> dict[str, object]:
     """With `COLUMNS`."""
     c, d, found = one.contrast, one.contrast.differences, one.judgement
@@ -156,7 +159,7 @@ def _row(one: Comparison) -> dict[str, object]:
         "p_adjusted": min(1.0, one.m * found.p) if one.confirmatory else NAN,
         "d_z": d.d_z,
         "prob_better": d.prob_better,
-        "mde": _possible(d.mde(one.level), c.metric),
+        "mde": one.detectable[0],
         "verdict": found.verdict,
         "exploratory": not one.confirmatory,
         "decided_by": "rate" if c.by_rate else "t",
@@ -167,8 +170,8 @@ def _row(one: Comparison) -> dict[str, object]:
         "family_high": family[1],
         "tost_low": tost[0],
         "tost_high": tost[1],
-        "mde_low": _possible(d.mde_range(one.level)[0], c.metric),
-        "mde_high": _possible(d.mde_range(one.level)[1], c.metric),
+        "mde_low": one.detectable[1],
+        "mde_high": one.detectable[2],
         "correlation": correlation(c.a[0], c.b[0]),
         "seeds_needed": one.seeds_needed,
         "sd_seed": squares.by_seed**0.5 if squares else NAN,
@@ -189,11 +192,6 @@ def _row(one: Comparison) -> dict[str, object]:
         "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",
         "note": comparison_note(one),
     }
-
-
-def _possible(difference: float, metric: Metric) -> float:
-    """A difference that would be detected; infinite where it is larger than any that the metric can show."""
-    return math.inf if metric.span is not None and difference > metric.span else difference
 
 
 def _mean(values: Floats) -> float:

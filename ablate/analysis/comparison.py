@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,6 +77,19 @@ class Comparison:
     def alpha(self) -> float:
         """α, or the share of it that the look spends: the level of an interval that holds wherever looks end."""
         return ALPHA * self.look.weight
+
+    @cached_property
+    def detectable(self) -> tuple[float, float, float]:
+        """The difference detected with 80 % power at α/m, and that at both ends of the 95 % interval of s_d.
+
+        Infinite where the metric can show none so large.
+        """
+        d, span = self.contrast.differences, self.contrast.metric.span
+        mde, low, high = (
+            math.inf if span is not None and x > span else x
+            for x in (d.mde(self.level), *d.mde_range(self.level))
+        )
+        return mde, low, high
 
     @cached_property
     def seeds_needed(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.analysis.compare import planned
 from ablate.analysis.contrast import suspect
 from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import Runs
@@ -116,7 +117,7 @@ def _gaps(evidence: Evidence) -> Iterator[str]:
 def _conditions(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
     facts = evidence.facts
     names = short_names(facts)
-    family = comparisons[~comparisons["exploratory"].astype(bool)]
+    family = planned(comparisons)
     if facts.rate and len(family):
         yield f"Every verdict holds at {facts.rate}, which was not tuned."
     if len(family) > 1:

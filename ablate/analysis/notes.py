@@ -132,14 +132,15 @@ def _inconclusive(c: Comparison) -> str:
         )
         return "; ".join(parts)
     d = one.differences
-    mde, widest = d.mde(c.level), d.mde_range(c.level)
-    span = math.inf if one.metric.span is None else one.metric.span
-    if mde > span:
+    mde = c.detectable[0]
+    if math.isinf(mde):
         parts.append(f"{one.n} seeds detect no difference that the metric can show with 80 % power")
     else:
         shown, low, high = (
-            wording.number(bound, wording.decimals(mde)) if bound <= span else "more than the metric can show"
-            for bound in (mde, *widest)
+            wording.number(bound, wording.decimals(mde))
+            if math.isfinite(bound)
+            else "more than the metric can show"
+            for bound in c.detectable
         )
         parts.append(f"{one.n} seeds detect {shown} with 80 % power (95 % interval of that: {low} to {high})")
     if math.isnan(c.seeds_needed):

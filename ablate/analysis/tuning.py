@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.compare import planned
 from ablate.analysis.contrast import overlap
 from ablate.analysis.expected_best import Floats, expected_best
 from ablate.analysis.paired import NAN, Differences, sign
@@ -165,7 +166,7 @@ def changes(
     names = {"ci_low": "untuned_low", "ci_high": "untuned_high"} | {
         name: f"untuned_{name}" for name in ("n", "diff", "verdict")
     }
-    after = comparisons[~comparisons["exploratory"].astype(bool)]
+    after = planned(comparisons)
     found = after[[*places, *names]].merge(before[[*places, *names]].rename(columns=names), on=places)
     runs = Runs(evidence), Runs(untuned)
     shifts = [_shift(*runs, *place) for place in found[places].itertuples(index=False, name=None)]

@@ -7,7 +7,6 @@ file, also in a notebook that runs a study twice.
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib.util
 import sys
 import traceback
@@ -15,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError, Problem
 from ablate.base.probe import described, fate
 from ablate.base.reading import unreadable
@@ -177,8 +177,5 @@ def _beside(path: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Pa
 
 
 def _digest(files: list[Path]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(set(files)):
-        content = file.read_bytes()
-        digest.update(f"{file.name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
+    contents = [(file.name, file.read_bytes()) for file in sorted(set(files))]
+    return digest_of(*(f"{name} {len(content)}\n".encode() + content for name, content in contents))

@@ -9,10 +9,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+DEFAULT_RESULTS = Path("results")
+
 
 def typed(*arguments: str | Path) -> str:
     """`ablate ARGUMENTS`, quoted for a shell; with the path of `ablate` where a shell would not find it."""
     return shlex.join([*_program(), *map(str, arguments)])
+
+
+def at_results(results: Path) -> list[str]:
+    """The option that names a results folder to a command; nothing for the one that it takes anyway."""
+    return [] if results == DEFAULT_RESULTS else ["--results", str(results)]
 
 
 def _program() -> Sequence[str]:

@@ -19,6 +19,8 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
+from ablate.base.typed import DEFAULT_RESULTS
+
 MOST = 200
 """Candidates that are offered at once."""
 FOLDERS = ("", "studies/")
@@ -143,7 +145,7 @@ def _words() -> list[str]:
 
 def _results() -> Path:
     words = _words()
-    return Path(words[words.index("--results") + 1] if "--results" in words[:-1] else "results")
+    return Path(words[words.index("--results") + 1]) if "--results" in words[:-1] else DEFAULT_RESULTS
 
 
 def _document() -> dict[str, Any]:

@@ -13,12 +13,12 @@ import click
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.reading import MISNAMED
+from ablate.base.typed import DEFAULT_RESULTS
 from ablate.commands import completion
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-DEFAULT_RESULTS = Path("results")
 STUDY = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.study_files)
 REPORTED = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.studies)
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.base.typed import at_results
 from ablate.commands import completion
-from ablate.commands.options import DEFAULT_RESULTS, RESULTS, safe, warn
+from ablate.commands.options import RESULTS, safe, warn
 
 if TYPE_CHECKING:
     from ablate.core.cell import Cell
@@ -131,7 +132,7 @@ def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
     study = folder.study_file
     if not study.is_file():
         return f"{study} is missing; run {folder.name} again to restore it."
-    where = ["--results", str(folder.results)] if folder.results != DEFAULT_RESULTS else []
+    where = at_results(folder.results)
     swept = folder.search_tables["sweep"]
     found = swept.is_file() and cell.variant.partition("-")[0] == WINNER
     if found or not cell.judged:

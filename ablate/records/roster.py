@@ -6,13 +6,13 @@ since a run that was interrupted has left trials. It lies beside the store, so t
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ablate.base.datafile import digest_of_file
+from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
 from ablate.base.files import write_text
 from ablate.core.cell import Cell
@@ -97,10 +97,10 @@ def first_of_each(cells: Iterable[Cell]) -> dict[str, Cell]:
     return found
 
 
-def digest_of(parts: Sequence[Any], files: Sequence[str]) -> str:
+def digest_with_files(parts: Sequence[Any], files: Sequence[str]) -> str:
     """Changes with the parts, and with the content of the files. Raises `AblateError` for one that cannot be read."""
     content = [digest_of_file(file) for file in files]
-    return hashlib.blake2b(json.dumps([*parts, content]).encode(), digest_size=16).hexdigest()
+    return digest_of(json.dumps([*parts, content]).encode())
 
 
 def _entry(cell: Cell) -> dict[str, Any]:

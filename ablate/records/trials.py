@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from ablate.base.typed import at_results
 from ablate.records.store import SUFFIXES
 
 _TRIAL = re.compile(rf"([0-9a-f]{{16}})({'|'.join(map(re.escape, SUFFIXES))})")
@@ -18,8 +19,8 @@ _ASIDE = re.compile(r"[0-9a-f]{16}\.corrupt-\d+(\.\w+)?")
 
 def whereabouts(trial_id: str, results: Path) -> str:
     """The file of a trial's record, and the command that shows it."""
-    option = "" if results == Path("results") else f" --results {shlex.quote(str(results))}"
-    return f"{results / 'store' / 'trials' / trial_id}.json; ablate show {trial_id}{option}"
+    command = shlex.join(["ablate", "show", trial_id, *at_results(results)])
+    return f"{results / 'store' / 'trials' / trial_id}.json; {command}"
 
 
 def stored(folder: Path) -> dict[str, list[Path]]:

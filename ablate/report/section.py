@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ablate.base.typed import DEFAULT_RESULTS
 from ablate.report.tables import Row, Table
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Material:
     untuned: Evidence | None = None
     "Of a tuned study: its variants as the study gives them; None where they were not run."
     untuned_comparisons: pd.DataFrame | None = None
-    results: Path = Path("results")
+    results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 
     @property

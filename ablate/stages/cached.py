@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_files
 from ablate.core import names
 from ablate.records.folder import StudyFolder
-from ablate.records.roster import digest_of
+from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
 from ablate.stages.options import Options
 from ablate.stages.place import as_written, reported
@@ -90,17 +90,16 @@ def _digest(
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
-    return digest_of(
+    return digest_with_files(
         [asked, _package(), records, stamps], [str(path), *(str(path.parent / file) for file in files)]
     )
 
 
 def _package() -> str:
     """Changes with any file of the package, and with the versions of the libraries that make the numbers."""
-    digest = hashlib.blake2b(digest_size=16)
     root = Path(__file__).resolve().parents[1]
-    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2")):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    for package in _PACKAGES:
-        digest.update(f"{package} {importlib.metadata.version(package)}\n".encode())
-    return digest.hexdigest()
+    files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2"))
+    versions = [f"{package} {importlib.metadata.version(package)}\n".encode() for package in _PACKAGES]
+    return digest_of(
+        *(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() for path in files), *versions
+    )

@@ -15,6 +15,7 @@ from ablate.analysis.verdicts import DECIDED
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
 from ablate.records.folder import StudyFolder
+from ablate.report.brief.verdicts import verdict_rows
 from ablate.stages.choose import as_reported
 from ablate.stages.match import match
 from ablate.study.experiment import Experiment
@@ -54,8 +55,8 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     facts = source.facts()
     decided = {
         row["variant"]
-        for row in source.comparisons()
-        if row["metric"] == facts.metric and row["verdict"] in DECIDED and row["exploratory"] != "True"
+        for row in verdict_rows(source.comparisons())
+        if row["metric"] == facts.metric and row["verdict"] in DECIDED
     }
     settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
     claims = [claim for claim in found.claims if claim.hash in settled]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
 from ablate.base.locks import exclusive, interruptible
+from ablate.base.typed import at_results, typed
 from ablate.base.wording import counted
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Checkpoint
@@ -231,16 +232,18 @@ def _kept(
     kinds: list[Checkpoint] = ["final", "best"] if asked == "none" else [asked]
     by_kind = {kind: [(c, r) for c, r in outcomes if store.has_weights(r, kind)] for kind in kinds}
     kind, kept = max(by_kind.items(), key=lambda item: len(item[1]))
-    where = "" if store.root.parent == Path("results") else f" --results {store.root.parent}"
-    flag = ("" if asked != "none" else " --set checkpoint=final") + where
+    where = at_results(store.root.parent)
+    keeping = [] if asked != "none" else ["--set", "checkpoint=final"]
     command = "sweep" if experiment.searched == "sweep" else "run"
-    how = f"`ablate {command} {path}{flag}` trains the missing trials and keeps their weights"
+    how = f"`{typed(command, path, *keeping, *where)}` trains the missing trials and keeps their weights"
     if asked == "none":
         how += "; or write `checkpoint: final` into the study, and run it"
     if not kept and any((record := store.load(i)) and store.weights(record) for i in others):
         name = experiment.study.name
         rule = f"has kept weights only of {name} as it was run with its options, not as {path} gives it"
-        raise AblateError(f"{store.trials}: {rule}; `ablate eval {name}{where}` evaluates it as it was run")
+        raise AblateError(
+            f"{store.trials}: {rule}; `{typed('eval', name, *where)}` evaluates it as it was run"
+        )
     if not kept:
         raise AblateError(f"{store.trials}: has no kept weights of {experiment.study.name}; {how}")
     without = [cell.name for cell, record in outcomes if record.id not in {r.id for _, r in kept}]

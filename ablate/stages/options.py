@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ablate.base.typed import DEFAULT_RESULTS
+
 if TYPE_CHECKING:
     from ablate.study.sections.seeds import Asked
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 class Options:
     """The options of `ablate run` and `ablate sweep`."""
 
-    results: Path = Path("results")
+    results: Path = DEFAULT_RESULTS
     jobs: int | None = None
     "Worker processes; 0: in this process; None: one a core, or one a GPU."
     seeds: Asked = None

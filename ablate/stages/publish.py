@@ -11,7 +11,7 @@ from ablate.base.collector import gc_paused
 from ablate.base.errors import StudyError
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
-from ablate.base.typed import typed
+from ablate.base.typed import at_results, typed
 from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def print_table(folder: StudyFolder, console: Console) -> None:
 
 def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
     """Where the report and MLflow are, and what to do next, as it can be typed."""
-    results = [] if folder.results == Path("results") else ["--results", str(folder.results)]
+    results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
     lines = {"Report": str(folder.report_file), "MLflow": mlflow, **_next(folder, results)}
     console.print()
@@ -124,12 +124,14 @@ def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
 
     Nothing for the report of a run that differs from its study, and where more seeds would not help.
     """
+    from ablate.report.brief.verdicts import verdict_rows
+
     facts = folder.facts()
     source = Path(os.path.relpath(folder.path.resolve() / facts.source))
     if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
         return {}
     command = "sweep" if facts.searched == "sweep" else "run"
-    rows = [row for row in folder.comparisons() if row["exploratory"] != "True"]
+    rows = verdict_rows(folder.comparisons())
     if any(row["verdict"] == "inconclusive" for row in rows):
         needed = [float(row["seeds_needed"] or "inf") for row in rows if row["verdict"] == "inconclusive"]
         enough = [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]

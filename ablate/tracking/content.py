@@ -20,7 +20,7 @@ import numpy as np
 from ablate.base.printable import printable
 from ablate.core.cell import Cell
 from ablate.core.record import Record
-from ablate.records.roster import digest_of
+from ablate.records.roster import digest_with_files
 
 # Limits of MLflow's tracking stores, in characters.
 MAX_KEY = 250
@@ -62,7 +62,7 @@ class Content:
     def digest(self) -> str:
         """Changes if any content changes."""
         named = (sorted(part.items()) for part in (self.params, self.tags, self.texts))
-        return digest_of([*named, self.points, self.status, self.start, self.end], [])
+        return digest_with_files([*named, self.points, self.status, self.start, self.end], [])
 
 
 def run_name(cell: Cell, with_task: bool) -> str:

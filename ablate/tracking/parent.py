@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ablate.core.cell import Cell
 from ablate.records.folder import StudyFolder
-from ablate.records.roster import digest_of, first_of_each
+from ablate.records.roster import digest_with_files, first_of_each
 from ablate.study.document import read_document
 from ablate.tracking.content import MAX_PARAM, MAX_TAG, SIZES, cleaned, flattened, source_tags
 
@@ -44,7 +44,7 @@ class Parent:
         files = [file for file in found if file.is_file()]
         named = (sorted(part.items()) for part in (self.params, self.tags, self.metrics))
         values = [self.description, *named, sorted(self.cells), self.columns, [file.name for file in files]]
-        return digest_of(values, [str(file) for file in files])
+        return digest_with_files(values, [str(file) for file in files])
 
 
 def parent_of(folder: StudyFolder, describe: Describe) -> Parent:

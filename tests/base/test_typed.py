@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.base.typed import typed
+from ablate.base.typed import at_results, typed
 
 
 @pytest.fixture
@@ -38,3 +38,8 @@ def test_one_that_a_shell_would_not_find_is_named_with_its_folder(
 def test_without_a_program_of_its_own(started: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [started])
     assert typed("ui") == f"{shown} ui"
+
+
+def test_a_results_folder_is_named_where_it_is_not_the_usual_one() -> None:
+    assert typed("ui", *at_results(Path("results"))) == "ablate ui"
+    assert typed("ui", *at_results(Path("my results"))) == "ablate ui --results 'my results'"

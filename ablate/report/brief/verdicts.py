@@ -86,7 +86,7 @@ def _at(rows: Sequence[Row]) -> str:
     return f", {found}" if (found := text(rows[0].get("at"))) else ""
 
 
-def verdict_rows(comparisons: Any) -> list[dict[str, Any]]:
+def verdict_rows(comparisons: Any) -> list[Row]:
     """The confirmatory rows of a frame or of a sequence of mappings."""
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
