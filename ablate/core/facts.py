@@ -24,6 +24,8 @@ class TaskFacts:
     "The metrics that trials are compared by; also the names of columns of the trials frame."
     outcome: Outcome = "graded"
     sampling: Sampling = FRESH
+    stability: dict[str, Metric] = field(default_factory=dict)
+    "Numbers that say how steadily a run trained; also names of columns, where some run has them."
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ class Facts:
                 {name: Metric(**m) for name, m in t["metrics"].items()},
                 t.get("outcome", "graded"),
                 Sampling(**t.get("sampling", {})),
+                {name: Metric(**m) for name, m in t.get("stability", {}).items()},
             )
             for t in data["tasks"]
         ]

@@ -67,6 +67,9 @@ class Description:
     "all_or_nothing: a run either finds the solution or stays near guessing; graded: it may end anywhere between."
     sampling: Sampling = FRESH
     "How the test data are drawn."
+    stability: Mapping[str, Metric] = field(default_factory=dict)
+    """Numbers of a run that say how steadily it trained, and that verdicts may be about: its record may have them, and
+    has none of them where the run lacks what they are of."""
 
     @property
     def parameters(self) -> int:

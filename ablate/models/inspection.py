@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ablate.components.masks import real_positions
+from ablate.components.weightings import Weighting
 from ablate.tasks.task import Batch
 
 ENTROPY = "attention_entropy"
@@ -24,9 +25,13 @@ SIMILARITY = "head_similarity"
 
 
 @dataclass(frozen=True)
-class _Seen:
+class Seen:
+    """The attention of one module on one batch."""
+
     weights: Tensor
     "(B, H, T_q, T_k)."
+    logits: Tensor | None
+    "(B, H, T_q, T_k), −∞ where masked; None where weights are not made from scores."
     real_bq: Tensor
     "(B, T_q), True for queries that are not padding and may attend to some key."
     real_bk: Tensor
@@ -41,7 +46,7 @@ def attention_maps(model: nn.Module, batch: Batch, *, padding: float | None = No
     of padding; None leaves there what the model computes.
     """
     maps = {}
-    for path, seen in _look(model, batch).items():
+    for path, seen in look(model, batch).items():
         real = seen.real_bq[:, None, :, None] & seen.real_bk[:, None, None, :]
         maps[path] = seen.weights if padding is None else seen.weights.masked_fill(~real, padding)
     return maps
@@ -57,7 +62,7 @@ def attention_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, f
     """
     totals: dict[str, Tensor] = {}
     for batch in batches:
-        for path, seen in _look(model, batch).items():
+        for path, seen in look(model, batch).items():
             weights = seen.weights.double()
             values = {ENTROPY: entropy(weights).mean(1)}
             if weights.shape[1] > 1:
@@ -96,12 +101,22 @@ def similarity(weights: Tensor) -> Tensor:
     return torch.stack(pairs).mean(0)
 
 
-@torch.no_grad()
-def _look(model: nn.Module, batch: Batch) -> dict[str, _Seen]:
-    found: dict[str, _Seen] = {}
+def cut(split: Batch, weights: int) -> Iterator[Batch]:
+    """The examples of a split, at a time so many that a head has about `weights` attention weights, at least one."""
+    longest = max(tensor.shape[1] for tensor in (split.inputs, split.source) if tensor is not None)
+    return split.chunks(max(1, weights // longest**2))
 
-    def look(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+
+@torch.no_grad()
+def look(model: nn.Module, batch: Batch) -> dict[str, Seen]:
+    """Path of a module → its attention, in the order in which the model uses them; see `attention_maps`."""
+    found: dict[str, Seen] = {}
+    weighted: list[Tensor] = []
+
+    def see(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        weighted.clear()
         weights = module.weights(*args, **kwargs)
+        logits = weighted[-1] if weighted else None
         given = inspect.signature(module.weights).bind(*args, **kwargs)
         given.apply_defaults()
         # Where only the keys have a mask of their own, the queries are the positions of the input.
@@ -111,8 +126,9 @@ def _look(model: nn.Module, batch: Batch) -> dict[str, _Seen]:
         # Where the queries are not the keys, these are the positions of the source.
         key_mask = given.arguments.get("mask", batch.source_mask)
         real_keys = real_positions(key_mask, weights.shape[3])
-        found[path] = _Seen(
+        found[path] = Seen(
             weights,
+            logits,
             real_bq if real is None else real_bq & real,
             torch.ones_like(weights[:, 0, 0], dtype=torch.bool)
             if real_keys is None
@@ -123,10 +139,16 @@ def _look(model: nn.Module, batch: Batch) -> dict[str, _Seen]:
     model.eval()
     handles = [
         module.register_forward_pre_hook(
-            lambda module, args, kwargs, path=path: look(path, module, args, kwargs), with_kwargs=True
+            lambda module, args, kwargs, path=path: see(path, module, args, kwargs), with_kwargs=True
         )
         for path, module in model.named_modules()
         if callable(getattr(type(module), "weights", None))
+    ]
+    # The fused kernel forms no logits, and the method `weights` always does.
+    handles += [
+        module.register_forward_pre_hook(lambda module, args: weighted.append(args[0]))
+        for module in model.modules()
+        if isinstance(module, Weighting) and module.reads_scores
     ]
     try:
         model(**batch.model_inputs())

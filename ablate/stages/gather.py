@@ -66,9 +66,16 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
             {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
             | {path: cell.levels.get(path) for path in paths}
             | {"status": record.status, "reason": printable(record.reason)}
-            | {name: np.nan if value is None else value for name, value in record.metrics.items()}
+            | {
+                name: np.nan if v is None else v
+                for name, v in record.metrics.items()
+                if not _of_layer(name, record)
+            }
         )
         curves += [(record.id, name, curve) for name, curve in record.curves.items()]
+        curves += [
+            (record.id, name, _last(record, name)) for name in record.metrics if _of_layer(name, record)
+        ]
         for name in metrics[cell.task] if record.status == "completed" else ():
             judged = facts.column if name == facts.metric else name
             if (values := record.arrays.get(f"test/{judged}")) is not None:
@@ -89,6 +96,18 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         _frame(curves).drop_duplicates(["id", "step", "metric"], ignore_index=True),
         pd.DataFrame([(*key, values) for key, values in examples.items()], columns=no_examples().columns),
     )
+
+
+def _of_layer(name: str, record: Record) -> bool:
+    """Whether a metric is that of one layer, `NAME/PATH`, where `NAME` is of all: a row of the curves, not a column."""
+    return "/" in name and name.partition("/")[0] in record.metrics
+
+
+def _last(record: Record, name: str) -> Curve:
+    """A metric as a curve of one point, at the last step that the record knows."""
+    value, steps = record.metrics[name], [curve.steps[-1:] for curve in record.curves.values()]
+    last = max((int(step[0]) for step in steps if len(step)), default=0)
+    return Curve(np.array([last]), np.array([np.nan if value is None else value]))
 
 
 def _frame(curves: Sequence[tuple[str, str, Curve]]) -> pd.DataFrame:

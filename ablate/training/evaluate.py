@@ -19,18 +19,25 @@ Outcomes = Mapping[str, NDArray[np.float32]]
 
 
 @torch.inference_mode()
-def outcomes(model: Model, task: Task, split: Batch) -> Outcomes:
-    """Each metric of every example, in the order of `split`, in evaluation mode; the model's mode is restored."""
+def outcomes(model: Model, task: Task, split: Batch) -> tuple[Outcomes, float]:
+    """Each metric of every example, in the order of `split`, and the task's loss, the mean over the examples.
+
+    In evaluation mode; the model's mode is restored. A chunk's loss counts by the number of its examples.
+    """
     was_training = model.training
     model.eval()
+    found: dict[str, list[torch.Tensor]] = {}
+    losses: list[torch.Tensor] = []
     try:
-        found: dict[str, list[torch.Tensor]] = {}
         for batch in split.chunks(CHUNK):
-            for name, values in task.measure(model(**batch.model_inputs()), batch).items():
+            logits = model(**batch.model_inputs())
+            losses.append(task.loss(logits, batch).double() * len(batch))
+            for name, values in task.measure(logits, batch).items():
                 found.setdefault(name, []).append(values)
     finally:
         model.train(was_training)
-    return {name: torch.cat(values).float().cpu().numpy() for name, values in found.items()}
+    by_example = {name: torch.cat(values).float().cpu().numpy() for name, values in found.items()}
+    return by_example, (torch.stack(losses).sum() / len(split)).item()
 
 
 def means(found: Outcomes) -> dict[str, float]:
@@ -40,4 +47,4 @@ def means(found: Outcomes) -> dict[str, float]:
 
 def evaluate(model: Model, task: Task, split: Batch) -> dict[str, float]:
     """The mean of each of the task's metrics over the examples of `split`; see `outcomes`."""
-    return means(outcomes(model, task, split))
+    return means(outcomes(model, task, split)[0])

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ablate.core.metric import Metric
 from ablate.core.record import Curve
+from ablate.training.spikes import loss_spikes
 
 RISE = 1.1
 """A final training loss above this multiple of max(initial, chance) is divergence: the run ends clearly worse
@@ -64,13 +65,17 @@ class History:
             for name, points in self._points.items()
         }
 
-    def summary(self) -> dict[str, float]:
-        """`train_loss` over the last 5 % of the steps that were made, and the gradient's norm over all."""
+    def summary(self) -> dict[str, float | None]:
+        """`train_loss` over the last 5 % of the steps that were made; spikes, and the gradient's norms that are finite,
+        over all.
+        """
         norms = self.arrays["grad_norm"]
+        norms = norms[np.isfinite(norms)]
         return {
             "train_loss": self.final_loss(),
-            "grad_norm_median": float(np.median(norms)),
-            "grad_norm_max": float(np.max(norms)),
+            "loss_spikes": loss_spikes(self.losses),
+            "grad_norm_median": float(np.median(norms)) if len(norms) else None,
+            "grad_norm_max": float(np.max(norms)) if len(norms) else None,
         }
 
     def final_loss(self) -> float:

@@ -17,7 +17,7 @@ from ablate.core.signature import Signature
 from ablate.core.trial import Trial
 from ablate.core.workload import Evaluation
 from ablate.models.build import build_model
-from ablate.models.inspection import attention_maps, attention_metrics
+from ablate.models.inspection import attention_maps, attention_metrics, cut
 from ablate.tasks.task import Task
 from ablate.training.evaluate import evaluate
 from ablate.training.trial import isolated, parse, resolve_device
@@ -70,8 +70,7 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
         unpack(weights, model)
         split = asked.split(trial.seed, "test", device)
         metrics = evaluate(model, asked, split)
-        longest = max(tensor.shape[1] for tensor in (split.inputs, split.source) if tensor is not None)
-        metrics |= attention_metrics(model, split.chunks(max(1, CHUNK // longest**2)))
+        metrics |= attention_metrics(model, cut(split, CHUNK))
         examples = next(iter(split.chunks(EXAMPLES)))
         maps = {
             path: found.cpu().numpy().astype(np.float32)

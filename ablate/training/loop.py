@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Mapping
 from itertools import islice
 
 import torch
 
+from ablate.base.probe import described
 from ablate.core.record import Record, Status
 from ablate.core.trial import Emit, Trial
+from ablate.models.inspection import cut
+from ablate.models.layers import layer_metrics
 from ablate.models.model import Model
 from ablate.models.parameters import decay_groups
-from ablate.tasks.task import Task
+from ablate.tasks.task import Batch, Task
 from ablate.training.clipping import clip_gradients
 from ablate.training.decay import WeightDecay
 from ablate.training.evaluate import Outcomes, evaluate, means, outcomes
@@ -26,6 +30,10 @@ from ablate.training.weights import packed
 
 STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
 """Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device."""
+INSPECTED = 64
+"""Validation examples on which layers are measured."""
+WEIGHTS = 1 << 20
+"""Largest number of attention weights of one head that are computed together for that."""
 
 
 def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> Record:
@@ -37,11 +45,16 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     M_at_best_validation                 on test, once, with the weights of `M_best_step`
     M_best_step                          the evaluation at which M itself was best on validation, the first on ties
     validation_M                         at the last evaluation
+    initial_loss, test_loss              the task's loss on test before the first step, and after the last
     train_loss                           mean over the last 5 % of steps
+    loss_spikes                          share of steps whose training loss is a spike (`ablate.training.spikes`)
     grad_norm_median, grad_norm_max      of the global norm before clipping, the gradient of l2 decay included
+    attention_entropy, attention_logit_max, dead_units, each also /PATH
+                                         of the layers, on validation examples after the last step (`layer_metrics`)
     train_seconds                        wall clock of the whole call, earlier attempts included
 
-    A metric without a finite value is None; those on test are None unless the run completed. Where seeds share test
+    A metric without a finite value is None; those on test, but for `initial_loss`, are None unless the run completed,
+    and those of layers absent. Where seeds share test
     examples, a completed record has the arrays `test/M` and `test/M_at_best_validation` (N), which say what these
     metrics are on each of the N examples of the test split. `checkpoint: best` keeps the weights that are best for the
     task's first metric. The loss is the
@@ -57,10 +70,10 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     best = Best(task.metrics)
     history = History()
     forms = ("{}", "{}_at_best_validation", "validation_{}")
-    names = [form.format(name) for form in forms for name in task.metrics]
+    names = ["initial_loss", "test_loss", *(form.format(name) for form in forms for name in task.metrics)]
     run = Run(model, optimizer, history, best, started, dict.fromkeys(names))
     metrics, unread = run.metrics, run.unread
-    validation_split = task.split(trial.seed, "validation", device)
+    validation_split, test_split = (task.split(trial.seed, name, device) for name in ("validation", "test"))
     batches = task.train_batches(trial.seed, training.batch_size, device)
 
     def outcome(status: Status, reason: str = "", weights: bytes | None = None) -> Record:
@@ -84,6 +97,8 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     model.train()
     if trial.state is not None:
         run.load(trial.state, batches)
+    else:
+        metrics["initial_loss"] = outcomes(model, task, test_split)[1]
     for step, lr in islice(enumerate(learning_rates(training)), run.done, None):
         batch = next(batches)
         model.start_step(step)
@@ -121,26 +136,38 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
 
     if reason := history.risen(task.chance_loss):
         return outcome("diverged", reason)
-    test_split = task.split(trial.seed, "test", device)
+    metrics |= _of_layers(model, validation_split)
     keep = {"final": training.steps, "best": best.steps.get(primary)}.get(trial.checkpoint)
     on_test: dict[int, Outcomes] = {}
-    weights = None
+    weights, test_loss = None, math.nan
     # The last step first: its weights are those that the model has.
     for step in sorted({training.steps, *best.weights}, reverse=True):
         if step != training.steps:
             model.load_state_dict(best.weights[step])
-        on_test[step] = outcomes(model, task, test_split)
-        if step == training.steps and (reason := _not_finite(means(on_test[step]), "test", step)):
-            return outcome("diverged", reason)
+        on_test[step], loss_on_test = outcomes(model, task, test_split)
+        if step == training.steps:
+            test_loss = loss_on_test
+            if reason := _not_finite({**means(on_test[step]), "loss": test_loss}, "test", step):
+                return outcome("diverged", reason)
         if step == keep:
             weights = packed(model)
     at_best = {f"{name}_at_best_validation": on_test[step][name] for name, step in best.steps.items()}
     by_example = {**on_test[training.steps], **at_best}
-    metrics |= means(by_example)
+    metrics |= means(by_example) | {"test_loss": test_loss}
     record = outcome("completed", weights=weights)
     if task.sampling.pool != "fresh":
         record.arrays |= {f"test/{name}": values for name, values in by_example.items()}
     return record
+
+
+def _of_layers(model: Model, validation: Batch) -> dict[str, float]:
+    """`layer_metrics` on the first examples of a split; none where they cannot be had."""
+    try:
+        return layer_metrics(model, cut(validation[:INSPECTED], WEIGHTS))
+    except Exception as error:
+        # A plugin's part may not stand the look; what it has learned is not lost for that.
+        warnings.warn(f"its layers are not measured: {described(error)[0]}", stacklevel=2)
+        return {}
 
 
 def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:

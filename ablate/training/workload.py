@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -14,13 +14,14 @@ from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE, register
 from ablate.base.streams import stream_seed
 from ablate.base.wording import exact
-from ablate.core.metric import Description
+from ablate.core.metric import Description, Metric
 from ablate.core.record import Record
 from ablate.core.signature import Signature
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
+from ablate.models.layers import DEAD, LOGIT, measurable
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 from ablate.training.fingerprint import fingerprint
@@ -28,6 +29,7 @@ from ablate.training.kept import check_evaluation, evaluate_kept
 from ablate.training.limits import check_limits, check_memory
 from ablate.training.reach import unreached
 from ablate.training.section import TrainingSection
+from ablate.training.spikes import WINDOW
 from ablate.training.trial import TaskConfig, TrialConfig, isolated, parse, resolve_device, train_trial
 
 
@@ -101,6 +103,7 @@ class SequenceWorkload(Workload):
             reports=(*range(training.eval_every, training.steps, training.eval_every), training.steps),
             outcome=task.outcome,
             sampling=task.sampling,
+            stability=_stability(trial, task, measurable(model)),
         )
 
     def parameters(self, config: Mapping[str, Any]) -> int:
@@ -180,6 +183,15 @@ def _within_limits(config: Mapping[str, Any]) -> TrialConfig:
 
 def _task_and_model(config: Mapping[str, Any]) -> str:
     return json.dumps([config["task"], config["model"]], sort_keys=True)
+
+
+def _stability(trial: TrialConfig, task: Task, measured: Collection[str]) -> dict[str, Metric]:
+    """What a record says of stability, and in which direction it is better; attention may be spread or not."""
+    found = {"test_loss": Metric("min", floor=task.chance_loss), "grad_norm_max": Metric("min")}
+    if (steps := trial.training.steps - WINDOW) > 0:
+        found["loss_spikes"] = Metric("min", 1 / steps, floor=1.0, ceiling=0.0)
+    of_layers = {LOGIT: Metric("min"), DEAD: Metric("min", floor=1.0, ceiling=0.0)}
+    return found | {name: metric for name, metric in of_layers.items() if name in measured}
 
 
 def _of_task(task: Task, draws: int) -> Iterator[str]:

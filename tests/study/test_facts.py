@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ablate.base.errors import StudyError
+from ablate.core.facts import Facts
 from ablate.core.short_names import short_names
 from ablate.study.experiment import prepare
 from ablate.study.facts import facts_of
@@ -52,3 +53,30 @@ def test_a_label_of_nothing_and_a_label_of_two_things_are_refused(write: Callabl
     assert "labels.bear: is neither a variant nor a level" in first
     assert "Did you mean 'bare'?" in first
     assert "labels.model.position=none: is also the label of bare" in second
+
+
+def test_the_numbers_of_stability_are_those_of_any_variant(write: Callable[..., Path]) -> None:
+    """Activations of the baseline cannot be dead; those of a variant can. They survive a folder, and may be absent."""
+    study = STUDY.replace("mixer:", "feedforward: {activation: gelu}, mixer:")
+    plain = facts_of(prepare(write(study)))
+    assert "dead_units" not in plain.tasks[0].stability
+    facts = facts_of(prepare(write(study + "factors: {model.feedforward.activation: [relu]}\n")))
+    (task,) = facts.tasks
+    assert {name: metric.direction for name, metric in task.stability.items()} == dict.fromkeys(
+        ("test_loss", "grad_norm_max", "loss_spikes", "attention_logit_max", "dead_units"), "min"
+    )
+    assert task.stability["test_loss"].floor == task.metrics["loss"].floor
+    assert task.stability["loss_spikes"].resolution == 1 / 900
+    data = facts.to_dict()
+    assert Facts.from_dict(data) == facts
+    del data["tasks"][0]["stability"]
+    assert Facts.from_dict(data).tasks[0].stability == {}
+
+
+def test_a_workload_that_declares_none_has_no_numbers_of_stability(toy_study: Path) -> None:
+    assert facts_of(prepare(toy_study)).tasks[0].stability == {}
+
+
+def test_no_step_of_a_short_training_has_a_window_for_spikes(write: Callable[..., Path]) -> None:
+    facts = facts_of(prepare(write(STUDY + "factors: {model.norm: [batch]}\n"), sets=["training.steps=100"]))
+    assert "loss_spikes" not in facts.tasks[0].stability

@@ -5,7 +5,7 @@ import torch
 
 from ablate.models.build import build_model
 from ablate.training import evaluate as module
-from ablate.training.evaluate import evaluate
+from ablate.training.evaluate import evaluate, outcomes
 from ablate.training.trial import parse
 
 
@@ -37,9 +37,11 @@ def test_metrics_are_means_over_examples_in_evaluation_mode(model_and_task):
 def test_the_last_chunk_weighs_what_it_holds(model_and_task, monkeypatch):
     model, task = model_and_task
     split = task.split(0, "test", "cpu")
-    whole = evaluate(model, task, split)
+    whole, loss = evaluate(model, task, split), outcomes(model, task, split)[1]
     monkeypatch.setattr(module, "CHUNK", 48)
     parts = evaluate(model, task, split)
+    assert outcomes(model, task, split)[1] == pytest.approx(loss, rel=1e-6)
+    assert loss == pytest.approx(whole["loss"], rel=1e-6)
     assert parts["accuracy"] == whole["accuracy"]
     assert parts["loss"] == pytest.approx(whole["loss"], rel=1e-6)
 

@@ -11,9 +11,10 @@ import torch
 
 from ablate.core.trial import Trial
 from ablate.models.build import build_model
+from ablate.models.layers import layer_metrics
 from ablate.tasks.recall import Recall
 from ablate.training.evaluate import evaluate
-from ablate.training.loop import train
+from ablate.training.loop import INSPECTED, train
 from ablate.training.trial import parse
 
 METRICS = {
@@ -25,10 +26,22 @@ METRICS = {
     "validation_loss",
     "accuracy_best_step",
     "loss_best_step",
+    "initial_loss",
+    "test_loss",
     "train_loss",
+    "loss_spikes",
     "grad_norm_median",
     "grad_norm_max",
     "train_seconds",
+}
+OF_LAYERS = {
+    f"{name}{path}"
+    for name, layer in (
+        ("attention_entropy", "mixer"),
+        ("attention_logit_max", "mixer"),
+        ("dead_units", "feedforward"),
+    )
+    for path in ("", f"/stack.blocks.0.{layer}")
 }
 
 
@@ -47,7 +60,8 @@ def test_a_run_measures_everything(resolved):
     points = []
     outcome = run(resolved(), emit=lambda step, point: points.append((step, dict(point))))
     assert (outcome.status, outcome.reason) == ("completed", "")
-    assert set(outcome.metrics) == METRICS
+    assert set(outcome.metrics) == METRICS | OF_LAYERS
+    assert outcome.metrics.pop("loss_spikes") is None  # no step has a hundred before it
     assert all(isinstance(value, (int, float)) for value in outcome.metrics.values())
     names = {"train_loss", "grad_norm", "lr", "validation_loss", "validation_accuracy"}
     assert set(outcome.curves) == names
@@ -156,6 +170,28 @@ def test_the_metrics_of_the_last_step_are_those_of_the_trained_model(resolved):
     assert {name: outcome.metrics[name] for name in test} == test
     assert {name: outcome.metrics[f"{name}_at_best_validation"] for name in test} == test
     assert outcome.metrics["accuracy_best_step"] == outcome.metrics["loss_best_step"] == 12
+    assert outcome.metrics["test_loss"] == pytest.approx(test["loss"], rel=1e-6)
+    inspected = layer_metrics(model, [task.split(0, "validation", "cpu")[:INSPECTED]])
+    assert {name: outcome.metrics[name] for name in OF_LAYERS} == pytest.approx(inspected, rel=1e-6)
+
+
+def test_the_initial_loss_is_that_of_the_model_before_its_first_step(resolved):
+    model, task, training = parts(resolved(model={"dropout": {"residual": 0.5}}))
+    before = evaluate(model, task, task.split(0, "test", "cpu"))["loss"]
+    outcome = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False)
+    assert outcome.metrics["initial_loss"] == pytest.approx(before, rel=1e-6)
+    assert outcome.metrics["initial_loss"] != outcome.metrics["test_loss"]
+
+
+def test_a_part_that_cannot_be_looked_into_costs_no_trial(resolved, monkeypatch):
+    def closed(*args):
+        raise TypeError("no weights here")
+
+    monkeypatch.setattr("ablate.models.attention.Attention.weights", closed)
+    with pytest.warns(UserWarning, match="its layers are not measured: TypeError: no weights here"):
+        outcome = run(resolved())
+    assert outcome.status == "completed"
+    assert set(outcome.metrics) == METRICS
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
@@ -168,8 +204,18 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
     assert not np.isfinite(losses[-1])
     assert outcome.reason == f"diverged: training loss was not finite at step {len(losses)}"
     assert set(outcome.metrics) == METRICS
-    for name in ("accuracy", "loss", "accuracy_at_best_validation", "train_loss", "loss_best_step"):
+    for name in (
+        "accuracy",
+        "loss",
+        "test_loss",
+        "accuracy_at_best_validation",
+        "train_loss",
+        "loss_best_step",
+    ):
         assert outcome.metrics[name] is None
+    norms = outcome.arrays["grad_norm"]
+    assert outcome.metrics["grad_norm_max"] == max(norm for norm in norms if math.isfinite(norm))
+    assert outcome.metrics["initial_loss"] > 1
     assert all(value is None or math.isfinite(value) for value in outcome.metrics.values())
 
 
