@@ -18,6 +18,15 @@ def no_examples() -> pd.DataFrame:
     return pd.DataFrame(columns=["id", "metric", "values"])
 
 
+def no_stress() -> pd.DataFrame:
+    """A frame without rows."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        columns=["id", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss"]
+    )
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The records of one study as frames, with the facts."""
@@ -31,3 +40,6 @@ class Evidence:
     """id, metric, values: the metric of each test example, in the order of the test split; of completed trials on tasks
     whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at the last.
     """
+    stress: pd.DataFrame = field(default_factory=no_stress)
+    """id, variant, task, seed, value, status, reason, test_loss, initial_loss: a row a run at one `value` of the
+    learning rate, of `Facts.stress`, with its held-out loss at the last step and at initialisation."""

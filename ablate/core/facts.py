@@ -24,6 +24,8 @@ class TaskFacts:
     "The metrics that trials are compared by; also the names of columns of the trials frame."
     outcome: Outcome = "graded"
     sampling: Sampling = FRESH
+    stability: dict[str, Metric] = field(default_factory=dict)
+    "Numbers of one run that say how steadily it trained; also the names of columns of the trials frame."
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,8 @@ class Facts:
     "What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, `sweep`, …"
     source: str = ""
     "The study file, relative to the folder of the report; empty where that is not known."
+    stress: dict[str, list[float]] = field(default_factory=dict)
+    "The path of the learning rate → the grid on which every variant is trained as well; empty without `stress:`."
     reported: str = ""
     "ISO 8601 date and time of the report; empty where that is not known."
 
@@ -162,6 +166,7 @@ class Facts:
                 {name: Metric(**m) for name, m in t["metrics"].items()},
                 t.get("outcome", "graded"),
                 Sampling(**t.get("sampling", {})),
+                {name: Metric(**m) for name, m in t.get("stability", {}).items()},
             )
             for t in data["tasks"]
         ]

@@ -67,6 +67,8 @@ class Description:
     "all_or_nothing: a run either finds the solution or stays near guessing; graded: it may end anywhere between."
     sampling: Sampling = FRESH
     "How the test data are drawn."
+    stability: Mapping[str, Metric] = field(default_factory=dict)
+    "Numbers of one run that say how steadily it trained; also the names of metrics of its record."
 
     @property
     def parameters(self) -> int:

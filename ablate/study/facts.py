@@ -34,7 +34,7 @@ def facts_of(
         seeds=list(study.seeds.values),
         looks=study.seeds.looks,
         tasks=[
-            TaskFacts(task, dict(d.metrics), d.outcome, d.sampling)
+            TaskFacts(task, dict(d.metrics), d.outcome, d.sampling, dict(d.stability))
             for task, d in zip(experiment.tasks, baseline, strict=True)
         ],
         variants=[_variant(experiment, variant) for variant in experiment.variants],
