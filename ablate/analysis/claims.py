@@ -93,7 +93,9 @@ class Followed:
         found = []
         for task in runs.facts.tasks:
             if measure := measure_of(self.claim.metric, task, runs.facts):
-                a, b = ([measure.side(runs, name) for name in names] for names in (self.claim.a, self.claim.b))
+                a, b = (
+                    [measure.side(runs, name) for name in names] for names in (self.claim.a, self.claim.b)
+                )
                 if self.looks and not all(side.asked.all() for side in (*a, *b)):
                     return
                 found.append(GROUNDS[measure.kind](runs, self.claim, a, b, ALPHA * look.weight))
@@ -188,7 +190,7 @@ class Followed:
     def reason(self, p: float, family: int, decided: bool) -> str:
         """The evidence of each task, and why that decides or does not."""
         if not self.tasks:
-            return f"no task of the study has {self.claim.metric}"
+            return f"no task of the study has the metric {self.claim.metric}"
         several = len(self.tasks) > 1
         parts = [f"{on.task}: {on.reading}" if several else on.reading for on in self.tasks]
         if several and self.p() <= ALPHA:

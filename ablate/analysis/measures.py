@@ -31,7 +31,7 @@ class Measure:
         # Whether a run solves the task decides nothing about how steadily it trains.
         alone = replace(self.task, metrics={self.name: known[self.name]}, outcome="graded")
         if self.derived is None:
-            return runs.of(variant, alone)
+            return _NumberedSide(runs, variant, alone, self.name)
         return _DerivedSide(runs, variant, alone, self.derived, runs.of(variant, self.task))
 
 
@@ -47,6 +47,20 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
     if derived.kind == "spread" and facts.metric not in task.metrics:
         return None
     return Measure(name, derived.kind, task, derived)
+
+
+@dataclass(frozen=True)
+class _NumberedSide(Side):
+    """The runs of a variant, compared by a number of which some other variant may have none."""
+
+    number: str
+
+    @property
+    def obstacle(self) -> str:
+        """That none of its runs has it."""
+        completed = self.status == "completed"
+        lacks = completed.any() and np.isnan(self.values(self.number)[completed]).all()
+        return f"{self.variant} has no {self.number}" if lacks else ""
 
 
 @dataclass(frozen=True)

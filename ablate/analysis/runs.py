@@ -57,7 +57,8 @@ class Runs:
 
     def first(self, count: int) -> Runs:
         """Those of the first seeds alone."""
-        assert self.examples is not None and self.grids is not None  # once, for all that share them
+        assert self.examples is not None  # once, for all that share them; so are these
+        assert self.grids is not None
         fewer = copy(self)
         fewer.seeds = self.seeds[:count]
         return fewer

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pandas as pd
 
 from ablate.analysis.by_mean import obstacle
@@ -16,7 +15,7 @@ from ablate.analysis.by_rate import Rates
 from ablate.analysis.by_spread import Spreads
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.measures import Measure, measure_of
-from ablate.analysis.paired import NAN, Differences, Interval
+from ablate.analysis.paired import NAN, Interval, mean_interval
 from ablate.analysis.power import ALPHA
 from ablate.analysis.rates import clopper_pearson
 from ablate.analysis.runs import Runs, Side
@@ -44,6 +43,8 @@ def measures(task: TaskFacts, facts: Facts) -> list[Measure]:
 def stability(evidence: Evidence) -> pd.DataFrame:
     """One row a variant, task and metric, in the order of the study, with `COLUMNS`.
 
+    Of variants that were settled on fewer seeds than others, on these. A number that one side lacks has no row.
+
     - `kind`: of the metric. `mean_*`: the mean over paired seeds of a `mean`, the rate of a `rate`, the standard
       deviation of a `spread`; `low_*` and `high_*`: its 95 % interval, of t, of Clopper and Pearson, and of chi-square.
     - `diff` and `ci_*` as in `compare`; tests of rates and of spreads have no interval. `p` is that of no difference.
@@ -56,6 +57,11 @@ def stability(evidence: Evidence) -> pd.DataFrame:
         for task in facts.tasks:
             for measure in measures(task, facts):
                 a, b = (measure.side(runs, name) for name in (variant.name, baseline.name))
+                if measure.derived is None and (a.obstacle or b.obstacle):
+                    continue
+                if count := int((~(a.asked & b.asked)).sum()):
+                    fewer = runs.first(len(facts.seeds) - count)
+                    a, b = (measure.side(fewer, name) for name in (variant.name, baseline.name))
                 place: Row = {"variant": variant.name, "baseline": baseline.name, "task": task.name}
                 place |= {"metric": measure.name, "kind": measure.kind, "placebo": variant.placebo}
                 rows.append(place | _ROWS[measure.kind](measure, a, b) | {"exploratory": True})
@@ -84,15 +90,23 @@ def _by_rate(measure: Measure, a: Side, b: Side) -> Row:
 
 def _by_mean(measure: Measure, a: Side, b: Side) -> Row:
     c = Contrast.of([a], [b], measure.name)
-    sides = [Differences.between(side[0], np.zeros(c.n)) for side in (c.a, c.b)]
     found = judge(c)
     beats = Claim("", "beats", measure.name, [a.variant], [b.variant], 0.0)
     note = obstacle(c, beats, 0.0, [a, b], ALPHA)
     verdict = "unstable" if a.obstacle or b.obstacle else found.verdict
-    means, bounds = [side.mean for side in sides], [side.interval() for side in sides]
+    (mean, bounds), (base_mean, base_bounds) = (mean_interval(side[0]) for side in (c.a, c.b))
     d = c.differences
     note = note.removeprefix(f"{verdict}: ")
-    return _row(c.n, means, bounds, d.mean, d.interval(), found.p, verdict, note)
+    return _row(
+        c.n,
+        [mean, base_mean],
+        [bounds, base_bounds],
+        d.mean,
+        (0.0, 0.0) if d.all_zero and c.n > 1 else d.interval(),
+        found.p,
+        verdict,
+        note,
+    )
 
 
 def _by_spread(measure: Measure, a: Side, b: Side) -> Row:

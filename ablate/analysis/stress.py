@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.paired import Differences, Flags, Floats
+from ablate.analysis.paired import Flags, Floats, mean_interval
 from ablate.core.evidence import Evidence
 from ablate.core.record import lost_to_its_variant
 
@@ -84,9 +84,8 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
         for value, losses, diverged in zip(rates, grid.losses.T, grid.diverged.T, strict=True):
             known = losses[~np.isnan(losses)]
             if len(known):
-                mean = Differences.between(known, np.zeros(len(known)))
-                low, high = mean.interval()
-                rows.append((variant, task, value, mean.mean, low, high, mean.n, int(diverged.sum())))
+                mean, (low, high) = mean_interval(known)
+                rows.append((variant, task, value, mean, low, high, len(known), int(diverged.sum())))
     return pd.DataFrame(
         rows, columns=["variant", "task", "value", "loss", "low", "high", "n", "diverged"]
     ).sort_values(["task", "value"], kind="stable", ignore_index=True)

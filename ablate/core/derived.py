@@ -87,7 +87,8 @@ def _diverged(runs: Seen) -> Floats:
 def _lr_sensitivity(runs: Seen) -> Floats:
     """The mean over learning rates η of min(ℓ(η), ℓ₀) − ℓ*, with ℓ* = min_η ℓ(η).
 
-    Wortsman et al. 2023, arXiv:2309.14322. ℓ is the held-out loss, ℓ₀ that at initialisation, which a diverged run counts with. ℓ* is at most ℓ₀ as well.
+    Wortsman et al. 2023, arXiv:2309.14322. ℓ is the held-out loss, ℓ₀ that at initialisation, which a diverged run
+    counts with. ℓ* is at most ℓ₀ as well.
     """
     losses = runs.stressed
     return np.asarray((losses - losses.min(axis=1, keepdims=True)).mean(axis=1))

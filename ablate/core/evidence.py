@@ -22,9 +22,8 @@ def no_stress() -> pd.DataFrame:
     """A frame without rows."""
     import pandas as pd
 
-    return pd.DataFrame(
-        columns=["id", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss"]
-    )
+    words = ("id", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
+    return pd.DataFrame(columns=list(words))
 
 
 @dataclass(frozen=True)
@@ -41,5 +40,5 @@ class Evidence:
     whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at the last.
     """
     stress: pd.DataFrame = field(default_factory=no_stress)
-    """id, variant, task, seed, value, status, reason, test_loss, initial_loss: a row a run at one `value` of the
-    learning rate, of `Facts.stress`, with its held-out loss at the last step and at initialisation."""
+    """One row a trial of the grid of `Facts.stress`: id, variant, task, seed, value (float, at the path), status, reason,
+    test_loss, initial_loss (NaN where the run has none)."""

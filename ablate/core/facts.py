@@ -25,7 +25,7 @@ class TaskFacts:
     outcome: Outcome = "graded"
     sampling: Sampling = FRESH
     stability: dict[str, Metric] = field(default_factory=dict)
-    "Numbers of one run that say how steadily it trained; also the names of columns of the trials frame."
+    "Numbers that say how steadily a run trained; also names of columns, where some run has them."
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,8 @@ class Facts:
     "The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty."
     cautions: list[str] = field(default_factory=list)
     "What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …"
+    stress: dict[str, list[float]] = field(default_factory=dict)
+    "Path → the values over which every variant is trained beside its own; empty where nothing is stressed."
     match: MatchFacts | None = None
     "The quantity that is matched; None: nothing is."
     left_out: list[str] = field(default_factory=list)
@@ -128,8 +130,6 @@ class Facts:
     "What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, `sweep`, …"
     source: str = ""
     "The study file, relative to the folder of the report; empty where that is not known."
-    stress: dict[str, list[float]] = field(default_factory=dict)
-    "The path of the learning rate → the grid on which every variant is trained as well; empty without `stress:`."
     reported: str = ""
     "ISO 8601 date and time of the report; empty where that is not known."
 

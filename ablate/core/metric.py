@@ -68,7 +68,8 @@ class Description:
     sampling: Sampling = FRESH
     "How the test data are drawn."
     stability: Mapping[str, Metric] = field(default_factory=dict)
-    "Numbers of one run that say how steadily it trained; also the names of metrics of its record."
+    """Numbers of a run that say how steadily it trained, and that verdicts may be about: its record may have them, and
+    has none of them where the run lacks what they are of."""
 
     @property
     def parameters(self) -> int:

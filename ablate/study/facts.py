@@ -7,6 +7,7 @@ from typing import Any
 
 from ablate.core.claim import Claim
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
+from ablate.core.metric import Description, Metric
 from ablate.study.designs import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.patch import value_at
@@ -20,7 +21,7 @@ def facts_of(
 ) -> Facts:
     """The facts of a study, with its dated claims and what limits its verdicts."""
     study, metric = experiment.study, experiment.study.metric
-    baseline = experiment.describe(experiment.variants[0])
+    described = [experiment.describe(variant) for variant in experiment.variants]
     name = experiment.metric
     return Facts(
         study=study.name,
@@ -34,8 +35,9 @@ def facts_of(
         seeds=list(study.seeds.values),
         looks=study.seeds.looks,
         tasks=[
-            TaskFacts(task, dict(d.metrics), d.outcome, d.sampling, dict(d.stability))
-            for task, d in zip(experiment.tasks, baseline, strict=True)
+            # Some other variant may have attention where the first has none.
+            TaskFacts(task, dict(d.metrics), d.outcome, d.sampling, {**_stability(others), **d.stability})
+            for task, d, *others in zip(experiment.tasks, *described, strict=True)
         ],
         variants=[_variant(experiment, variant) for variant in experiment.variants],
         factors={
@@ -62,6 +64,10 @@ def _rate(experiment: Experiment) -> str:
         return ""
     found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}
     return f"{path.rpartition('.')[2]} {found.pop():g}" if len(found) == 1 else ""
+
+
+def _stability(described: Sequence[Description]) -> dict[str, Metric]:
+    return {name: metric for description in described for name, metric in description.stability.items()}
 
 
 def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
