@@ -9,12 +9,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ablate.core.claim import Claim
-from ablate.core.evidence import Evidence
+from ablate.core.evidence import Evidence, no_stress
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
 ACCURACY = Metric("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
 LOSS = Metric("min")
+RATES = (1e-3, 3e-3, 1e-2)
 
 
 def study(
@@ -35,12 +36,19 @@ def study(
     outcome: Outcome = "graded",
     sampling: Sampling = FRESH,
     examples: Mapping[str, ArrayLike] | None = None,
+    stability: Mapping[str, Metric] | None = None,
+    stress: Mapping[str, ArrayLike] | None = None,
+    rates: Sequence[float] = RATES,
+    initial: float = 2.0,
 ) -> Evidence:
     """`values`: variant → (task →) primary metric by seed, NaN where the trial has not run; the first is the baseline.
 
     `others`: metric → variant → values. `statuses` and `reasons`: by variant and seed, on every task. Seeds count from
     0. `curves`: (variant, seed) → validation curve of the primary metric. `examples`: variant → primary metric by seed
-    and test example, on every task; they are used where `sampling` says that all seeds share them.
+    and test example, on every task; they are used where `sampling` says that all seeds share them. `stability`: the
+    metrics of `others` that say how steadily a run trained. `stress`: variant → held-out loss by seed and learning rate
+    of `rates`, on every task: infinite where the run diverged, NaN where it is missing; `initial` is the loss before
+    the first step.
     """
     tasks = tasks or {"recall": metrics or {"accuracy": ACCURACY}}
     by_task = {
@@ -71,10 +79,14 @@ def study(
         margin=margin,
         design="one_factor",
         seeds=list(range(planned or seeds)),
-        tasks=[TaskFacts(name, dict(of_task), outcome, sampling) for name, of_task in tasks.items()],
+        tasks=[
+            TaskFacts(name, dict(of_task), outcome, sampling, dict(stability or {}))
+            for name, of_task in tasks.items()
+        ],
         variants=[VariantFacts(name, {}, {}, placebo=name in placebos) for name in values],
         factors={},
         claims=list(claims),
+        stress={"training.lr": list(rates)} if stress else {},
     )
     points = [
         {"id": f"{variant}-{task}-{seed}", "step": 100 * i, "metric": f"validation_{metric}", "value": value}
@@ -91,12 +103,29 @@ def study(
         for row in rows
         if examples and row["variant"] in examples and row["status"] == "completed"
     ]
+    grid = [
+        {
+            "id": f"{variant}-{task}-{seed}-{rate}",
+            "variant": variant,
+            "task": task,
+            "seed": seed,
+            "value": rate,
+        }
+        | {"status": "diverged" if np.isinf(loss) else "completed", "reason": ""}
+        | {"test_loss": np.nan if np.isinf(loss) else loss, "initial_loss": initial}
+        for variant, losses in (stress or {}).items()
+        for task in tasks
+        for seed, by_rate in enumerate(np.asarray(losses, float))
+        for rate, loss in zip(rates, by_rate, strict=True)
+        if not np.isnan(loss)
+    ]
     columns = ["id", "variant", "task", "seed", "status", column or metric]
     return Evidence(
         facts,
         pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns),
         pd.DataFrame(points, columns=["id", "step", "metric", "value"]),
         pd.DataFrame(outcomes, columns=["id", "metric", "values"]),
+        pd.DataFrame(grid, columns=no_stress().columns),
     )
 
 

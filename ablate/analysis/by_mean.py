@@ -19,7 +19,7 @@ def by_mean(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
     facts = runs.facts
     margin = facts.margin if claim.metric == facts.metric else None
     grouped = suspect(runs, task, claim.metric)
-    supported, refuted, reading = 1.0, 1.0, _obstacle(c, claim, margin or 0.0, [*a, *b], level)
+    supported, refuted, reading = 1.0, 1.0, obstacle(c, claim, margin or 0.0, [*a, *b], level)
     if not reading:
         supported, refuted = _p_values(c, claim, grouped)
         reading = _reading(c, claim, supported, refuted, grouped, level)
@@ -47,8 +47,10 @@ def _p_values(c: Contrast, claim: Claim, grouped: bool) -> tuple[float, float]:
     return 1.0 if c.any_diverged else supported, refuted
 
 
-def _obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side], level: float) -> str:
+def obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side], level: float) -> str:
     """Why nothing can be decided, whatever the numbers; empty where it can."""
+    if nothing := "; ".join(filter(None, (side.obstacle for side in sides))):
+        return nothing
     pairs = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')}"
     if c.missing:
         return f"incomplete: {pairs} with a usable pair"

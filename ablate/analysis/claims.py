@@ -24,8 +24,11 @@ from typing import Literal
 import pandas as pd
 
 from ablate.analysis.by_mean import by_mean
+from ablate.analysis.by_rate import by_rate
+from ablate.analysis.by_spread import by_spread
 from ablate.analysis.grounds import Grounds
 from ablate.analysis.looks import Look, looked, looks, p_sequential
+from ablate.analysis.measures import measure_of
 from ablate.analysis.paired import NAN
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
@@ -34,6 +37,8 @@ from ablate.base import wording
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 
+GROUNDS = {"mean": by_mean, "rate": by_rate, "spread": by_spread}
+"""Of a claim on one task, by the kind of its metric."""
 ClaimVerdict = Literal["supported", "refuted", "inconclusive", "incomplete"]
 
 COLUMNS = (
@@ -87,11 +92,13 @@ class Followed:
         """Takes the look, unless some of its runs were not asked for there."""
         found = []
         for task in runs.facts.tasks:
-            if self.claim.metric in task.metrics:
-                a, b = ([runs.of(name, task) for name in names] for names in (self.claim.a, self.claim.b))
+            if measure := measure_of(self.claim.metric, task, runs.facts):
+                a, b = (
+                    [measure.side(runs, name) for name in names] for names in (self.claim.a, self.claim.b)
+                )
                 if self.looks and not all(side.asked.all() for side in (*a, *b)):
                     return
-                found.append(by_mean(runs, self.claim, a, b, ALPHA * look.weight))
+                found.append(GROUNDS[measure.kind](runs, self.claim, a, b, ALPHA * look.weight))
         self.looks.append((look, found))
 
     @property

@@ -179,6 +179,15 @@ class Differences:
         return self.mde(alpha, low), self.mde(alpha, high)
 
 
+def mean_interval(values: Floats, alpha: float = ALPHA) -> tuple[float, Interval]:
+    """The mean of n values and its t interval at level 1 − `alpha`, which is NaN below two."""
+    n = len(values)
+    mean = float(np.sort(values).mean()) if n else NAN
+    if n < 2:
+        return mean, (NAN, NAN)
+    return mean, t_interval(mean, float(np.sort(values).std(ddof=1)) / math.sqrt(n), n - 1, alpha)
+
+
 def correlation(a: Floats, b: Floats) -> float:
     """Pearson's r; NaN for fewer than three pairs, or where one side does not vary."""
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.analysis.paired import NAN, Flags, Floats, sign
+from ablate.analysis.stress import Grid, grids
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
@@ -45,21 +46,27 @@ class Runs:
         lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
         self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
         self._columns: dict[str, Floats] = {}
-        self._examples = evidence.examples
+        self._evidence = evidence
 
     @cached_property
     def examples(self) -> dict[tuple[str, str], Floats]:
         """The metric of each test example, by trial id and metric."""
-        frame = self._examples
+        frame = self._evidence.examples
         columns = (frame[name] for name in ("id", "metric", "values"))
         return {(str(i), str(m)): np.asarray(values, float) for i, m, values in zip(*columns, strict=True)}
 
     def first(self, count: int) -> Runs:
         """Those of the first seeds alone."""
-        assert self.examples is not None  # once, for all that share them
+        assert self.examples is not None  # once, for all that share them; so are these
+        assert self.grids is not None
         fewer = copy(self)
         fewer.seeds = self.seeds[:count]
         return fewer
+
+    @cached_property
+    def grids(self) -> dict[tuple[str, str], Grid]:
+        """Variant and task → its runs on a grid of learning rates."""
+        return grids(self._evidence)
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
@@ -153,6 +160,26 @@ class Side:
         assert name is not None, self.task.name
         metric = self.task.metrics[name]
         return reached(self.values(name), metric)
+
+    @cached_property
+    def stressed(self) -> Floats:
+        """Held-out loss at each learning rate, shape (num_seeds, num_rates), at most the initial loss; NaN: unknown."""
+        return self.runs.grids[self.variant, self.task.name].losses[: len(self.runs.seeds)]
+
+    @cached_property
+    def untrained(self) -> Flags:
+        """Whether no learning rate of the grid brought the loss below the initial one."""
+        return self.runs.grids[self.variant, self.task.name].untrained[: len(self.runs.seeds)]
+
+    @property
+    def judged(self) -> Floats:
+        """The primary metric; NaN where the run did not complete."""
+        return self.values(self.runs.facts.metric)
+
+    @property
+    def obstacle(self) -> str:
+        """Why its values say nothing; nothing where they do."""
+        return ""
 
     @property
     def solved_rate(self) -> float:

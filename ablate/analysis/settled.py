@@ -5,6 +5,7 @@ from __future__ import annotations
 from ablate.analysis.claims import follow
 from ablate.analysis.compare import compared
 from ablate.analysis.looks import looks
+from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 
@@ -31,7 +32,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
                 (name, task.name)
                 for name in (*claim.a, *claim.b)
                 for task in facts.tasks
-                if claim.metric in task.metrics
+                if measure_of(claim.metric, task, facts)
             }
     always = [v.name for index, v in enumerate(facts.variants) if not index or v.placebo]
     return found | {(name, task) for _, task in found for name in always}

@@ -18,6 +18,14 @@ def no_examples() -> pd.DataFrame:
     return pd.DataFrame(columns=["id", "metric", "values"])
 
 
+def no_stress() -> pd.DataFrame:
+    """A frame without rows."""
+    import pandas as pd
+
+    words = ("id", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
+    return pd.DataFrame(columns=list(words))
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The records of one study as frames, with the facts."""
@@ -31,3 +39,6 @@ class Evidence:
     """id, metric, values: the metric of each test example, in the order of the test split; of completed trials on tasks
     whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at the last.
     """
+    stress: pd.DataFrame = field(default_factory=no_stress)
+    """One row a trial of the grid of `Facts.stress`: id, variant, task, seed, value (float, at the path), status, reason,
+    test_loss, initial_loss (NaN where the run has none)."""

@@ -116,6 +116,8 @@ class Facts:
     "The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty."
     cautions: list[str] = field(default_factory=list)
     "What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …"
+    stress: dict[str, list[float]] = field(default_factory=dict)
+    "Path → the values over which every variant is trained beside its own; empty where nothing is stressed."
     match: MatchFacts | None = None
     "The quantity that is matched; None: nothing is."
     left_out: list[str] = field(default_factory=list)

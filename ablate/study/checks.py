@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from ablate.base.plugins import raised_by_plugin
 from ablate.base.probe import described
 from ablate.base.registry import CATALOGUE, StrictModel
 from ablate.core.claim import Claim
-from ablate.core.metric import Metric
+from ablate.core.derived import DERIVED
+from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
+from ablate.study.claimable import claimable
 from ablate.study.claims import Refused, check_margin, parse_claim
 from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, report_at
 from ablate.study.document import Document, PathKey
@@ -169,46 +171,62 @@ def _check_labels(study: StudyBase, design: Design, document: Document) -> None:
 
 def check_metric(
     workload: Workload, baseline: list[Config], study: StudyBase, resolve: Resolve, document: Document
-) -> tuple[Mapping[str, Metric], Mapping[str, float]]:
-    """The metrics that all tasks have, of which the study's must be one; and the range of each that has one."""
-    described = [_metrics(workload, config, resolve) for config in baseline]
+) -> tuple[Mapping[str, Metric], Mapping[str, float], list[Description]]:
+    """The metrics that all tasks have, of which the study's must be one; the range of each that has one; and the
+    description of the baseline on each task.
+    """
+    found = [_described(workload, config, resolve) for config in baseline]
+    described = [description.metrics for description in found]
     shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
     name = study.metric.name
-    if shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
+    if name in DERIVED and name not in shared and not document.is_faulty(("metric",)):
+        rule = "is a metric that only claims may use: no single run has it"
+        document.refuse(("metric", "name"), rule, name, listed(shared))
+    elif shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
         document.refuse(("metric", "name"), "no such metric", name, listed(shared), nearest(name, shared))
     for first in {next(iter(metrics)) for metrics in described if metrics} - {name}:
         if study.checkpoint == "best" and name in shared:
             rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
             document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
-    found = {metric: [span for of in described if (span := of[metric].span) is not None] for metric in shared}
+    spans = {metric: [span for of in described if (span := of[metric].span) is not None] for metric in shared}
     # A margin applies to every task.
-    ranges = {metric: min(spans) for metric, spans in found.items() if spans}
+    ranges = {metric: min(of) for metric, of in spans.items() if of}
     judged = name or next(iter(shared), "")
     if study.metric.margin is not None:
         with document.reporting("metric", "margin"):
             check_margin(study.metric.margin, judged, ranges, study.metric.margin)
-    return shared, ranges
+    return shared, ranges, found
 
 
-def _metrics(workload: Workload, config: Config, resolve: Resolve) -> Mapping[str, Metric]:
-    """The metrics of a config; where it cannot be built, those of its task with everything else at its default."""
+def _described(workload: Workload, config: Config, resolve: Resolve) -> Description:
+    """The description of a config; where it cannot be built, of its task with everything else at its default."""
     task = config.get("task")
     simpler: list[Config] = [{"task": task}, {"task": {"name": task["name"]}}] if task else [{}]
     for candidate in (config, *simpler):
         description, problems = attempt(lambda given: workload.describe(resolve(given)), candidate)
         if not problems:
-            return description.metrics
-    return {}
+            return description
+    return Description({})
 
 
 def parse_claims(
+    workload: Workload,
     study: StudyBase,
     design: Design,
     metrics: Mapping[str, Metric],
     ranges: Mapping[str, float],
+    described: Sequence[Description],
     document: Document,
 ) -> list[Claim]:
-    """The claims of a study; problems are reported to the document. `metrics` and `ranges` are of `check_metric`."""
+    """The claims of a study; problems are reported to the document.
+
+    `metrics`, `ranges` and `described` are of `check_metric`.
+    """
+    configs = (config for variant in design.variants for config in variant.configs)
+    others = (found for config in configs if (found := attempt(workload.describe, config)[0]))
+    beside = claimable(workload, study, described, others, document)
+    if metrics:
+        metrics, ranges = {**beside.metrics, **metrics}, {**beside.ranges, **ranges}
     claims: list[Claim] = []
     if study.search is not None:
         # A claim may be about winners before they are known.
@@ -218,7 +236,7 @@ def parse_claims(
     for index, text in enumerate(study.claims):
         if not document.is_faulty(("claims", index)):
             with document.reporting("claims", index):
-                claim = parse_claim(text, design, metrics, ranges, refused)
+                claim = parse_claim(text, design, metrics, ranges, refused, beside.lacking)
                 if claim is None:
                     continue
                 if any(claim.hash == known.hash for known in claims):

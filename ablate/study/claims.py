@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
@@ -67,11 +68,12 @@ def parse_claim(
     metrics: Collection[str],
     ranges: Mapping[str, float] | None = None,
     refused: Refused = Refused(),
+    lacking: Mapping[str, str] = MappingProxyType({}),
 ) -> Claim | None:
     """Reads a claim about the variants of `design`; None for one about what is `refused`.
 
-    Without `metrics`, any name may be one; `ranges` are those of `check_margin`. Raises `Invalid` with everything that
-    is wrong.
+    Without `metrics`, any name may be one; `ranges` are those of `check_margin`; `lacking` of `Claimable`. Raises
+    `Invalid` with everything that is wrong.
     """
     text = " ".join(text.split())
     matches = [(kind, m) for kind, pattern in _PATTERNS.items() if (m := pattern.fullmatch(text))]
@@ -82,7 +84,11 @@ def parse_claim(
     metric = match["metric"]
     by, sides = 0.0, {}
     with Gather() as at:
-        if metrics and metric not in metrics:
+        if metric in lacking:
+            at.refuse(
+                True, "", f"is about {metric}, which this study cannot tell", text, hint=lacking[metric]
+            )
+        elif metrics and metric not in metrics:
             at.refuse(True, "", f"unknown metric {metric!r}", text, listed(metrics), nearest(metric, metrics))
         with at():
             by = _number(match["by"], text, positive=kind != "beats")

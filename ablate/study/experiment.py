@@ -266,8 +266,8 @@ def prepare(
     tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
     for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:
         document.refuse(("tasks",), "names the same task twice", task)
-    metrics, ranges = check_metric(workload, baseline, study, resolve, document)
-    claims = parse_claims(study, design, metrics, ranges, document)
+    metrics, ranges, described = check_metric(workload, baseline, study, resolve, document)
+    claims = parse_claims(workload, study, design, metrics, ranges, described, document)
     variants, matcher, search, tune = design.variants, None, None, None
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:

@@ -1,0 +1,91 @@
+"""What variants can be compared by: the metrics of a task, the numbers of a run's stability, and derived metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ablate.analysis.paired import Floats
+from ablate.analysis.runs import NOT_RUN, Runs, Side
+from ablate.core.derived import DERIVED, Derived, Kind, Offer
+from ablate.core.facts import Facts, TaskFacts
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One of them, on one task."""
+
+    name: str
+    kind: Kind
+    task: TaskFacts
+    derived: Derived | None = None
+
+    def side(self, runs: Runs, variant: str) -> Side:
+        """The runs of a variant, as the metric sees them."""
+        if self.name in self.task.metrics or self.kind == "spread":
+            return runs.of(variant, self.task)
+        known = self.task.stability if self.derived is None else {self.name: self.derived.metric}
+        # Whether a run solves the task decides nothing about how steadily it trains.
+        alone = replace(self.task, metrics={self.name: known[self.name]}, outcome="graded")
+        if self.derived is None:
+            return _NumberedSide(runs, variant, alone, self.name)
+        return _DerivedSide(runs, variant, alone, self.derived, runs.of(variant, self.task))
+
+
+def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
+    """How to compare variants by the metric `name` of a claim; None where the task cannot tell it."""
+    if name in task.metrics:
+        return Measure(name, "mean", task)
+    if name in task.stability:
+        return Measure(name, "mean", task)
+    derived = DERIVED.get(name)
+    if derived is None or derived.lacks(Offer(task.metrics, bool(facts.stress))):
+        return None
+    if derived.kind == "spread" and facts.metric not in task.metrics:
+        return None
+    return Measure(name, derived.kind, task, derived)
+
+
+@dataclass(frozen=True)
+class _NumberedSide(Side):
+    """The runs of a variant, compared by a number of which some other variant may have none."""
+
+    number: str
+
+    @property
+    def obstacle(self) -> str:
+        """That none of its runs has it."""
+        completed = self.status == "completed"
+        lacks = completed.any() and np.isnan(self.values(self.number)[completed]).all()
+        return f"{self.variant} has no {self.number}" if lacks else ""
+
+
+@dataclass(frozen=True)
+class _DerivedSide(Side):
+    """The runs of a variant, with a derived metric in place of their own."""
+
+    derived: Derived
+    seen: Side
+    "The same runs as they are."
+
+    @cached_property
+    def _by_seed(self) -> Floats:
+        return self.derived.by_seed(self.seen)
+
+    @cached_property
+    def status(self) -> NDArray[np.object_]:
+        """Completed where the metric has a value, else not run."""
+        return np.where(np.isnan(self._by_seed), NOT_RUN, "completed").astype(object)
+
+    def values(self, metric: str) -> Floats:
+        """The metric by seed; NaN where it has no value."""
+        return self._by_seed
+
+    @property
+    def obstacle(self) -> str:
+        """Why its values say nothing; nothing where they do."""
+        found = self.derived.obstacle(self.seen)
+        return f"{self.variant}: {found}" if found else ""
