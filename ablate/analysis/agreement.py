@@ -6,7 +6,7 @@ import pandas as pd
 
 from ablate.analysis.compare import planned
 from ablate.base import wording
-from ablate.core.claim import Claim
+from ablate.core.claim import INTERACTION, Claim
 from ablate.core.facts import BASELINE, Facts
 
 OPPOSITE = {"better": "worse", "worse": "better"}
@@ -27,6 +27,7 @@ def explained(claims: pd.DataFrame, comparisons: pd.DataFrame, facts: Facts) -> 
         word = ""
         if (
             claim.metric == facts.metric
+            and claim.kind != INTERACTION
             and len(claim.a) == len(claim.b) == 1
             and BASELINE in (*claim.a, *claim.b)
         ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ablate.analysis.contrast import Contrast, suspect
@@ -49,18 +51,8 @@ def _p_values(c: Contrast, claim: Claim, grouped: bool) -> tuple[float, float]:
 
 def obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side], level: float) -> str:
     """Why nothing can be decided, whatever the numbers; empty where it can."""
-    if nothing := "; ".join(filter(None, (side.obstacle for side in sides))):
-        return nothing
-    pairs = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')}"
-    if c.missing:
-        return f"incomplete: {pairs} with a usable pair"
-    if c.without_score:
-        return f"unstable: {_diverged(sides)}; {claim.metric} has no floor to score them with"
-    if c.n < 2:
-        return f"{pairs} with a usable pair; an interval takes 2"
-    if c.any_diverged and c.p > level:
-        counted = "with the metric's floor for them no difference is shown"
-        return f"unstable: {_diverged(sides)}; {counted} ({wording.p_value(c.p)})"
+    if words := unusable(c, claim.metric, sides, level):
+        return words
     if c.task.outcome == "all_or_nothing" and c.solved is None:
         if len(sides) > 2:
             return "a side is several variants, whose solved seeds cannot be paired: state the claim on single variants"
@@ -74,7 +66,24 @@ def obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side], level:
     return ""
 
 
-def _diverged(sides: list[Side]) -> str:
+def unusable(c: Contrast, name: str, sides: Sequence[Side], level: float) -> str:
+    """Why the runs of `sides` decide nothing on the metric `name`, whatever is claimed; empty where they can."""
+    if nothing := "; ".join(filter(None, (side.obstacle for side in sides))):
+        return nothing
+    pairs = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')}"
+    if c.missing:
+        return f"incomplete: {pairs} with a usable pair"
+    if c.without_score:
+        return f"unstable: {_diverged(sides)}; {name} has no floor to score them with"
+    if c.n < 2:
+        return f"{pairs} with a usable pair; an interval takes 2"
+    if c.any_diverged and c.p > level:
+        counted = "with the metric's floor for them no difference is shown"
+        return f"unstable: {_diverged(sides)}; {counted} ({wording.p_value(c.p)})"
+    return ""
+
+
+def _diverged(sides: Sequence[Side]) -> str:
     found = {
         side.variant: f"{rate(side.diverged, int(side.ended.sum()))} of {side.variant}"
         for side in sides

@@ -8,6 +8,8 @@ number that the claim names, 0 for a plain `beats`:
     A matches B within X      90 % interval inside ±X       95 % interval outside ±X
     A does not lose X to B    90 % interval above −X        95 % interval below −X
 
+An interaction, `A beats B by more at P = y than at P = x`, is a plain `beats` about the difference of differences.
+
 Otherwise it is inconclusive, or incomplete where a trial that it rests on failed or is missing. The 90 % intervals are
 those of one-sided tests at .05: equivalence as in Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657–680. On an
 all-or-nothing task the seeds that only one side solved decide a plain `beats`, and bound `matches` and `does not lose`
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 import pandas as pd
@@ -27,6 +30,7 @@ from ablate.analysis.by_mean import by_mean
 from ablate.analysis.by_rate import by_rate
 from ablate.analysis.by_spread import by_spread
 from ablate.analysis.grounds import Grounds
+from ablate.analysis.interactions import by_interaction
 from ablate.analysis.looks import Look, looked, looks, p_sequential
 from ablate.analysis.measures import measure_of
 from ablate.analysis.paired import NAN
@@ -34,7 +38,7 @@ from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
 from ablate.analysis.verdicts import holm
 from ablate.base import wording
-from ablate.core.claim import Claim
+from ablate.core.claim import INTERACTION, Claim
 from ablate.core.evidence import Evidence
 
 GROUNDS = {"mean": by_mean, "rate": by_rate, "spread": by_spread}
@@ -93,12 +97,15 @@ class Followed:
         found = []
         for task in runs.facts.tasks:
             if measure := measure_of(self.claim.metric, task, runs.facts):
-                a, b = (
-                    [measure.side(runs, name) for name in names] for names in (self.claim.a, self.claim.b)
-                )
-                if self.looks and not all(side.asked.all() for side in (*a, *b)):
+                sides = [[measure.side(runs, name) for name in names] for names in self.claim.sides]
+                if self.looks and not all(side.asked.all() for side in chain(*sides)):
                     return
-                found.append(GROUNDS[measure.kind](runs, self.claim, a, b, ALPHA * look.weight))
+                level = ALPHA * look.weight
+                found.append(
+                    by_interaction(runs, self.claim, sides, level)
+                    if self.claim.kind == INTERACTION
+                    else GROUNDS[measure.kind](runs, self.claim, sides[0], sides[1], level)
+                )
         self.looks.append((look, found))
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -51,6 +52,12 @@ class Contrast:
     @classmethod
     def of(cls, a: Sequence[Side], b: Sequence[Side], name: str) -> Contrast:
         """Of the mean over the variants of `a` and of `b`, on the metric `name` of their task."""
+        return cls.between([a], [b], name)
+
+    @classmethod
+    def between(cls, plus: Sequence[Sequence[Side]], minus: Sequence[Sequence[Side]], name: str) -> Contrast:
+        """The same of sums of such means: (A + D) − (B + C) is a difference of differences."""
+        a, b = list(chain(*plus)), list(chain(*minus))
         task, facts = a[0].task, a[0].runs.facts
         metric = task.metrics[name]
         first, second = (np.stack([side.scored(name) for side in sides]) for sides in (a, b))
@@ -62,9 +69,9 @@ class Contrast:
         rows = [values for side in (*a, *b) if (values := side.by_example(name)) is not None]
         examples = None
         if len(rows) == len(a) + len(b):
-            by_side = np.mean(rows[: len(a)], axis=0), np.mean(rows[len(a) :], axis=0)
+            by_side = _sum_of_means(rows[: len(a)], plus), _sum_of_means(rows[len(a) :], minus)
             examples = sign(metric) * (by_side[0] - by_side[1])[usable]
-        means = [sign(metric) * side.mean(axis=0)[usable] for side in (first, second)]
+        means = [sign(metric) * _sum_of_means(*of)[usable] for of in ((first, plus), (second, minus))]
         threshold = solving_metric(task, facts.metric)
         alone = len(a) == len(b) == 1 and threshold is not None
         return cls(
@@ -181,17 +188,30 @@ class Contrast:
     @property
     def at_floor(self) -> bool:
         """Whether no run is better than guessing."""
-        floor, resolution = self.metric.floor, self.metric.resolution
+        floor = self.metric.floor
         if floor is None or not self.n:
             return False
-        near = 0.0
-        if self.metric.direction == "max" and resolution > 0 and 0 < floor < 1:
-            near = FLOOR_ERRORS * (floor * (1 - floor) * resolution) ** 0.5
-        return bool((self._oriented <= sign(self.metric) * floor + near + 1e-12).all())
+        return bool((self._oriented <= sign(self.metric) * floor + near_floor(self.metric) + 1e-12).all())
 
     @property
     def _oriented(self) -> Floats:
         return sign(self.metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
+
+
+def _sum_of_means(rows: Sequence[Floats] | Floats, parts: Sequence[Sequence[Side]]) -> Floats:
+    """The sum over `parts`, whose variants the rows are in turn, of the means over their rows."""
+    ends = np.cumsum([len(part) for part in parts])
+    return np.asarray(
+        sum(np.mean(rows[end - len(part) : end], axis=0) for part, end in zip(parts, ends, strict=True))
+    )
+
+
+def near_floor(metric: Metric) -> float:
+    """The distance above its floor within which a metric is not told from guessing."""
+    floor, resolution = metric.floor, metric.resolution
+    if metric.direction == "max" and resolution > 0 and floor is not None and 0 < floor < 1:
+        return FLOOR_ERRORS * (floor * (1 - floor) * resolution) ** 0.5
+    return 0.0
 
 
 def overlap(task: TaskFacts) -> float:

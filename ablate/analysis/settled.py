@@ -30,7 +30,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
         if followed.open and followed.look == last:
             found |= {
                 (name, task.name)
-                for name in (*claim.a, *claim.b)
+                for name in claim.variants
                 for task in facts.tasks
                 if measure_of(claim.metric, task, facts)
             }

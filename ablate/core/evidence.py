@@ -40,5 +40,5 @@ class Evidence:
     whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at the last.
     """
     stress: pd.DataFrame = field(default_factory=no_stress)
-    """One row a trial of the grid of `Facts.stress`: id, variant, task, seed, value (float, at the path), status, reason,
-    test_loss, initial_loss (NaN where the run has none)."""
+    """One row a trial of the grid of `Facts.stress`: id, variant, task, seed, value (float, at the path), status,
+    reason, test_loss, initial_loss (NaN where the run has none)."""

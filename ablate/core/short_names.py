@@ -33,10 +33,15 @@ def short_claim(claim: str, facts: Facts) -> str:
     """A claim with the names for readers in place of its variants and levels, where each is that of one alone."""
     every = short_names(facts)
     words = {word for other in facts.claims for word in (*other.text.split(), *other.a, *other.b)}
-    found = {w: every.get(w) or _named(_levels(w), facts.labels) for w in words if w in every or "=" in w}
+    found = {w: every.get(w) or _named(levels_in(w), facts.labels) for w in words if w in every or "=" in w}
     counts = Counter(found.values())
     told = {word: short for word, short in found.items() if counts[short] == 1}
-    return _agreeing(" ".join(told.get(word, word) for word in claim.split(" ")))
+    said = [told.get(word, word) for word in claim.split(" ")]
+    # `at lr 0.01`, but `with no positions`.
+    for i, word in enumerate(said[:-1]):
+        if word == "at" and said[i + 1] in told.values() and not said[i + 1][-1:].isdigit():
+            said[i] = "with"
+    return _agreeing(" ".join(said))
 
 
 def _agreeing(claim: str) -> str:
@@ -57,7 +62,7 @@ def _named(levels: Iterable[tuple[str, str]], labels: Mapping[str, str]) -> str:
     return " + ".join(labels.get(f"{path}={level}") or level_name(path, level) for path, level in levels)
 
 
-def _levels(words: str) -> Iterator[tuple[str, str]]:
+def levels_in(words: str) -> Iterator[tuple[str, str]]:
     """The paths and levels of `model.position=none,model.mixer=conv(a=1,b=2)`: a comma in brackets parts none."""
     start = 0
     for comma in [*re.finditer(r",(?=[\w.]+=)|$", words)]:

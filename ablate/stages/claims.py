@@ -22,7 +22,7 @@ def date_claims(
     """The claims with their dates: the first that the folder knows, else now.
 
     `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
-    that it could have been read from is exploratory: the study has been reported, both its sides have trials of
+    that it could have been read from is exploratory: the study has been reported, all its sides have trials of
     `cells` in the store, or a search has `begun`. New claims are written before any trial is trained; claims that the
     study no longer makes are removed.
     """
@@ -35,9 +35,7 @@ def date_claims(
     for claim in claims:
         row = known.get(claim.hash)
         late = (
-            begun
-            or any(each.has_report for each in before)
-            or bool(ran & set(claim.a) and ran & set(claim.b))
+            begun or any(each.has_report for each in before) or all(ran & set(side) for side in claim.sides)
         )
         dated.append(
             replace(

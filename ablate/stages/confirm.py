@@ -64,7 +64,7 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
         raise NothingDecided(
             f"Nothing to confirm: {source.path} has decided no comparison on {facts.metric} and no claim."
         )
-    named = {name for claim in claims for name in (*claim.a, *claim.b)}
+    named = {name for claim in claims for name in claim.variants}
     first, *others = found.variants
     kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
     seeds = unseen(experiment.study.seeds, facts.seeds, asked, source)

@@ -20,7 +20,7 @@ from ablate.core.derived import DERIVED
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.claimable import claimable
-from ablate.study.claims import Refused, check_margin, parse_claim
+from ablate.study.claims import check_margin, parse_claim
 from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.labels import short_label
@@ -28,6 +28,7 @@ from ablate.study.load import translated
 from ablate.study.patch import value_at
 from ablate.study.schema import PLACEBO, StudyBase, winner_names
 from ablate.study.sections.search import MAX_WINNERS
+from ablate.study.sides import Refused
 
 MAX_TRIALS = 1_000_000
 MAX_CHECKED = 500

@@ -3,27 +3,26 @@
     A beats B on METRIC [by X]
     A matches B on METRIC within X
     A does not lose to B on METRIC within X
+    A beats B on METRIC by more at PATH=y than at PATH=x
 
-A and B are names of variants, or `path=level`.
+A and B are names of variants, or `path=level`, several joined by commas; see `study.sides` for what these mean.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
-from ablate.core.claim import Claim
+from ablate.core.claim import INTERACTION, Claim
 from ablate.study.designs import Design
-from ablate.study.document import parse_value
-from ablate.study.suggestions import did_you_mean, elsewhere
+from ablate.study.sides import NOTHING, Refused, compared, crossed
 
 GRAMMAR = (
     "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "
-    "where A and B are variants or path=level"
+    "`A beats B on METRIC by more at PATH=y than at PATH=x`, where A and B are variants or path=level"
 )
 VERBS = ("beats", "matches", "lose")
 _PATTERNS = {
@@ -32,34 +31,10 @@ _PATTERNS = {
     "does_not_lose": re.compile(
         r"(?P<a>.+?) does not lose to (?P<b>.+?) on (?P<metric>\S+) within (?P<by>\S+)"
     ),
+    INTERACTION: re.compile(
+        r"(?P<a>.+?) beats (?P<b>.+?) on (?P<metric>\S+) by more at (?P<more>.+?) than at (?P<less>.+)"
+    ),
 }
-
-
-@dataclass(frozen=True)
-class Refused:
-    """What a study gives and what is refused there, so that it is in no design: no claim about it is a mistake."""
-
-    variants: Collection[str] = ()
-    "Names."
-    levels: Mapping[str, Collection[str]] = field(default_factory=dict)
-    "Path of a factor → names of its levels; none where they cannot be read."
-    lost: Collection[str] = ()
-    "Paths of factors that do not exist."
-    everything: bool = False
-    "Whether its factors or variants cannot be read at all."
-
-    def has(self, side: str) -> bool:
-        """Whether a side of a claim names something of this."""
-        path, _, level = side.partition("=")
-        if self.everything or side in self.variants:
-            return True
-        if path not in self.levels:
-            # A path of `factors:` that does not exist may stand for the one that the claim names.
-            return "=" in side and any(
-                path.endswith(f".{lost}") or nearest(path, [lost]) for lost in self.lost
-            )
-        levels = self.levels[path]
-        return not levels or _label(level.partition("(")[0], levels) is not None
 
 
 def parse_claim(
@@ -67,7 +42,7 @@ def parse_claim(
     design: Design,
     metrics: Collection[str],
     ranges: Mapping[str, float] | None = None,
-    refused: Refused = Refused(),
+    refused: Refused = NOTHING,
     lacking: Mapping[str, str] = MappingProxyType({}),
 ) -> Claim | None:
     """Reads a claim about the variants of `design`; None for one about what is `refused`.
@@ -82,7 +57,8 @@ def parse_claim(
         raise Invalid("", "is not a claim", text, GRAMMAR, next(filter(None, hints), ""))
     kind, match = matches[0]
     metric = match["metric"]
-    by, sides = 0.0, {}
+    by = 0.0
+    sides: list[list[str]] = [[]]
     with Gather() as at:
         if metric in lacking:
             at.refuse(
@@ -90,15 +66,20 @@ def parse_claim(
             )
         elif metrics and metric not in metrics:
             at.refuse(True, "", f"unknown metric {metric!r}", text, listed(metrics), nearest(metric, metrics))
-        with at():
-            by = _number(match["by"], text, positive=kind != "beats")
-            check_margin(by, metric, ranges or {}, text)
-        for side in ("a", "b"):
+        if kind == INTERACTION:
             with at():
-                sides[side] = _side(match[side], text, design, refused)
-        same = set(sides.get("a", ())) & set(sides.get("b", ()))
-        at.refuse(same, "", "compares a variant with itself", text)
-    return Claim(text, kind, metric, sides["a"], sides["b"], by) if all(sides.values()) else None
+                sides = crossed(match.group("a", "b"), match.group("more", "less"), text, design, refused)
+        else:
+            with at():
+                by = _number(match["by"], text, positive=kind != "beats")
+                check_margin(by, metric, ranges or {}, text)
+            with at():
+                sides = compared(match.group("a", "b"), text, design, refused)
+    if not all(sides):
+        return None
+    a, b, *less = sides
+    a_less, b_less = less or ([], [])
+    return Claim(text, kind, metric, a, b, by, a_less=a_less, b_less=b_less)
 
 
 def check_margin(margin: float, metric: str, ranges: Mapping[str, float], given: Any) -> None:
@@ -127,52 +108,3 @@ def _number(given: str | None, text: str, positive: bool) -> float:
             "for instance `within 0.02`",
         )
     return value
-
-
-def _side(side: str, text: str, design: Design, refused: Refused) -> list[str]:
-    """The variants that one side of a claim names; none where it names what is refused."""
-    names = [v.name for v in design.variants]
-    path, equals, level = side.partition("=")
-    is_level = path in design.paths and level in design.labels(path).values()
-    if side in names and not (design.factorial and is_level):
-        return [side]
-    if refused.has(side):
-        return []
-    if not equals or path not in (*design.paths, *refused.levels):
-        known = names + [f"{p}={label}" for p in design.paths for label in set(design.labels(p).values())]
-        what = f"unknown factor {path!r}" if equals else f"unknown variant {side!r}"
-        hint = elsewhere(path, dict.fromkeys(design.paths)) if equals else ""
-        allowed = listed(design.paths if equals else names)
-        raise Invalid("", what, text, allowed, hint or nearest(side, known))
-    labels = design.labels(path) if path in design.paths else {}
-    wanted = _label(level, set(labels.values()))
-    if wanted is None:
-        found = sorted({*labels.values(), *refused.levels.get(path, ())} - {""})
-        raise Invalid("", f"{path} has no level {level!r}", text, listed(found), did_you_mean(level, found))
-    having = [v for v in design.variants if labels[v.name] == wanted and not v.placebo]
-    if design.factorial:
-        return [v.name for v in having if v.at[:1] != ("variants",)]
-    alone = [v.name for v in having if set(v.patches) <= {path}]
-    if not alone:
-        raise Invalid(
-            "",
-            f"{side} is only in variants that change other paths too",
-            text,
-            listed(v.name for v in having),
-        )
-    return alone[:1]
-
-
-def _label(level: str, labels: Collection[str]) -> str | None:
-    """The label that `level` means: itself, or one that YAML reads alike (`true` for `on`, `3e-3` for `0.003`)."""
-    if level in labels:
-        return level
-    try:
-        value = parse_value(level)
-    except ValueError:
-        return None
-    for label in labels:
-        read = {"on": True, "off": False}.get(label, parse_value(label) if "(" not in label else label)
-        if read == value and isinstance(read, bool) == isinstance(value, bool):
-            return label
-    return None

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem
@@ -62,10 +63,33 @@ class Design:
     "Every path that some variant changes."
     factorial: bool = False
 
+    @cached_property
+    def _known(self) -> dict[str, dict[str, str]]:
+        return {}
+
     def labels(self, path: str) -> dict[str, str]:
         """Variant → label of its level at `path`; empty where the variant has no such path."""
-        found = _labels(self.variants, path, self.factors.get(path, ()))
-        return dict(zip((v.name for v in self.variants), found, strict=True))
+        if path not in self._known:
+            found = _labels(self.variants, path, self.factors.get(path, ()))
+            self._known[path] = dict(zip((v.name for v in self.variants), found, strict=True))
+        return self._known[path]
+
+    def having(self, levels: Mapping[str, str]) -> list[Variant]:
+        """The variants that have some levels, by label."""
+        labels = {path: self.labels(path) for path in levels}
+        return [
+            v for v in self.variants if not v.placebo and all(labels[p][v.name] == levels[p] for p in levels)
+        ]
+
+    def at(self, levels: Mapping[str, str], *, cell: bool) -> list[str]:
+        """The variants at some levels, by label: a `cell` is the one that changes nothing else.
+
+        Otherwise, where the design crosses its factors, all of them: their mean is that over the other factors.
+        """
+        having = self.having(levels)
+        if self.factorial and not cell:
+            return [v.name for v in having if v.at[:1] != ("variants",)]
+        return [v.name for v in having if v.patches.keys() <= levels.keys()][:1]
 
 
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:

@@ -211,7 +211,7 @@ class Experiment:
 
     def settling(self, names: Collection[str]) -> Experiment:
         """The same study with the claims that variants of these `names` can settle."""
-        claims = [claim for claim in self.claims if {*claim.a, *claim.b} <= set(names)]
+        claims = [claim for claim in self.claims if set(claim.variants) <= set(names)]
         return dataclasses.replace(self, claims=claims)
 
     @cached_property

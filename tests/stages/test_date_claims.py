@@ -50,6 +50,16 @@ def test_a_claim_is_late_once_both_its_sides_have_run(folder: StudyFolder, store
         assert claim.exploratory == late
 
 
+def test_an_interaction_is_late_once_all_four_have_run(folder: StudyFolder, store: Store) -> None:
+    four = Claim("x", "interaction", "loss", ["a"], ["b"], 0.0, a_less=["c"], b_less=["baseline"])
+    cells = [*CELLS, Cell("c", "", 0, Trial("id-c", {}, 0))]
+    for name, late in (("a", False), ("b", False), ("baseline", False), ("c", True)):
+        store.save(Record(f"id-{name}", {}, 0, "completed"))
+        folder.write_claims([])
+        (claim,) = date_claims(folder, [four], cells, store, begun=False)
+        assert claim.exploratory == late
+
+
 def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(
     folder: StudyFolder, store: Store
 ) -> None:

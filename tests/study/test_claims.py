@@ -65,6 +65,96 @@ def test_in_a_factorial_a_level_is_the_mean_over_the_other_factors(factorial: De
     assert claim.b == ["baseline", "model.noise=0.2"]
 
 
+THREE = "factors: {model.effect: [1, 2], model.noise: [0.2], model.width: [5]}\n"
+CROSSED = "{a} beats {b} on loss by more at {more} than at {less}"
+
+
+@pytest.fixture
+def three(write: Callable[..., Path]) -> Design:
+    return prepare(write(HEAD + "design: factorial\n" + THREE)).design
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        "model.effect=1,model.width=5",
+        "model.width=5,model.effect=1.0",
+        "model.width=5,model.effect=1,model.noise=0.1",
+    ],
+)
+def test_several_levels_name_one_cell_in_any_order(three: Design, side: str) -> None:
+    claim = parse_claim(f"{side} beats model.effect=0,model.width=4 on loss", three, METRICS)
+    assert (claim.a, claim.b) == (["model.effect=1.0,model.width=5"], ["baseline"])
+    assert len(parse_claim("model.width=5 beats model.width=4 on loss", three, METRICS).a) == 6
+
+
+def test_an_interaction_has_four_sides(three: Design) -> None:
+    text = "model.effect=1 beats model.effect=0 on loss by more at model.noise=0.2 than at model.noise=1e-1"
+    claim = parse_claim(text, three, METRICS)
+    assert (claim.kind, claim.by) == ("interaction", 0.0)
+    assert claim.sides == [
+        ["model.effect=1.0,model.noise=0.2", "model.effect=1.0,model.noise=0.2,model.width=5"],
+        ["model.noise=0.2", "model.noise=0.2,model.width=5"],
+        ["model.effect=1.0", "model.effect=1.0,model.width=5"],
+        ["baseline", "model.width=5"],
+    ]
+    one = parse_claim(
+        text.replace("=1 ", "=1,model.width=5 ").replace("=0 ", "=0,model.width=5 "), three, METRICS
+    )
+    assert one.sides == [side[1:] for side in claim.sides]
+
+
+def test_an_interaction_of_variants_named_by_hand(write: Callable[..., Path]) -> None:
+    own = "variants: {wide: {model.width: 7}, both: {model.width: 7, model.noise: 0.2}}\n"
+    design = prepare(write(HEAD + "placebo: on\nfactors: {model.noise: [0.2]}\n" + own)).design
+    levels = {"more": "model.noise=0.2", "less": "model.noise=0.1"}
+    for a in ("wide", "model.width=7"):
+        claim = parse_claim(CROSSED.format(a=a, b="baseline", **levels), design, METRICS)
+        assert claim.sides == [["both"], ["model.noise=0.2"], ["wide"], ["baseline"]]
+    with pytest.raises(Invalid, match=r"needs placebo at model.noise=0.2 and placebo at model.noise=0.1"):
+        parse_claim(CROSSED.format(a="placebo", b="wide", **levels), design, METRICS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"more": "model.nois=0.2"}, "unknown factor 'model.nois'; given"),
+        ({"less": "model.noise=7"}, "model.noise has no level '7'"),
+        ({"less": "model.noise=0.2"}, "names model.noise=0.2 twice, not two levels of model.noise"),
+        ({"less": "model.width=4"}, "takes two levels of one factor, not of model.noise and model.width"),
+        ({"a": "model.noise=0.2"}, "model.noise=0.2 itself sets model.noise, the factor after `at`"),
+        ({"b": "model.effect=1.0"}, "compares a variant with itself"),
+        ({"more": "wide"}, "takes one PATH=level after `at`, not 'wide'"),
+        ({"a": "model.effect=1,model.effect=2"}, "names model.effect twice"),
+        ({"a": "model.effect=1,model.with=5"}, "unknown factor 'model.with'"),
+    ],
+)
+def test_what_is_no_interaction(three: Design, changes: dict[str, str], rule: str) -> None:
+    given = {
+        "a": "model.effect=1",
+        "b": "model.effect=0",
+        "more": "model.noise=0.2",
+        "less": "model.noise=0.1",
+    }
+    with pytest.raises(Invalid) as caught:
+        parse_claim(CROSSED.format(**(given | changes)), three, METRICS)
+    assert rule in str(caught.value)
+
+
+def test_an_interaction_that_the_design_does_not_cross_says_which_does(write: Callable[..., Path]) -> None:
+    text = "model.effect=1 beats model.effect=0 on loss by more at model.noise=0.2 than at model.noise=0.1"
+    cell = "model.noise=0.2,model.effect=1 beats baseline on loss"
+    with pytest.raises(StudyError) as caught:
+        prepare(write(HEAD + THREE + f"claims:\n  - {text}\n  - {cell}\n"))
+    assert [(p.line, p.rule) for p in caught.value.problems] == [
+        (7, "needs model.effect=1 at model.noise=0.2, which the design does not train"),
+        (8, "no variant has all levels of model.noise=0.2,model.effect=1"),
+    ]
+    for problem in caught.value.problems:
+        assert problem.hint.startswith("Use `design: factorial`, which crosses its factors, or name")
+    assert len(prepare(write(HEAD + "design: factorial\n" + THREE + f"claims: [{text!r}]\n")).claims) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
@@ -126,7 +216,10 @@ def test_the_mistakes_of_all_claims_are_named_with_those_of_the_sections(write: 
     ("claim", "words"),
     [
         ("model.effect=1 beats baseline on lr_sensitivity", "takes a workload that has a learning rate"),
-        ("model.effect=1 matches baseline on divergence_rate within 1.5", "less than the range of divergence"),
+        (
+            "model.effect=1 matches baseline on divergence_rate within 1.5",
+            "less than the range of divergence",
+        ),
         ("model.effect=1 beats baseline on solvd_rate", "Did you mean 'solved_rate'?"),
     ],
 )
