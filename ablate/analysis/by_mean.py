@@ -19,7 +19,7 @@ def by_mean(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
     """The grounds for a claim about the per-seed means of the variants on either side; `level` is that of the look."""
     c, task = Contrast.of(a, b, claim.metric), a[0].task
     facts = runs.facts
-    margin = facts.margin if claim.metric == facts.metric else None
+    margin = facts.judged.get(claim.metric)
     grouped = suspect(runs, task, claim.metric)
     supported, refuted, reading = 1.0, 1.0, obstacle(c, claim, margin or 0.0, [*a, *b], level)
     if not reading:

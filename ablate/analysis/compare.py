@@ -44,9 +44,9 @@ def compare(evidence: Evidence) -> pd.DataFrame:
       are shared by all seeds; `seeds_*` the same over seeds alone, which decides nothing. `family_*` at level
       1 − .05/m excludes 0 exactly where t decides a difference; `tost_*` at level 1 − .1/m lies inside the margin
       exactly where the paired equivalence test decides.
-    - The family is all m planned pairs of a variant (no placebo) and a task on the primary metric, whatever became of
-      them. `p` is that of no difference, `p_adjusted` = min(1, m·p), NaN outside the family: rows there are
-      `exploratory` and judged at .05. `p_equivalent` is judged at .05/m too.
+    - The family is all m planned pairs of a variant (no placebo) and a task on the primary metric, and on others that
+      the study declares for it, whatever became of them. `p` is that of no difference, `p_adjusted` = min(1, m·p), NaN
+      outside the family: rows there are `exploratory` and judged at .05. `p_equivalent` is judged at .05/m too.
     - `look` of `looks`: where seeds were added until it was settled (`analysis.looks`), the look at which that was, and
       whose seeds all numbers of the row are of. Every p is then p_seq, and α the share of .05 that the look spends.
     - `decided_by`: `t`, or `rate`, where the seeds that only one side solved decide. `p_solved` is p of the rates.
@@ -68,7 +68,7 @@ def compare(evidence: Evidence) -> pd.DataFrame:
 
 def family_size(facts: Facts) -> int:
     """m, the number of planned comparisons."""
-    judged = sum(facts.metric in task.metrics for task in facts.tasks)
+    judged = sum(name in task.metrics for name in facts.judged for task in facts.tasks)
     return judged * sum(not variant.placebo for variant in facts.variants[1:])
 
 
@@ -81,20 +81,22 @@ def compared(
 ) -> Iterator[Comparison]:
     """Every comparison at the look that settled it, else at the last of its runs, in the order of the study.
 
-    Other metrics than the primary one are shown at the look of this one. Without `all_metrics`, only the family.
+    Metrics outside the family are shown at the look of the primary one. Without `all_metrics`, only the family.
     `unfinished` and `half`: variant and task → what `Comparison` says of them.
     """
     facts = runs.facts
     m = family_size(facts)
     at = [(look, runs.first(look.seeds)) for look in looks(facts)]
     grouped = {
-        (look, task.name): suspect(fewer, task, facts.metric) for look, fewer in at for task in facts.tasks
+        (look, task.name, name): suspect(fewer, task, name)
+        for look, fewer in at
+        for task in facts.tasks
+        for name in facts.judged
     }
 
     def follow(variant: VariantFacts, task: TaskFacts, name: str, most: int) -> Comparison:
         """The last of the first `most` looks that was needed."""
-        primary = name == facts.metric
-        confirmatory = primary and not variant.placebo
+        confirmatory = name in facts.judged and not variant.placebo
         one: Comparison | None = None
         for look, fewer in at[:most]:
             a, b = fewer.of(variant.name, task), fewer.of(facts.variants[0].name, task)
@@ -108,12 +110,12 @@ def compared(
                 b,
                 confirmatory,
                 m if confirmatory else 1,
-                facts.margin if primary else None,
-                primary and grouped[look, task.name],
+                facts.judged.get(name),
+                grouped.get((look, task.name, name), False),
                 look,
                 one,
                 unfinished.get((variant.name, task.name), ""),
-                half.get((variant.name, task.name), "") if primary else "",
+                half.get((variant.name, task.name), "") if name == facts.metric else "",
             )
             if confirmatory and one.settled:
                 break
@@ -122,12 +124,10 @@ def compared(
 
     for variant in facts.variants[1:]:
         for task in facts.tasks:
-            last = len(at)
-            first = [facts.metric] if facts.metric in task.metrics else []
-            found = {name: follow(variant, task, name, last) for name in first}
-            if found:
-                last = found[facts.metric].look.number
-            for name in task.metrics if all_metrics else first if not variant.placebo else ():
+            family = [] if variant.placebo else [name for name in facts.judged if name in task.metrics]
+            found = {name: follow(variant, task, name, len(at)) for name in family}
+            last = found[facts.metric].look.number if facts.metric in found else len(at)
+            for name in task.metrics if all_metrics else family:
                 yield found.get(name) or follow(variant, task, name, last)
 
 

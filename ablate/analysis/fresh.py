@@ -28,7 +28,7 @@ def fresh(evidence: Evidence, metric: Objective, winner: str, of: str, task: str
     if of == "validation" and metric.source == "validation":
         values = _validation(evidence, trials, metric)
     else:
-        values = _column(trials, facts.column if metric.name == facts.metric else metric.name)
+        values = _column(trials, facts.column_of(metric.name))
     return values[np.isfinite(values)]
 
 

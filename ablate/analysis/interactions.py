@@ -50,7 +50,7 @@ def _obstacle(runs: Runs, c: Contrast, claim: Claim, sides: list[Side]) -> str:
             "on an all-or-nothing task the seeds that one side alone solves decide, and these are of two sides: state "
             "each of the two differences on `solved_rate`"
         )
-    margin = runs.facts.margin if claim.metric == runs.facts.metric else None
+    margin = runs.facts.judged.get(claim.metric)
     if bound := next(_at_a_bound(c, margin or 0.0, sides), ""):
         return f"{bound}: whether there is an interaction depends on the scale"
     if c.differences.all_zero:

@@ -123,9 +123,7 @@ class Side:
 
     def values(self, metric: str) -> Floats:
         """The metric in its own direction; NaN where the run did not complete or has no finite value."""
-        values = self.runs.column(self.runs.facts.column if metric == self.runs.facts.metric else metric)[
-            self.rows
-        ]
+        values = self.runs.column(self.runs.facts.column_of(metric))[self.rows]
         return np.where(np.isfinite(values) & (self.status == "completed"), values, np.nan)
 
     def scored(self, metric: str) -> Floats:

@@ -108,7 +108,8 @@ def _problems(task: str) -> Iterator[Problem]:
 def study_text(name: str, task: str, schema_is_there: bool) -> str:
     """The study as YAML; where the JSON Schema is beside it, its first line points editors there."""
     from ablate.base.registry import CATALOGUE
-    from ablate.study.schema import MetricSection, StudyBase
+    from ablate.study.schema import StudyBase
+    from ablate.study.sections.metric import MetricSection
 
     study = StudyBase.model_fields
     sections = CATALOGUE.get("workload", study["workload"].default)().schema()

@@ -77,8 +77,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
             (record.id, name, _last(record, name)) for name in record.metrics if _of_layer(name, record)
         ]
         for name in metrics[cell.task] if record.status == "completed" else ():
-            judged = facts.column if name == facts.metric else name
-            if (values := record.arrays.get(f"test/{judged}")) is not None:
+            if (values := record.arrays.get(f"test/{facts.column_of(name)}")) is not None:
                 # Cells may share a trial.
                 examples[record.id, name] = values
     trials = pd.DataFrame(
@@ -87,7 +86,10 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     ran = [cell for cell in cells if cell.id in records]
     for path in paths if ran else ():
         trials[path] = _typed([cell.levels.get(path) for cell in ran])
-    for column in [facts.column, *(name for task in facts.tasks for name in task.metrics)]:
+    for column in [
+        *map(facts.column_of, facts.judged),
+        *(name for task in facts.tasks for name in task.metrics),
+    ]:
         if column not in trials:
             trials[column] = np.nan
     return Evidence(

@@ -16,11 +16,10 @@ from ablate.base.plugins import raised_by_plugin
 from ablate.base.probe import described
 from ablate.base.registry import CATALOGUE, StrictModel
 from ablate.core.claim import Claim
-from ablate.core.derived import DERIVED
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.claimable import claimable
-from ablate.study.claims import check_margin, parse_claim
+from ablate.study.claims import parse_claim
 from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, report_at
 from ablate.study.document import Document, PathKey
 from ablate.study.labels import short_label
@@ -168,46 +167,6 @@ def _check_labels(study: StudyBase, design: Design, document: Document) -> None:
             document.refuse(("labels", name), "is neither a variant nor a level", name, listed(known), hint)
         elif name != first:
             document.refuse(("labels", name), f"is also the label of {first}", label, "a label of its own")
-
-
-def check_metric(
-    workload: Workload, baseline: list[Config], study: StudyBase, resolve: Resolve, document: Document
-) -> tuple[Mapping[str, Metric], Mapping[str, float], list[Description]]:
-    """The metrics that all tasks have, of which the study's must be one; the range of each that has one; and the
-    description of the baseline on each task.
-    """
-    found = [_described(workload, config, resolve) for config in baseline]
-    described = [description.metrics for description in found]
-    shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
-    name = study.metric.name
-    if name in DERIVED and name not in shared and not document.is_faulty(("metric",)):
-        rule = "is a metric that only claims may use: no single run has it"
-        document.refuse(("metric", "name"), rule, name, listed(shared))
-    elif shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
-        document.refuse(("metric", "name"), "no such metric", name, listed(shared), nearest(name, shared))
-    for first in {next(iter(metrics)) for metrics in described if metrics} - {name}:
-        if study.checkpoint == "best" and name in shared:
-            rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
-            document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
-    spans = {metric: [span for of in described if (span := of[metric].span) is not None] for metric in shared}
-    # A margin applies to every task.
-    ranges = {metric: min(of) for metric, of in spans.items() if of}
-    judged = name or next(iter(shared), "")
-    if study.metric.margin is not None:
-        with document.reporting("metric", "margin"):
-            check_margin(study.metric.margin, judged, ranges, study.metric.margin)
-    return shared, ranges, found
-
-
-def _described(workload: Workload, config: Config, resolve: Resolve) -> Description:
-    """The description of a config; where it cannot be built, of its task with everything else at its default."""
-    task = config.get("task")
-    simpler: list[Config] = [{"task": task}, {"task": {"name": task["name"]}}] if task else [{}]
-    for candidate in (config, *simpler):
-        description, problems = attempt(lambda given: workload.describe(resolve(given)), candidate)
-        if not problems:
-            return description
-    return Description({})
 
 
 def parse_claims(

@@ -24,7 +24,6 @@ from ablate.study.checks import (
     check_faulty_paths,
     check_keeping,
     check_live,
-    check_metric,
     parse_claims,
     resolved,
     with_stand_in,
@@ -35,6 +34,7 @@ from ablate.study.ids import TrialIds
 from ablate.study.labels import part_labels, short_label, task_labels
 from ablate.study.load import load, refuse_if_faulty
 from ablate.study.match import Matcher, check_match, match_variants
+from ablate.study.metrics import check_metric, check_units
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchSpec, read_searches
@@ -267,6 +267,7 @@ def prepare(
     for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:
         document.refuse(("tasks",), "names the same task twice", task)
     metrics, ranges, described = check_metric(workload, baseline, study, resolve, document)
+    check_units(study, tasks, described, study.metric.name or next(iter(metrics), ""), document)
     claims = parse_claims(workload, study, design, metrics, ranges, described, document)
     variants, matcher, search, tune = design.variants, None, None, None
     matched: Mapping[str, Sequence[Matched]] = {}

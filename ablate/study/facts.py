@@ -10,6 +10,7 @@ from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric
 from ablate.study.designs import Variant
 from ablate.study.experiment import Experiment
+from ablate.study.metrics import units
 from ablate.study.patch import value_at
 
 
@@ -34,6 +35,8 @@ def facts_of(
         design=study.design,
         seeds=list(study.seeds.values),
         looks=study.seeds.looks,
+        also=metric.also,
+        units=units(study, experiment.tasks, described[0], name),
         tasks=[
             # Some other variant may have attention where the first has none.
             TaskFacts(task, dict(d.metrics), d.outcome, d.sampling, {**_stability(others), **d.stability})

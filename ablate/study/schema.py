@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     ConfigDict,
     Field,
     PositiveFloat,
@@ -22,6 +21,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
+from ablate.study.sections.metric import MetricAsked, MetricSection
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
 from ablate.study.sections.seeds import Seeds, SeedsSection
 
@@ -57,17 +57,6 @@ def _variant_name(name: str) -> str:
     return name
 
 
-class MetricSection(StrictModel):
-    """The number that is judged, the same for all variants."""
-
-    name: str | None = None
-    "A metric of the task; not given: its first."
-    margin: PositiveFloat | None = None
-    "The smallest difference of interest, in the metric's units; declared, `equivalent` becomes a verdict."
-    at: Literal["last", "best_validation"] = "last"
-    "Tested at the last step, or at the step that validation favours."
-
-
 StudyName = Annotated[str, Field(pattern=f"^{names.OWN}$"), AfterValidator(_study_name)]
 ReportName = Annotated[str, Field(pattern=f"^{names.NAME}$"), AfterValidator(_study_name)]
 VariantName = Annotated[str, AfterValidator(_variant_name)]
@@ -88,9 +77,7 @@ class StudyBase(StrictModel):
     "The folder to which plugins and files of data are relative, itself relative to the study file."
     plugins: Annotated[list[str], Field(max_length=100)] = []
     "Python files that register parts, tasks or workloads."
-    metric: Annotated[
-        MetricSection, BeforeValidator(lambda given: {"name": given} if isinstance(given, str) else given)
-    ] = MetricSection()
+    metric: MetricAsked = MetricSection()
     "The primary metric."
     factors: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     "Path → levels; the baseline's own may be left out."

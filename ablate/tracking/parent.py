@@ -62,6 +62,12 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
         artifacts=folder.artifacts(),
         cells=first_of_each(folder.cells()),
         columns=list(
-            dict.fromkeys([facts.column, *(m for task in facts.tasks for m in task.metrics), *COSTS])
+            dict.fromkeys(
+                [
+                    *map(facts.column_of, facts.judged),
+                    *(m for task in facts.tasks for m in task.metrics),
+                    *COSTS,
+                ]
+            )
         ),
     )
