@@ -15,10 +15,10 @@ OPPOSITE = {"better": "worse", "worse": "better"}
 def explained(claims: pd.DataFrame, comparisons: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     """The frame of `judge_claims` with reasons that name a planned comparison with another verdict, and why it has it.
 
-    Such claims are about one variant and the baseline, on the primary metric. `comparisons` is the result of `compare`.
+    Such claims are about one variant and the baseline, on a metric of the family. `comparisons` comes from `compare`.
     """
     family = planned(comparisons)
-    table = {(row.variant, row.task): row.verdict for row in family.itertuples()}
+    table = {(row.variant, row.task, row.metric): row.verdict for row in family.itertuples()}
     known = {claim.text: claim for claim in facts.claims}
     confirmatory = sum(not claim.exploratory for claim in facts.claims)
     reasons = []
@@ -26,15 +26,17 @@ def explained(claims: pd.DataFrame, comparisons: pd.DataFrame, facts: Facts) -> 
         claim = known[row.claim]
         word = ""
         if (
-            claim.metric == facts.metric
+            claim.metric in facts.judged
             and claim.kind != INTERACTION
             and len(claim.a) == len(claim.b) == 1
             and BASELINE in (*claim.a, *claim.b)
         ):
             turned = claim.a == [BASELINE]
-            shown = table.get(((claim.b if turned else claim.a)[0], row.task), "")
+            shown = table.get(((claim.b if turned else claim.a)[0], row.task, claim.metric), "")
             verdict = OPPOSITE.get(shown, shown) if turned else shown
-            if why := _why(claim, row.verdict, verdict, facts.margin, len(family), confirmatory):
+            if why := _why(
+                claim, row.verdict, verdict, facts.judged[claim.metric], len(family), confirmatory
+            ):
                 word = f"; the table says {shown}: {why}"
         reasons.append(f"{row.reason}{word}")
     return claims.assign(reason=pd.Series(reasons, index=claims.index, dtype=object))

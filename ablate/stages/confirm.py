@@ -56,7 +56,7 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     decided = {
         row["variant"]
         for row in verdict_rows(source.comparisons())
-        if row["metric"] == facts.metric and row["verdict"] in DECIDED
+        if row["metric"] in facts.judged and row["verdict"] in DECIDED
     }
     settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
     claims = [claim for claim in found.claims if claim.hash in settled]

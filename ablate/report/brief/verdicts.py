@@ -51,33 +51,36 @@ COLUMNS = {
 
 
 class Verdicts(Section):
-    """The confirmatory comparisons on the primary metric."""
+    """The confirmatory comparisons, a table a metric."""
 
     place = 100
     title = "Verdicts"
     open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        metric = material.facts.metric
-        rows = [row for row in verdict_rows(material.comparisons) if row["metric"] == metric]
+        rows = verdict_rows(material.comparisons)
         if not rows:
             return
         present = {row["verdict"] for row in rows}
         guide = {verdict: meaning for verdict, meaning in GUIDE.items() if verdict in present} or GUIDE
         names = short_names(material.facts)
-        yield verdict_table(rows, f"Each variant against the {BASELINE} on {metric}{_at(rows)}", names)
+        for metric in material.facts.judged:
+            if mine := [row for row in rows if row["metric"] == metric]:
+                yield verdict_table(
+                    mine, f"Each variant against the {BASELINE} on {metric}{_at(mine)}", names
+                )
         terms = Terms([*guide.items(), *COLUMNS.items()])
         yield Folded("How to read a verdict", [terms])
 
     def brief(self, read: Brief) -> Iterator[Table]:
         rows = verdict_rows(read.comparisons)
-        tasks = list(dict.fromkeys(row["task"] for row in rows))
-        for task in tasks:
-            mine = [row for row in rows if row["task"] == task]
-            of = f"{text(task)}, " if len(tasks) > 1 else ""
+        several = len({row["task"] for row in rows}) > 1
+        for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
+            mine = [row for row in rows if (row["task"], row["metric"]) == (task, metric)]
+            of = f"{text(task)}, " if several else ""
             counts = {int(number(row["n"]) or 0) for row in mine}
             seeds = f", {counted(counts.pop(), 'seed')}" if len(counts) == 1 else ""
-            title = f"{of}{text(mine[0]['metric'])}: variant − {text(mine[0]['baseline'])}{seeds}"
+            title = f"{of}{text(metric)}: variant − {text(mine[0]['baseline'])}{seeds}"
             yield verdict_table(mine, title + _at(mine), read.names, brief=True)
 
 
