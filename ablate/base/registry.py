@@ -99,7 +99,9 @@ class Catalogue:
             if config is None:
                 # Of its own even where the parameters are inherited: a config knows its one part.
                 base = getattr(part, "Config", PartConfig)
-                config = type("Config", (base,), {"__module__": part.__module__, "__doc__": part.__doc__})
+                # Its fields are described where they stand: pydantic would look for them in every loaded module.
+                own = {"__module__": part.__module__, "__doc__": part.__doc__}
+                config = type("Config", (base,), own | {"model_config": {"use_attribute_docstrings": False}})
                 part.Config = config  # type: ignore[attr-defined]
             elif not (isinstance(config, type) and issubclass(config, PartConfig)):
                 raise AblateError(f"{slot} {name!r}: its Config must be a class of its own, from PartConfig")
