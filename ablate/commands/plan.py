@@ -57,6 +57,7 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
     from ablate.stages.confirm import confirming
     from ablate.stages.expect import seconds_known
     from ablate.stages.match import match
+    from ablate.stages.stress import stressed
     from ablate.study.experiment import prepare
 
     say = saying(console)
@@ -66,8 +67,9 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
     experiment = match(experiment, folder)
     store = Store(options.results / "store", say, read_only=True)
     cells = experiment.cells()
-    records = {i: record for i in {cell.trial.id for cell in cells} if (record := store.load(i))}
-    done = {c.id for c in cells if store.is_finished(records.get(c.id), c.trial.checkpoint)}
+    grid = stressed(experiment, cells)
+    records = {i: record for i in {cell.trial.id for cell in [*cells, *grid]} if (record := store.load(i))}
+    done = {c.id for c in [*grid, *cells] if store.is_finished(records.get(c.id), c.trial.checkpoint)}
     trained_as_given = not experiment.tune or experiment.trains_untuned
     cached = Counter((cell.variant, cell.task) for cell in cells if cell.id in done and trained_as_given)
     _print_variants(experiment, cached, console)
@@ -78,15 +80,21 @@ def print_plan(path: Path, options: Options, console: Console) -> None:
             "trials are cached."
         )
     known = seconds_known(cells, store, folder.search_table("tuning" if experiment.tune else ""))
-    todo = {cell.id: (cell.variant, cell.task) for cell in cells if cell.id not in done}
+    # The grid of a tuned study is that of settings that are not known yet.
+    here = cells if experiment.tune else [*cells, *grid]
+    todo = {cell.id: (cell.variant, cell.task) for cell in here if cell.id not in done}
     expected = f"{counted(len(todo), 'trial')} to train"
     expected += f"{_time(list(todo.values()), known)}." if todo else ": all are cached."
     if experiment.tune:
         most = _print_search(experiment, "tune", experiment.tune, console) + len(cells)
-        most += len(cells) if trained_as_given else 0
+        most += (len(cells) if trained_as_given else 0) + len(grid)
         places = [(cell.variant, cell.task) for cell in cells]
         tuned = f"With tuning, a run trains at most {most:,}{_time(places, known, most)}."
         expected = f"Of the untuned variants, {expected} {tuned}" if trained_as_given else tuned
+    for stressed_path, levels in experiment.study.stress.items():
+        values = joined([f"{level:g}" for level in levels])
+        runs = counted(len(grid), "run")
+        say(f"\nstress: every variant is trained at {stressed_path} = {values} too, in {runs}.")
     say(f"\n{expected}")
     if experiment.search:
         _print_search(experiment, "search", experiment.search, console)

@@ -3,6 +3,7 @@
 study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
 examples.parquet                         the same by test example, where seeds share them
+stress.parquet                           the runs of the stress grid
 answer.txt, comparisons.csv, claims.csv  its verdicts
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
@@ -19,18 +20,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
 from ablate.core import names
 from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence, no_examples
+from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.records.claims import load_claims, save_claims
 from ablate.records.evaluated import Evaluated
+from ablate.records.evidence import EvidenceFiles
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
-from ablate.records.tables import cells_of, load_frame, load_importances, read_csv, rows_and_facts, save_frame
+from ablate.records.tables import existing, load_frame, load_importances, read_csv, rows_and_facts, save_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,8 @@ Kind = Literal["sweep", "tuning"]
 """The search that came before the verdicts; `Facts.searched` has the same names."""
 
 _STUDY = "study.yaml"
-_TRIALS, _CURVES, _EXAMPLES = "trials.parquet", "curves.parquet", "examples.parquet"
+_TRIALS, _CURVES = "trials.parquet", "curves.parquet"
+_EXAMPLES, _STRESS = "examples.parquet", "stress.parquet"
 _ANSWER, _COMPARISONS, _CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
@@ -47,10 +49,10 @@ _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
 _IMPORTANCES = "importances.csv"
 _UNTUNED = "untuned"
 _EVIDENCE = {
-    untuned: tuple(f"{folder}{name}" for name in (_TRIALS, _CURVES, _EXAMPLES))
+    untuned: tuple(f"{folder}{name}" for name in (_TRIALS, _CURVES, _EXAMPLES, _STRESS))
     for untuned, folder in ((False, ""), (True, f"{_UNTUNED}/"))
 }
-"""Of the variants as they are judged, and of those that were not tuned yet; the last of the three may be missing."""
+"""Of the variants as they are judged, and of those that were not tuned yet; the last two may be missing."""
 _RATES = "rates.json"
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
@@ -59,6 +61,7 @@ _BESIDE = (
     _ANSWER,
     _FIGURES,
     _EXAMPLES,
+    _STRESS,
     _EVALUATION,
     _MAPS,
     *_TABLES.values(),
@@ -82,6 +85,7 @@ class StudyFolder:
         self.search_database = self.path / "optuna.db"
         self.paper = self.path / "paper"
         self.search_tables = {kind: self.path / name for kind, name in _TABLES.items()}
+        self._evidence = {k: EvidenceFiles(*(self.path / n for n in files)) for k, files in _EVIDENCE.items()}
 
     @property
     def written(self) -> StudyFolder | None:
@@ -113,7 +117,7 @@ class StudyFolder:
     @property
     def has_untuned(self) -> bool:
         """Whether there is evidence of the variants before they were tuned."""
-        return all((self.path / name).is_file() for name in _EVIDENCE[True][:2])
+        return self._evidence[True].found
 
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
@@ -169,24 +173,13 @@ class StudyFolder:
                     place = {"id": cell.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
                     ended = table.trials.loc[index, ["status", "reason"]].to_dict()
                     yield path.name, cell, place | dict(cell.levels) | ended
-        for untuned, (file, *_) in _EVIDENCE.items():
-            if (self.path / file).is_file():
-                yield from ((file, *row) for row in cells_of(self.path / file, untuned=untuned))
+        for untuned, files in self._evidence.items():
+            for path, cell, row in files.rows(untuned=untuned):
+                yield str(path.relative_to(self.path)), cell, row
 
     def evidence(self, *, untuned: bool = False) -> Evidence:
         """The evidence of the last report, or that of the variants before they were tuned. Raises `AblateError`."""
-        trials, curves = map(self._existing, _EVIDENCE[untuned][:2])
-        path = self.path / _EVIDENCE[untuned][2]
-        examples = load_frame(path, dict)[1] if path.is_file() else no_examples()
-        return Evidence(*load_frame(trials, Facts.from_dict), load_frame(curves, dict)[1], examples)
-
-    def _existing(self, name: str) -> Path:
-        path = self.path / name
-        if not path.is_file():
-            raise AblateError(
-                f"{path.parent}: has no {path.name}; run the study first, or give a folder of results/"
-            )
-        return path
+        return self._evidence[untuned].load()
 
     def facts(self) -> Facts:
         """The facts of the last report, without its frames. Raises `AblateError`."""
@@ -197,14 +190,8 @@ class StudyFolder:
         return [row["status"] for row in rows_and_facts(self.path / _TRIALS, ["status"])[0]]
 
     def save_evidence(self, evidence: Evidence, *, untuned: bool = False) -> None:
-        """Writes the frames, each whole or not at all; without examples, removes those of an earlier run."""
-        trials, curves, examples = (self.path / name for name in _EVIDENCE[untuned])
-        save_frame(trials, evidence.trials, evidence.facts)
-        save_frame(curves, evidence.curves)
-        if len(evidence.examples):
-            save_frame(examples, evidence.examples)
-        else:
-            examples.unlink(missing_ok=True)
+        """Writes the frames, each whole or not at all; without examples or a grid, removes those of an earlier run."""
+        self._evidence[untuned].save(evidence)
 
     def search_table(self, kind: str) -> SearchTable | None:
         """The settings that a sweep or tuning has tried; None where there is no table. Raises `AblateError`."""
@@ -262,7 +249,7 @@ class StudyFolder:
 
     def comparisons(self) -> list[dict[str, str]]:
         """The comparisons of the last report, as text. Raises `AblateError` where there are none."""
-        return read_csv(self._existing(_COMPARISONS))
+        return read_csv(existing(self.path / _COMPARISONS))
 
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Comparisons and judged claims of the last report."""

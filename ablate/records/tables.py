@@ -39,6 +39,15 @@ def save_frame(path: Path, frame: pd.DataFrame, facts: Any = None) -> None:
         frame.to_parquet(temporary, index=False, write_page_checksum=True)
 
 
+def existing(path: Path) -> Path:
+    """The path of a file of a report; raises `AblateError` where there is none."""
+    if not path.is_file():
+        raise AblateError(
+            f"{path.parent}: has no {path.name}; run the study first, or give a folder of results/"
+        )
+    return path
+
+
 def load_frame(path: Path, facts: Callable[[dict[str, Any]], KnownFacts]) -> tuple[KnownFacts, pd.DataFrame]:
     """Reads facts, which `facts` makes from plain data, and frame. Raises `AblateError`."""
     import pandas as pd

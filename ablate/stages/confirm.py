@@ -65,6 +65,7 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
             f"Nothing to confirm: {source.path} has decided no comparison on {facts.metric} and no claim."
         )
     named = {name for claim in claims for name in claim.variants}
+    grid = any(claim.metric == "lr_sensitivity" for claim in claims)  # nothing else needs it
     first, *others = found.variants
     kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
     seeds = unseen(experiment.study.seeds, facts.seeds, asked, source)
@@ -72,7 +73,7 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     what = joined([counted(number, noun) for number, noun in found_out if number])
     return dataclasses.replace(
         found.judging(kept, found.design.paths, ""),
-        study=experiment.study.model_copy(update={"seeds": seeds}),
+        study=experiment.study.model_copy(update={"seeds": seeds} | ({} if grid else {"stress": {}})),
         claims=claims,
         search=None,
         tune=None,

@@ -22,6 +22,7 @@ from ablate.stages.options import Options
 from ablate.stages.place import source_of
 from ablate.stages.select import select
 from ablate.stages.settle import UNTUNED, Settling, Until
+from ablate.stages.stress import stress_frame, stressed
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.sections.seeds import SeedsSection
@@ -43,6 +44,8 @@ class Work:
     "The trainings of every setting that a search has tried."
     claims: Sequence[Claim] = ()
     "Dated."
+    stressed: Sequence[Cell] = ()
+    "The stress grid of the variants that are judged."
     seeds: int | None = None
     "The number of the study's seeds that were used, where looks decide on it; so does the next."
     until: Until = field(default_factory=dict)
@@ -51,7 +54,7 @@ class Work:
     @property
     def everything(self) -> list[Cell]:
         """Every cell of the study, with names that tell the untuned from the tuned."""
-        return [*self.cells, *self.tried, *map(_as_given, self.untuned)]
+        return [*self.cells, *self.stressed, *self.tried, *map(_as_given, self.untuned)]
 
     def wanted(self, options: Options) -> Callable[[Cell], bool]:
         """Whether a cell is one of those that `--only` and `--seed` ask for. Raises `StudyError`."""
@@ -70,7 +73,7 @@ class Work:
             cells: Sequence[Cell], count: int, until: Until, records: Mapping[str, Record]
         ) -> Evidence:
             mine = self.at(cells, count, until)
-            return gather(mine.facts(), mine.cells, comparable(mine.everything, records, lambda text: None))
+            return mine._evidence(mine.facts(), comparable(mine.everything, records, lambda text: None))
 
         return Settling(self.everything, seeds.values, seeds.looks, evidence)
 
@@ -90,6 +93,7 @@ class Work:
         return replace(
             self,
             cells=part(self.cells, lambda cell: cell.variant),
+            stressed=part(self.stressed, lambda cell: cell.variant),
             untuned=part(self.untuned, lambda cell: _as_given(cell).variant),
             seeds=seeds,
             until=until,
@@ -107,7 +111,11 @@ class Work:
             source=source_of(self.experiment.path, folder),
             reported=now(),
         )
-        folder.save_evidence(gather(facts, self.cells, records))
+        folder.save_evidence(self._evidence(facts, records))
+
+    def _evidence(self, facts: Facts, records: Mapping[str, Record]) -> Evidence:
+        stress = stress_frame(facts.stress, self.stressed, records)
+        return replace(gather(facts, self.cells, records), stress=stress)
 
     def facts(self, environment: Mapping[str, Any] | None = None, limits: Sequence[str] = ()) -> Facts:
         """The study as it was trained, with the claims that these variants can settle."""
@@ -131,12 +139,14 @@ def work_of(
 ) -> Work:
     """The study's own trials, or those of the variants that the table of a search gives; marks what it chooses."""
     if kind is None or table is None:
-        return Work(experiment, experiment, experiment.cells(), claims=claims)
+        cells = experiment.cells()
+        return Work(experiment, experiment, cells, claims=claims, stressed=stressed(experiment, cells))
     searched = set(table.trials["variant"]) if kind == "tuning" and experiment.trains_untuned else ()
     untuned = [cell for cell in experiment.cells() if cell.variant in searched]
     chosen = choose(experiment, kind, table, say)
     tried = [cell for _, cell in table.cells(swept=kind == "sweep")]
-    return Work(chosen, experiment, chosen.cells(), untuned, tried, claims)
+    cells = chosen.cells()
+    return Work(chosen, experiment, cells, untuned, tried, claims, stressed(chosen, cells))
 
 
 def _as_given(cell: Cell) -> Cell:

@@ -29,6 +29,7 @@ from ablate.stages.judge import work_of
 from ablate.stages.options import Options, Outcome
 from ablate.stages.publish import describe, print_places, print_table, publish
 from ablate.stages.search import SearchStage, for_sweep
+from ablate.stages.stress import stressed
 from ablate.study.experiment import Experiment
 from ablate.study.resolved import resolved_text
 from ablate.tracking.tracker import Tracker
@@ -65,6 +66,7 @@ def run(
     jobs, devices = number_of_jobs(experiment, options.jobs)
     with closing(search) if search is not None else nullcontext():
         planned = experiment.cells() if search is None else []
+        planned += stressed(experiment, planned) if search is None else []
         begun = search is not None and search.begun
         claims = date_claims(folder, given.claims, planned, store, begun)
         folder.begin(resolved_text(experiment, folder.path), planned)
@@ -138,7 +140,8 @@ def run(
                 warn(f"{error}. The roster keeps what it had, and no trial is lost")
             tracked = tracker.finish()
     found = {cell.id: records[cell.id] for cell in work.everything if cell.id in records}
-    missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in work.cells)
+    asked = [*work.cells, *work.stressed]
+    missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in asked)
     failures = any(record.status == "failed" for record in found.values())
     whole = all(cell.id in found for cell in work.everything)
     if tracked and whole and not (missing or failures or options.partial):
@@ -146,7 +149,7 @@ def run(
         remember(experiment.path, options, folder, list(found), data, warn)
     failed = _failed(work.everything, found, folder, warn)
     if missing:
-        say(f"{missing} of {len(work.cells)} trials have not been run.")
+        say(f"{missing} of {len(asked)} trials have not been run.")
     return Outcome(folder.path, failed, display.done, missing)
 
 

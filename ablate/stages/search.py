@@ -130,10 +130,10 @@ class SearchStage:
     def later(self) -> int:
         """Trainings that the comparison of the chosen settings takes, at most."""
         study, searched = self.experiment.study, {search.variant for search in self.searches}
-        judged = 1 + self.spec.winners + study.placebo
-        if self.kind == "tuning":
-            judged = (1 + self.experiment.trains_untuned) * len(searched)
-        return study.seeds.count * len(self.experiment.tasks) * judged
+        variants = len(searched) if self.kind == "tuning" else 1 + self.spec.winners + study.placebo
+        each = 1 + sum(map(len, study.stress.values()))
+        each += self.kind == "tuning" and self.experiment.trains_untuned
+        return study.seeds.count * len(self.experiment.tasks) * variants * each
 
     @property
     def over(self) -> bool:

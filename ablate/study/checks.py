@@ -133,7 +133,8 @@ def check_design(
 
 def _check_number(study: StudyBase, design: Design, document: Document) -> None:
     """Refuses a study of more trials than anyone trains."""
-    count = len(design.variants) * len(design.variants[0].configs) * study.seeds.count
+    each = 1 + sum(map(len, study.stress.values()))
+    count = len(design.variants) * len(design.variants[0].configs) * study.seeds.count * each
     if count > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
         document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")

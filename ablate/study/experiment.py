@@ -39,6 +39,7 @@ from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase, config_model
 from ablate.study.searches import SearchSpec, read_searches
 from ablate.study.sections.seeds import Asked
+from ablate.study.stress import check_stress
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,15 @@ class Experiment:
                 self.trial(config, seed, PLACEBO if variant.placebo else ""),
                 f"{variant.name}{self.on(task)} seed {seed}",
                 self.levels(variant, index),
-                size=partial(self._size, variant, index),
+                size=partial(self.size, variant, index),
             )
             for seed in self.study.seeds.values
             for variant in self.variants
             for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]
 
-    def _size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
+    def size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
+        """The size of a variant's model on a task, as records keep it."""
         return size_of(self.describe(variant)[index])
 
     def on(self, task: str) -> str:
@@ -273,6 +275,7 @@ def prepare(
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:
         check_live(workload, design, document)
+        check_stress(workload, study, design, resolve, document)
         search, tune = read_searches(workload, study, design, metrics, resolve, document)
         if study.match is not None:
             matcher = check_match(study.match, study, workload, design, resolve, document)

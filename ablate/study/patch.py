@@ -97,7 +97,8 @@ def merged(old: Any, new: Any) -> Any:
 
 def document_keys(path: str) -> tuple[str, ...]:
     """The keys that a dotted path means in a study file, where a path of a factor, variant or space is one key."""
-    for beginning, keys in (("factors.", 1), ("variants.", 2), ("search.over.", 2), ("tune.over.", 2)):
+    of_paths = (("factors.", 1), ("stress.", 1), ("variants.", 2), ("search.over.", 2), ("tune.over.", 2))
+    for beginning, keys in of_paths:
         if path.startswith(beginning):
             return tuple(path.split(".", keys))
     return tuple(path.split("."))

@@ -24,6 +24,7 @@ from ablate.core.workload import Workload
 from ablate.study.sections.metric import MetricAsked, MetricSection
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
 from ablate.study.sections.seeds import Seeds, SeedsSection
+from ablate.study.sections.stress import Stress
 
 MAX_NAME = 100
 """Characters of the name of a study."""
@@ -96,6 +97,9 @@ class StudyBase(StrictModel):
     "The search of `ablate sweep`, which starts from the baseline."
     tune: TuneSection | None = None
     "A search for every variant, with the same budget, before it is judged."
+    stress: Stress = {}
+    """training.lr → learning rates, evenly apart on a log scale: every variant is trained at each of them too, whatever
+    its own, for `lr_sensitivity`."""
     match: MatchSection | None = None
     "The quantity that is made equal for all variants."
     time_limit: PositiveFloat | None = None

@@ -1,0 +1,38 @@
+"""`stress:` a grid of learning rates over which every variant is trained, to see how much of it each of them stands."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from ablate.study.sections.search import refusal
+
+LEAST = 3
+"""Values of a grid, at least: fewer show no curve."""
+
+
+def _level(given: Any) -> Any:
+    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+        raise refusal("must be a number above 0", "for instance 1e-4, 1e-3 and 1e-2")
+    return float(given)
+
+
+def _distinct(levels: list[float]) -> list[float]:
+    if twice := sorted({level for level in levels if levels.count(level) > 1}):
+        raise refusal(f"lists {twice[0]:g} twice", "each value once")
+    if len(levels) < LEAST:
+        raise refusal("is no grid", f"at least {LEAST} values, evenly apart on a log scale")
+    return sorted(levels)
+
+
+def _one(grids: dict[str, list[float]]) -> dict[str, list[float]]:
+    if len(grids) > 1:
+        raise refusal("has more than one grid", "one path")
+    return grids
+
+
+Level = Annotated[float, BeforeValidator(_level), Field(gt=0)]
+Grid = Annotated[list[Level], AfterValidator(_distinct), Field(min_length=LEAST, max_length=100)]
+Stress = Annotated[dict[str, Grid], AfterValidator(_one), Field(max_length=1)]
+"""Path → its values in rising order."""

@@ -1,0 +1,178 @@
+"""`stress:` a grid of learning rates over which every variant is trained: what is trained, kept, shared and shown."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from harness import with_database
+from rich.console import Console
+
+from ablate.commands.clean import clean
+from ablate.commands.plan import print_plan
+from ablate.commands.report import rebuild
+from ablate.commands.run import execute
+from ablate.commands.show import show
+from ablate.records.folder import StudyFolder
+from ablate.stages.options import Options, Outcome
+
+PLUGIN = Path(__file__).parents[1] / "rated.py"
+STUDY = f"""
+name: rated
+workload: rated
+plugins: [{PLUGIN}]
+factors: {{model.limit: [0.05]}}
+placebo: on
+seeds: 2
+"""
+GRID = "stress: {training.lr: [1e-1, 1e-3, 1e-2]}\n"
+Run = Callable[..., tuple[Outcome, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
+    """Runs a study; returns the outcome and what was printed."""
+
+    def run(text: str = STUDY + GRID, **options: object) -> tuple[Outcome, str]:
+        console = Console(file=io.StringIO(), width=100)
+        options = {"results": tmp_path / "results", "jobs": 0} | options
+        with_database(tmp_path / "results/store")
+        outcome = execute(write(text), Options(**options), console)  # type: ignore[arg-type]
+        return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    return StudyFolder(tmp_path / "results", "rated")
+
+
+def ids(tmp_path: Path) -> set[str]:
+    return {path.stem for path in (tmp_path / "results/store/trials").glob("*.json")}
+
+
+def test_every_variant_is_trained_over_the_grid(run: Run, folder: StudyFolder, tmp_path: Path) -> None:
+    outcome, printed = run()
+    assert (outcome.trained, outcome.missing) == (6 + 8, 0)
+    assert "model.limit=0.05 seed 1 at lr 0.1: diverged: too fast" in printed
+    evidence = folder.evidence()
+    assert evidence.facts.stress == {"training.lr": [0.001, 0.01, 0.1]}
+    stress = evidence.stress
+    words = ["id", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss"]
+    assert list(stress.columns) == words
+    assert stress[["value", "test_loss", "initial_loss"]].dtypes.eq(float).all()
+    places = {(v, s, x) for v in ("baseline", "model.limit=0.05") for s in (0, 1) for x in (0.001, 0.01, 0.1)}
+    assert set(zip(stress.variant, stress.seed, stress.value, strict=True)) == places
+    assert len(stress) == len(places)
+    # At its own rate, the trial of the variant itself.
+    own = stress[stress.value == 0.01].set_index(["variant", "seed"]).id
+    trials = evidence.trials[evidence.trials.variant != "placebo"].set_index(["variant", "seed"])
+    assert own.sort_index().equals(trials.id.sort_index())
+    assert set(stress.id) | set(evidence.trials.id) == ids(tmp_path) == folder.ids()
+    lost = stress[(stress.variant != "baseline") & (stress.value == 0.1)]
+    assert set(lost.status) == {"diverged"}
+    assert lost.test_loss.isna().all()
+    assert (stress.initial_loss == 2.0).all()
+    assert np.isfinite(stress.drop(lost.index).test_loss).all()
+    # Nothing but the study itself is compared.
+    assert len(evidence.trials) == 6
+    assert set(pd.read_csv(folder.path / "comparisons.csv").variant) == {"model.limit=0.05", "placebo"}
+
+    for trial, place in zip(stress.id, zip(stress.variant, stress.seed, strict=True), strict=True):
+        assert f"rated: {place[0]}, seed {place[1]}" in show(trial, tmp_path / "results", print)
+    warned: list[str] = []
+    clean(tmp_path / "results", lambda: True, print, warned.append)
+    assert (ids(tmp_path), warned) == (folder.ids(), [])
+    outcome, printed = run()
+    assert outcome.trained == 0
+
+
+def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgotten(
+    run: Run, folder: StudyFolder, tmp_path: Path
+) -> None:
+    run()
+    before = folder.evidence()
+    store = tmp_path / "results/store"
+    store.rename(tmp_path / "elsewhere")
+    rebuild(folder.path, folder.results, Console(file=io.StringIO()))
+    pd.testing.assert_frame_equal(folder.evidence().stress, before.stress)
+    grid = set(before.stress.id) - set(before.trials.id)
+    assert {cell.id for cell in folder.cells()} == set(before.trials.id) | grid
+    assert {cell.name for cell in folder.cells() if cell.id in grid} == {
+        f"{variant} seed {seed} at lr {lr}"
+        for variant in ("baseline", "model.limit=0.05")
+        for seed in (0, 1)
+        for lr in ("0.001", "0.1")
+    }
+    (tmp_path / "elsewhere").rename(store)
+    run(STUDY)
+    after = folder.evidence()
+    assert (len(after.stress), after.facts.stress) == (0, {})
+    assert not (folder.path / "stress.parquet").exists()
+    assert folder.ids() == set(before.trials.id)
+
+
+@pytest.mark.slow
+def test_a_part_of_the_study_has_its_part_of_the_grid(run: Run, folder: StudyFolder, tmp_path: Path) -> None:
+    """And a run that goes on trains what is missing; a failed trial is tried again."""
+    text = STUDY.replace("[0.05]", "[0.05], model.fails_at: [0.1]") + GRID
+    outcome, _ = run(text, only=["model.limit=0.05"], seed=1)
+    assert outcome.trained == 2 * 3
+    assert set(folder.evidence().stress.seed) == {1}
+    outcome, _ = run(text)
+    assert outcome.trained == 8 + 12 - 6
+    stress = folder.evidence().stress
+    assert len(stress) == 18
+    failed = stress[stress.status == "failed"]
+    assert set(zip(failed.variant, failed.value, strict=True)) == {("model.fails_at=0.1", 0.1)}
+    assert len(outcome.failed) == len(failed) == 2
+    assert "model.fails_at=0.1 seed 0 at lr 0.1: RuntimeError: no such rate" in outcome.failed[0]
+    assert run(text)[0].trained == 2
+
+
+def test_a_plan_counts_the_grid(run: Run, tmp_path: Path, write: Callable[..., Path]) -> None:
+    def planned() -> str:
+        console = Console(file=io.StringIO(), width=200)
+        print_plan(write(STUDY + GRID), Options(results=tmp_path / "results"), console)
+        return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+    text = planned()
+    assert "stress: every variant is trained at training.lr = 0.001, 0.01 and 0.1 too, in 12 runs." in text
+    assert "14 trials to train" in text
+    run()
+    assert "0 trials to train: all are cached." in planned()
+
+
+def test_looks_take_the_grid_of_their_seeds_along(run: Run, folder: StudyFolder) -> None:
+    """Nothing differs between the variants at their own rate, which the first look settles."""
+    outcome, _ = run(STUDY.replace("seeds: 2", "seeds: {min: 2, max: 4}") + GRID)
+    evidence = folder.evidence()
+    assert len(evidence.facts.seeds) < 4
+    assert set(evidence.stress.seed) == set(evidence.trials.seed)
+    assert outcome.trained == len(set(evidence.stress.id) | set(evidence.trials.id))
+
+
+@pytest.mark.slow
+def test_the_grid_replaces_the_rate_that_a_search_has_chosen(run: Run, folder: StudyFolder) -> None:
+    over = "{over: {training.lr: {float: [2e-3, 5e-2], log: true}}, trials: 2, seeds: 1, untuned: off}"
+    run(STUDY + GRID + f"tune: {over}\n")
+    evidence = folder.evidence()
+    assert set(evidence.stress.value) == {0.001, 0.01, 0.1}
+    assert not set(evidence.stress.id) & set(evidence.trials.id)
+    assert len(evidence.stress) == 12
+    sweep = over.replace(", untuned: off", "")
+    run(STUDY + GRID + f"search: {sweep}\n", sweep=True)
+    stress = StudyFolder(folder.results, "rated@sweep").evidence().stress
+    assert set(stress.variant) == {"baseline", "winner"}
+    assert len(stress) == 12
+
+
+@pytest.mark.slow
+def test_results_are_those_of_any_number_of_jobs(run: Run, folder: StudyFolder, tmp_path: Path) -> None:
+    run()
+    alone = folder.evidence().stress
+    run(results=tmp_path / "other", jobs=2)
+    pd.testing.assert_frame_equal(StudyFolder(tmp_path / "other", "rated").evidence().stress, alone)

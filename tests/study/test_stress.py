@@ -1,0 +1,97 @@
+"""A stress grid that cannot be is refused with its line, before anything trains."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import TOY_STUDY
+
+from ablate.base.errors import StudyError
+from ablate.study.document import read_document
+from ablate.study.experiment import prepare
+from ablate.study.facts import facts_of
+from ablate.study.resolved import resolved_text
+
+STUDY = """\
+name: stress
+task: recall
+model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
+factors: {model.norm: [batch]}
+"""
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(StudyError) as caught:
+        prepare(path)
+    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("stress", "expected"),
+    [
+        (
+            "{training.lr: [1e-3, 1e-2]}",
+            "stress.training.lr: is no grid; given [0.001, 0.01]; allowed: at least 3",
+        ),
+        ("{training.lr: [1e-3, 0, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given 0"),
+        (
+            "{training.lr: [1e-3, fast, 1e-2]}",
+            "stress.training.lr[1]: must be a number above 0; given 'fast'",
+        ),
+        ("{training.lr: [1e-3, .inf, 1e-2]}", "stress.training.lr[1]: must be a finite number; given inf"),
+        ("{training.lr: [1e-3, true, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given True"),
+        ("{training.lr: [1e-3, 1, 0.001, 2]}", "stress.training.lr: lists 0.001 twice"),
+        ("{training.lr: 1e-3}", "stress.training.lr: must be a list; given 0.001"),
+        ("[1e-3, 1e-2, 1e-1]", "stress: must be a mapping; given"),
+        (
+            "{training.lr: [1, 2, 3], training.weight_decay: [1, 2, 3]}",
+            "stress: has more than one grid; given",
+        ),
+        (
+            "{training.lrr: [1, 2, 3]}",
+            "stress.training.lrr: cannot be stressed: only the learning rate can; allowed: training.lr. Did you mean",
+        ),
+        (
+            "{training.steps: [1, 2, 3]}",
+            "stress.training.steps: cannot be stressed: only the learning rate can",
+        ),
+    ],
+)
+def test_a_grid_that_is_none(write: Callable[..., Path], stress: str, expected: str) -> None:
+    (problem,) = problems(write(STUDY + f"stress: {stress}\n"))
+    assert problem.startswith(f"line 5: {expected}"), problem
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "where"),
+    [
+        ("factors: {training.lr: [1e-2]}", 4, "factors.training.lr"),
+        ("variants: {fast: {training.lr: 1e-2}}", 4, "variants.fast.training.lr"),
+        ("variants: {fast: {training: {lr: 1e-2, steps: 7}}}", 4, "variants.fast"),
+    ],
+)
+def test_what_is_stressed_cannot_be_compared(
+    write: Callable[..., Path], more: str, line: int, where: str
+) -> None:
+    text = STUDY.replace("factors: {model.norm: [batch]}", more)
+    (problem,) = problems(write(text + "stress: {training.lr: [1e-3, 1e-2, 1e-1]}\n"))
+    assert problem.startswith(f"line {line}: {where}: is what `stress` trains every variant over"), problem
+    assert "or compare training.lr without `stress`" in problem
+
+
+def test_a_workload_without_a_rate_cannot_be_stressed(write: Callable[..., Path]) -> None:
+    (problem,) = problems(write(TOY_STUDY + "stress: {training.lr: [1, 2, 3]}\n"))
+    assert "needs a workload that names the path of its learning rate, which toy does not" in problem
+
+
+def test_a_grid_is_read_in_order_and_survives_the_resolved_study(write: Callable[..., Path]) -> None:
+    path = write(STUDY + "stress: {training.lr: [1, 1e-3, 1e-2]}\n")
+    experiment = prepare(path)
+    assert facts_of(experiment).stress == {"training.lr": [0.001, 0.01, 1.0]}
+    again = write(resolved_text(experiment, path.parent), "again.yaml")
+    assert prepare(again).study.stress == experiment.study.stress
+    changed = prepare(path, sets=["stress.training.lr=[1e-4, 1e-3, 1e-2]"])
+    assert changed.study.stress == {"training.lr": [1e-4, 1e-3, 1e-2]}
+    plain = prepare(write(STUDY, "plain.yaml"))
+    text = resolved_text(plain, path.parent)
+    assert "stress" not in read_document(write(text, "resolved.yaml")).data
