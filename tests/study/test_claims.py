@@ -126,7 +126,10 @@ def test_the_mistakes_of_all_claims_are_named_with_those_of_the_sections(write: 
     ("claim", "words"),
     [
         ("model.effect=1 beats baseline on lr_sensitivity", "takes a workload that has a learning rate"),
-        ("model.effect=1 matches baseline on divergence_rate within 1.5", "less than the range of divergence"),
+        (
+            "model.effect=1 matches baseline on divergence_rate within 1.5",
+            "less than the range of divergence",
+        ),
         ("model.effect=1 beats baseline on solvd_rate", "Did you mean 'solved_rate'?"),
     ],
 )
