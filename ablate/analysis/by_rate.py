@@ -59,8 +59,8 @@ class Rates:
         return rate_p(*self.only, self.n)
 
     def count(self, side: Side) -> tuple[int, int]:
-        """The runs of a side with the event, and those with an outcome."""
-        values = side.values(self.name)[side.ended]
+        """The runs of a side with the event, and all of its runs in pairs."""
+        values = side.values(self.name)[self.known]
         return int(values.sum()), len(values)
 
     @property

@@ -5,6 +5,7 @@ trials.parquet, curves.parquet           the evidence of the last report
 examples.parquet                         the same by test example, where seeds share them
 stress.parquet                           the runs of the stress grid
 answer.txt, comparisons.csv, claims.csv  its verdicts
+stability.csv                            how steadily its variants train
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
 sweep.parquet, importances.csv           the settings that a sweep has tried
@@ -43,6 +44,7 @@ _STUDY = "study.yaml"
 _TRIALS, _CURVES = "trials.parquet", "curves.parquet"
 _EXAMPLES, _STRESS = "examples.parquet", "stress.parquet"
 _ANSWER, _COMPARISONS, _CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
+_STABILITY = "stability.csv"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
@@ -59,6 +61,7 @@ _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
 """The files of every report."""
 _BESIDE = (
     _ANSWER,
+    _STABILITY,
     _FIGURES,
     _EXAMPLES,
     _STRESS,
@@ -251,6 +254,11 @@ class StudyFolder:
         """The comparisons of the last report, as text. Raises `AblateError` where there are none."""
         return read_csv(existing(self.path / _COMPARISONS))
 
+    def stability(self) -> list[dict[str, str]]:
+        """How steadily the variants of the last report train, as text; none where it does not say."""
+        path = self.path / _STABILITY
+        return read_csv(path) if path.is_file() else []
+
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Comparisons and judged claims of the last report."""
         import pandas as pd
@@ -269,9 +277,11 @@ class StudyFolder:
         claims: pd.DataFrame,
         untuned: pd.DataFrame | None = None,
         answer: Sequence[str] = (),
+        stability: pd.DataFrame | None = None,
     ) -> None:
         """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
         tables = {_COMPARISONS: comparisons, _CLAIMS: claims, f"{_UNTUNED}/{_COMPARISONS}": untuned}
+        tables[_STABILITY] = stability
         for name, frame in tables.items():
             if frame is not None:
                 write_text(self.path / name, frame.to_csv(index=False))

@@ -48,6 +48,8 @@ class Material:
     untuned: Evidence | None = None
     "Of a tuned study: its variants as the study gives them; None where they were not run."
     untuned_comparisons: pd.DataFrame | None = None
+    stability: pd.DataFrame | None = None
+    "What `analysis.stability` makes of the evidence."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 

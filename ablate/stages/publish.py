@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from ablate.base.errors import StudyError
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.typed import at_results, typed
+from ablate.core.short_names import short_names
 from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def publish(
             with_waiting(found.claims, folder),
             None if before is None else before.assign(exploratory=True),
             answers(found),
+            found.stability,
         )
     judged()
     with gc_paused():
@@ -55,6 +58,7 @@ def material(folder: StudyFolder) -> Material:
     from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
+    from ablate.analysis.stability import stability
     from ablate.report.section import Material
 
     evidence = folder.evidence()
@@ -72,6 +76,7 @@ def material(folder: StudyFolder) -> Material:
         folder.importances() if kind == "sweep" else None,
         untuned,
         compare(untuned) if untuned is not None else None,
+        stability=stability(evidence),
         results=folder.results,
     )
 
@@ -93,7 +98,21 @@ def describe(folder: StudyFolder) -> str:
 
     question = folder.facts().question or f"Verdicts of {folder.name}"
     answer = map(markdown_line, folder.answer())
-    return printable("\n\n".join([question, *answer, verdict_markdown(brief_of(folder))]))
+    return printable(
+        "\n\n".join([question, *answer, *_steadiness(folder), verdict_markdown(brief_of(folder))])
+    )
+
+
+def _steadiness(folder: StudyFolder) -> Iterator[str]:
+    """Verdicts about stability in markdown; nothing where none is decided and no run diverged."""
+    from ablate.report.markdown import markdown_line, markdown_table
+    from ablate.report.steadiness import finding, notable, stability_table
+
+    rows, names = folder.stability(), short_names(folder.facts())
+    if said := finding(rows, names):
+        table = stability_table(notable(rows), "", names)
+        yield markdown_line(said)
+        yield markdown_table(replace(table, columns=[c for c in table.columns if not c.below]))
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:

@@ -1,0 +1,215 @@
+"""How steadily each variant trains: divergence, learning-rate sensitivity, numbers of single runs, spread of seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from ablate.analysis.stress import rate_curves
+from ablate.base.wording import brief, share
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE, Facts
+from ablate.core.short_names import short_names
+from ablate.report.draw import rows as in_rows
+from ablate.report.draw import style
+from ablate.report.draw.hover import named, tell
+from ablate.report.draw.marks import padded, verdict_handles, verdicts
+from ablate.report.draw.panels import axes, beside, legend, lines, looks
+from ablate.report.entries import Entry, left_out, panels
+from ablate.report.palette import EXPLORATORY
+from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text, by_task
+from ablate.report.steadiness import chance, finding, notable, stability_table
+from ablate.report.tables import NOTHING, Column, Table, plus_minus, rows_of, short, text
+
+TERMS = {
+    "divergence_rate": (
+        "share of runs whose loss left the numbers or ended a tenth above that of guessing; of runs lost to memory or "
+        "time too; intervals of Clopper and Pearson, p of the exact test of two rates"
+    ),
+    "lr_sensitivity": (
+        "how much loss a wrong learning rate costs: mean over the grid of the loss, at most that at initialisation, "
+        "above the best of the grid (Wortsman et al. 2023)"
+    ),
+    "seed_spread": "standard deviation of the primary metric over seeds; compared from 20 seeds on (Pitman, Morgan)",
+    "loss_spikes": "share of steps whose loss lies 7 standard deviations above the mean of the 100 steps before",
+    "grad_norm_max": "largest norm of the gradient, before it is clipped",
+    "attention_logit_max": "largest logit of attention (Wortsman et al. 2023)",
+    "dead_units": "share of ReLU units that no example activates",
+    "test_loss": "held-out loss after the last step",
+}
+"""What the metrics mean."""
+LAYERED = "{} of each layer after the last step: mean ± standard deviation over seeds"
+
+
+class Stability(Section):
+    """What is decided, and where runs diverged; the rest is folded. With `stress:`, two figures a task."""
+
+    place = 230
+    title = "Stability"
+    open = True
+
+    def applies(self, material: Material) -> bool:
+        return material.stability is not None and len(material.stability) > 0
+
+    def findings(self, material: Material) -> list[str]:
+        said = finding(rows_of(material.stability), short_names(material.facts))
+        return [said] if said else []
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts, rows = material.facts, rows_of(material.stability)
+        names = short_names(facts)
+        some = notable(rows)
+        caption = f"Each variant against the {BASELINE}; exploratory: {chance(rows)}"
+        if some:
+            yield stability_table(some, caption, names)
+        else:
+            yield Text(f"No run diverged, and nothing tells a variant from the {BASELINE} ({chance(rows)}).")
+        for task, end, of in by_task(facts):
+            yield from _pictures(material, task.name, end, of)
+        terms = Terms([(metric, TERMS[metric]) for metric in TERMS if metric in {r["metric"] for r in rows}])
+        if len(some) < len(rows):
+            every: list[Block] = [stability_table(rows, caption, names), terms]
+            yield Folded(f"Everything that was compared ({len(rows)})", every)
+        else:
+            yield Folded("What the metrics mean", [terms])
+        if tables := [layer_table(frame, name) for name, frame in by_layer(material.evidence).items()]:
+            yield Folded("Layer by layer", tables)
+
+
+def _pictures(material: Material, task: str, end: str, of: str) -> Iterator[Picture]:
+    facts = material.facts
+    path = next(iter(facts.stress), "")
+    name = path.rpartition(".")[2]
+    data = rate_curves(material.evidence).rename(columns={"value": name})
+    data = data[data["task"] == task]
+    if data.empty:
+        return
+    shown = panels(facts, material.comparisons)
+    crosses = (
+        " A cross: some runs diverged there, as many as it says, and count with the loss at initialisation."
+        if data["diverged"].any()
+        else ""
+    )
+    caption = (
+        f"Held-out loss at the end by {path}, with the 95 % interval of the mean over seeds; flat is steady."
+        f"{crosses}{left_out(facts, shown)}"
+    )
+    alt = f"Held-out loss by learning rate{of}, the {BASELINE} and the levels of {len(shown)} factors."
+    yield Picture(
+        f"learning-rates{end}", f"Loss by learning rate{of}", caption, alt, data, curves, (shown, name)
+    )
+    found = sensitivity(facts, material.stability, task)
+    if found["mean"].notna().any():
+        caption = (
+            "Learning-rate sensitivity with the 95 % interval of its mean over seeds: how much loss a wrong rate of "
+            "the grid costs. Left is steadier; exploratory."
+        )
+        alt = f"Learning-rate sensitivity of {len(found)} variants{of}."
+        title = f"Learning-rate sensitivity{of}"
+        yield Picture(f"sensitivity{end}", title, caption, alt, found, sensitivities)
+
+
+def sensitivity(facts: Facts, stability: pd.DataFrame | None, task: str) -> pd.DataFrame:
+    """One row a variant, the baseline first: variant, label, verdict (`baseline` or `exploratory`), mean, low, high."""
+    assert stability is not None
+    mine = stability[(stability["task"] == task) & (stability["metric"] == "lr_sensitivity")]
+    columns = {f"{of}_{{}}": of for of in ("mean", "low", "high")}
+    sides = [
+        ("baseline", mine.head(1).assign(label=BASELINE, verdict=BASELINE)),
+        ("variant", mine.assign(label=mine["variant"].map(short_names(facts)), verdict=EXPLORATORY)),
+    ]
+    frames = [
+        rows.assign(variant=rows[side])[
+            ["variant", "label", "verdict", *(c.format(side) for c in columns)]
+        ].rename(columns={c.format(side): of for c, of in columns.items()})
+        for side, rows in sides
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) -> Figure:
+    """In each panel the baseline and the levels of one factor; `data` is of `rate_curves`, with `rate` for `value`."""
+    result, found = axes(shown)
+    for title, ax in found.items():
+        of = looks(shown[title])
+        ax.set_xscale("log")
+        lines(ax, data, of, rate, "loss", marker="o", ms=2.5)
+        for row in data[(data["diverged"] > 0) & data["variant"].isin(of)].to_dict("records"):
+            look, lost = of[row["variant"]], share(row["diverged"], row["n"])
+            ax.plot(row[rate], row["loss"], "X", ms=5.5, color=look.colour, mec="white", mew=0.4, zorder=4)
+            ax.annotate(
+                lost,
+                (row[rate], row["loss"]),
+                (0, 5),
+                textcoords="offset points",
+                ha="center",
+                size=style.SMALL - 1,
+                color=look.colour,
+            )
+            tell(
+                ax, [row[rate]], [row["loss"]], [f"{named(look.label, row['variant'])}\n{lost} runs diverged"]
+            )
+        ax.xaxis.set_major_formatter(lambda value, _: brief(value))
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=8))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])], beside(found))
+    result.supxlabel(f"{rate}, log scale", size=style.SMALL)
+    result.supylabel("held-out loss", size=style.SMALL)
+    return result
+
+
+def sensitivities(data: pd.DataFrame) -> Figure:
+    """A row a variant with its interval; `data` is of `sensitivity`."""
+    heights, labels = in_rows.placed(data)
+    data = data.assign(y=data["variant"].map(heights))
+    ends = data[["mean", "low", "high"]].to_numpy(float)
+    limits = padded(min(0.0, float(np.nanmin(ends))), float(np.nanmax(ends)))
+    result, (ax,) = in_rows.axes(labels, [limits], "learning-rate sensitivity, left is steadier", pitch=0.24)
+    verdicts(ax, data, "mean", "y", "x", ("low", "high", 1.6))
+    tell(
+        ax,
+        data["mean"],
+        data["y"],
+        [f"{named(*row[:2])}\n{brief(row[2])}" for row in data[["label", "variant", "mean"]].to_numpy()],
+    )
+    result.legend(handles=verdict_handles(data["verdict"]), loc="outside upper left", ncols=4)
+    return result
+
+
+def by_layer(evidence: Evidence) -> dict[str, pd.DataFrame]:
+    """Metric → a row a variant and task, a column a layer: the numbers of runs, shown with their spread over seeds.
+
+    They are among the curves, as NAME/LAYER at the last step, where NAME is a column of the trials.
+    """
+    every, trials = evidence.curves, evidence.trials
+    split = every["metric"].astype(str).str.partition("/")
+    layered = every.assign(name=split[0], layer=split[2])[(split[1] == "/") & split[0].isin(trials.columns)]
+    joined = layered.merge(trials[["id", "variant", "task"]], on="id")
+    joined = joined[np.isfinite(joined["value"].astype(float))]
+    found = {}
+    for name, rows in joined.groupby("name", sort=True):
+        cells = rows.groupby(["variant", "task", "layer"], sort=False)["value"].agg(["mean", "std"])
+        words = cells.apply(
+            lambda cell: plus_minus(cell["mean"], cell["std"] if cell["std"] == cell["std"] else None), axis=1
+        )
+        found[str(name)] = (
+            words.unstack().reindex(columns=pd.unique(rows["layer"])).fillna(NOTHING).reset_index()
+        )
+    return found
+
+
+def layer_table(frame: pd.DataFrame, name: str) -> Table:
+    """What `by_layer` has of one metric."""
+    layers = [str(column) for column in frame.columns if column not in ("variant", "task")]
+    heads = short(layers)
+    columns = [
+        Column("variant", "Variant"),
+        *([Column("task", "Task")] if frame["task"].nunique() > 1 else []),
+        *(Column(layer, text(heads[layer]), True) for layer in layers),
+    ]
+    cells = [{str(key): text(value) for key, value in row.items()} for row in frame.to_dict("records")]
+    return Table(columns, cells, LAYERED.format(name.replace("_", " ").capitalize()), "curves.parquet")

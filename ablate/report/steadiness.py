@@ -1,0 +1,133 @@
+"""How steadily variants train, in words and as a table: for the page, the markdown and MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ablate.base.errors import listed
+from ablate.base.wording import counted, joined, share
+from ablate.core.facts import BASELINE
+from ablate.core.short_names import in_short_names
+from ablate.report.palette import EXPLORATORY
+from ablate.report.tables import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    count,
+    decimals,
+    difference,
+    fixed,
+    interval,
+    is_true,
+    number,
+    p_value,
+    text,
+)
+
+WORDS = {"better": "steadier", "worse": "less steady", "degenerate": "alike"}
+"""Of verdicts about stability, where they differ from those of other comparisons."""
+RATE = "divergence_rate"
+MAX_NAMES = 6
+"""The most variants that a sentence names; the table has all."""
+
+
+def decided(rows: Sequence[Row]) -> list[Row]:
+    """Those by which a variant is steadier or less steady than the baseline."""
+    return [row for row in rows if row["verdict"] in ("better", "worse")]
+
+
+def notable(rows: Sequence[Row]) -> list[Row]:
+    """Those that are decided, and the rates of variants of which a run diverged."""
+    return [row for row in rows if row["verdict"] in ("better", "worse") or _diverged(row)]
+
+
+def chance(rows: Sequence[Row]) -> str:
+    """How many verdicts to expect of so many exploratory comparisons were nothing different."""
+    some = sum(number(row["p"]) is not None for row in rows)
+    often = f"{0.05 * some:.1f}".removesuffix(".0")
+    return (
+        f"{counted(some, 'comparison')}, each judged at .05 alone: about {often} would be decided by chance"
+    )
+
+
+def finding(rows: Sequence[Row], names: Mapping[str, str]) -> str:
+    """What a reader should know at first, in a sentence; nothing where no run diverged and nothing is decided."""
+    mine = [row for row in rows if not is_true(row.get("placebo"))]
+    parts = [
+        f"{WORDS[verdict]} than the {BASELINE}: {listed(found, MAX_NAMES)}"
+        for verdict in ("better", "worse")
+        if (found := list(_named(mine, verdict, names)))
+    ]
+    lost = list(dict.fromkeys(words for row in rows for words in _lost(row, names)))
+    if lost:
+        parts.insert(0, f"runs diverged, {listed(lost, MAX_NAMES)}")
+    if not parts:
+        return ""
+    limits = f" ({EXPLORATORY}; {chance(rows)})" if any(row in decided(mine) for row in mine) else ""
+    return f"Stability: {'; '.join(parts)}{limits}."
+
+
+def _named(rows: Sequence[Row], verdict: str, names: Mapping[str, str]) -> Iterator[str]:
+    """`post norm (divergence_rate and lr_sensitivity)`."""
+    by_variant: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == verdict:
+            by_variant.setdefault(names.get(row["variant"], row["variant"]), []).append(text(row["metric"]))
+    return (f"{name} ({joined(list(dict.fromkeys(metrics)))})" for name, metrics in by_variant.items())
+
+
+def _diverged(row: Row) -> bool:
+    return row["metric"] == RATE and bool(number(row["mean_variant"]) or number(row["mean_baseline"]))
+
+
+def _lost(row: Row, names: Mapping[str, str]) -> Iterator[str]:
+    """`2 of 5 of post norm`, for each side of which some run diverged."""
+    n = int(number(row["n"]) or 0)
+    for side in ("variant", "baseline") if row["metric"] == RATE else ():
+        if lost := round((number(row[f"mean_{side}"]) or 0.0) * n):
+            yield f"{share(lost, n)} of {names.get(row[side], row[side])}"
+
+
+def stability_table(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> Table:
+    """Rows of `analysis.stability` as strings; a task column is there only where it varies."""
+    columns = [
+        Column("variant", "Variant"),
+        *([Column("task", "Task")] if len({row["task"] for row in rows}) > 1 else []),
+        Column("metric", "Metric"),
+        Column("verdict", "Verdict"),
+        Column("mean_variant", "Variant [95 %]", True),
+        Column("mean_baseline", "Baseline [95 %]", True),
+        Column("difference", "Difference [95 %]", True),
+        Column("p", "p", True),
+        Column("n", "Seeds", True),
+        Column("note", "Note", below=True),
+    ]
+    cells = [
+        {
+            "variant": text(names.get(row["variant"], row["variant"])),
+            "variant title": text(row["variant"]),
+            "task": text(row["task"]),
+            "metric": text(row["metric"]),
+            "verdict": f"{WORDS.get(row['verdict'], text(row['verdict']))} ({EXPLORATORY})",
+            "mean_variant": _value(row, "variant"),
+            "mean_baseline": _value(row, "baseline"),
+            "difference": difference(row["diff"], row["ci_low"], row["ci_high"]),
+            "p": p_value(row["p"]),
+            "n": count(row["n"]),
+            "note": in_short_names(text(row["note"]), names),
+        }
+        for row in rows
+    ]
+    return Table(columns, cells, caption, "stability.csv")
+
+
+def _value(row: Row, side: str) -> str:
+    """`2 of 5 [.05, .85]` of a rate, `.12 [.10, .14]` of anything else."""
+    low, high, mean = (number(row[f"{of}_{side}"]) for of in ("low", "high", "mean"))
+    if mean is None:
+        return NOTHING
+    places = 2 if row["kind"] == "rate" else decimals(low, high)
+    n = int(number(row["n"]) or 0)
+    shown = share(round(mean * n), n) if row["kind"] == "rate" else fixed(mean, places)
+    return shown if low is None or low == high else f"{shown} {interval(low, high, places)}"
