@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -127,6 +129,30 @@ def study(
         pd.DataFrame(outcomes, columns=["id", "metric", "values"]),
         pd.DataFrame(grid, columns=no_stress().columns),
     )
+
+
+def crossed(
+    factors: Mapping[str, Sequence[str]],
+    value: Callable[[Mapping[str, str], int], float],
+    seeds: int = 5,
+    keep: Callable[[Mapping[str, str]], bool] = lambda levels: True,
+    design: str = "factorial",
+    **options: Any,
+) -> Evidence:
+    """A study of every combination of levels that `keep` keeps; `value` of levels and seed, baselines come first."""
+    values, variants = {}, []
+    base = {path: levels[0] for path, levels in factors.items()}
+    for chosen in itertools.product(*factors.values()):
+        levels = dict(zip(factors, chosen, strict=True))
+        changes = {path: level for path, level in levels.items() if level != base[path]}
+        name = ",".join(f"{path}={level}" for path, level in changes.items()) or "baseline"
+        if keep(levels):
+            variants.append(VariantFacts(name, levels, changes))
+            values[name] = [value(levels, seed) for seed in range(seeds)]
+    evidence = study(values, **{"metrics": {"accuracy": Metric("max")}, **options})
+    facts = Facts(**{**vars(evidence.facts), "variants": variants, "design": design})
+    facts.factors.update({path: list(levels) for path, levels in factors.items()})
+    return Evidence(facts, evidence.trials, evidence.curves)
 
 
 def claim(

@@ -51,14 +51,14 @@ def _obstacle(runs: Runs, c: Contrast, claim: Claim, sides: list[Side]) -> str:
             "each of the two differences on `solved_rate`"
         )
     margin = runs.facts.judged.get(claim.metric)
-    if bound := next(_at_a_bound(c, margin or 0.0, sides), ""):
+    if bound := next(at_a_bound(c, margin or 0.0, sides), ""):
         return f"{bound}: whether there is an interaction depends on the scale"
     if c.differences.all_zero:
         return "degenerate: every difference of differences is 0"
     return ""
 
 
-def _at_a_bound(c: Contrast, margin: float, sides: list[Side]) -> Iterator[str]:
+def at_a_bound(c: Contrast, margin: float, sides: list[Side]) -> Iterator[str]:
     """The variants whose mean is so near the ceiling or the floor that `margin` could not be seen."""
     metric = c.metric
     near = max(margin, CEILING_STEPS * metric.resolution)

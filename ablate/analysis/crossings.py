@@ -1,0 +1,202 @@
+"""The cells of a design that crosses its factors, and the contrasts of effects between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.runs import Runs, Side
+from ablate.base import wording
+from ablate.base.errors import listed
+from ablate.core.aliasing import Effect, alias_sets
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
+from ablate.core.short_names import by_design
+
+CROSSING = ("factorial", "fractional")
+"""Designs that vary several factors at once, so that effects are means over the others."""
+Levels = Mapping[str, str]
+"""Path → label."""
+
+
+def crossings(evidence: Evidence) -> list[Crossed]:
+    """What the design crosses, for each task of the primary metric; none where it crosses nothing."""
+    facts = evidence.facts
+    if facts.design not in CROSSING:
+        return []
+    runs, cells, without = Runs(evidence), *_cells(facts)
+    found = [Crossed.of(runs, task, cells, without) for task in facts.tasks if facts.metric in task.metrics]
+    return [crossed for crossed in found if len(crossed.factors) > 1]
+
+
+def _cells(facts: Facts) -> tuple[dict[str, Levels], list[str]]:
+    """Variant of the design → its level of every factor; and the variants that lack a factor."""
+    first = facts.variants[0]
+    mine = [v for v in facts.variants if v.name == BASELINE or (by_design(v) and v.changes and not v.placebo)]
+    paths = [path for path in facts.factors if any(path in variant.changes for variant in mine)]
+    cells: dict[str, Levels] = {}
+    without = []
+    for variant in mine:
+        levels = {path: _level(facts, variant, path, first) for path in paths}
+        if None in levels.values():
+            without.append(variant.name)
+        else:
+            cells[variant.name] = {path: level for path, level in levels.items() if level is not None}
+    return cells, without
+
+
+def _level(facts: Facts, variant: VariantFacts, path: str, first: VariantFacts) -> str | None:
+    """Its label; None where another change of the variant has removed the path, or changed what is there."""
+    if path in variant.changes:
+        return variant.changes[path]
+    same = path in variant.levels and variant.levels[path] == first.levels.get(path)
+    return facts.factors[path][0] if same else None
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """The cells of a design on one task, as far as they can be compared."""
+
+    runs: Runs
+    task: TaskFacts
+    cells: Mapping[str, Levels]
+    "Variant → its levels."
+    factors: Mapping[str, list[str]]
+    "Path → labels of the levels that some cell has, the baseline's first."
+    left_out: Sequence[str]
+    "What it leaves out, each in a clause."
+
+    @classmethod
+    def of(cls, runs: Runs, task: TaskFacts, cells: Mapping[str, Levels], without: Sequence[str]) -> Crossed:
+        """Of the cells that have run."""
+        metric = runs.facts.metric
+        ran = {
+            variant: levels
+            for variant, levels in cells.items()
+            if not np.isnan(runs.of(variant, task).scored(metric)).all()
+        }
+        baseline = cells[BASELINE]
+        labels = {
+            path: list(dict.fromkeys([baseline[path], *(levels[path] for levels in ran.values())]))
+            for path in baseline
+        }
+        varying = {path: found for path, found in labels.items() if len(found) > 1}
+        kept = {variant: {path: levels[path] for path in varying} for variant, levels in ran.items()}
+        clauses = []
+        if without:
+            clauses.append(
+                f"{_variants(without)} {'lacks' if len(without) == 1 else 'lack'} a factor that another removes"
+            )
+        if lost := [variant for variant in cells if variant not in ran]:
+            clauses.append(f"{_variants(lost)} {'has' if len(lost) == 1 else 'have'} no run with an outcome")
+        if single := [path for path in labels if path not in varying]:
+            clauses.append(f"nothing varies {wording.joined(single)}")
+        found = cls(runs, task, kept, varying, clauses)
+        if incomplete := len(found.runs.seeds) - found.complete["seed"].nunique():
+            seeds = wording.counted(incomplete, "seed")
+            clauses.append(f"in the analysis of variance {seeds} on which some cell has no outcome")
+        return found
+
+    @property
+    def facts(self) -> Facts:
+        """Of the study."""
+        return self.runs.facts
+
+    @property
+    def fraction(self) -> bool:
+        """Whether cells are compared though others of their levels differ, which a fraction has balanced."""
+        return self.facts.design == "fractional"
+
+    def baseline(self, levels: Levels) -> Levels:
+        """The baseline's levels on the same paths."""
+        return {path: self.factors[path][0] for path in levels}
+
+    def sides(self, wanted: Sequence[Levels]) -> list[list[Side]]:
+        """The cells at each of several sets of levels of the same paths: those that differ in nothing else."""
+        found = [
+            {
+                tuple(level for path, level in levels.items() if path not in of): variant
+                for variant, levels in self.cells.items()
+                if all(levels[path] == label for path, label in of.items())
+            }
+            for of in wanted
+        ]
+        if not self.fraction:
+            everywhere = set.intersection(*(set(of) for of in found))
+            found = [{rest: variant for rest, variant in of.items() if rest in everywhere} for of in found]
+        return [[self.runs.of(variant, self.task) for variant in of.values()] for of in found]
+
+    def contrasts(self) -> Iterator[tuple[str, str, Levels]]:
+        """Kind, name and levels of each contrast that has cells."""
+        names = {effect: name for name, effect in self.estimable} if self.fraction else {}
+        every: list[Effect] = [*((path,) for path in self.factors), *combinations(self.factors, 2)]
+        for effect in every:
+            if self.fraction and effect not in names:
+                continue
+            for levels in self._levels(effect):
+                wanted = [levels, self.baseline(levels)]
+                if len(effect) == 2:
+                    wanted += [{**levels, path: self.factors[path][0]} for path in effect]
+                if all(self.sides(wanted)):
+                    name = names.get(effect) or " × ".join(effect)
+                    yield ("main" if len(effect) == 1 else "interaction"), name, levels
+
+    def _levels(self, effect: Effect) -> Iterator[Levels]:
+        first, *others = effect
+        for level in self.factors[first][1:]:
+            if not others:
+                yield {first: level}
+            for other in self.factors[others[0]][1:] if others else ():
+                yield {first: level, others[0]: other}
+
+    @cached_property
+    def complete(self) -> pd.DataFrame:
+        """One row a cell and seed on which every cell has an outcome: seed, value, and a column a path."""
+        names = list(self.cells)
+        scored = [self.runs.of(name, self.task).scored(self.facts.metric) for name in names]
+        values = np.reshape(scored, (len(names), len(self.runs.seeds)))
+        rows = [
+            {"seed": seed, "value": float(value), **self.cells[name]}
+            for seed, column in zip(self.runs.seeds, values.T, strict=True)
+            if not np.isnan(column).any()
+            for name, value in zip(names, column, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["seed", "value", *self.factors])
+
+    @cached_property
+    def estimable(self) -> list[tuple[str, Effect]]:
+        """Names and paths of the effects that these cells tell apart: of aliases the first, named with the others."""
+        if self.fraction and all(len(labels) == 2 for labels in self.factors.values()):
+            signs = {
+                path: [1 if levels[path] != self.factors[path][0] else -1 for levels in self.cells.values()]
+                for path in self.factors
+            }
+            return [
+                (" = ".join(" × ".join(effect) for effect in found), found[0]) for found in alias_sets(signs)
+            ]
+        mains: list[tuple[str, Effect]] = [(path, (path,)) for path in self.factors]
+        pairs: list[tuple[str, Effect]] = [(" × ".join(pair), pair) for pair in combinations(self.factors, 2)]
+        return [*mains, *pairs] if self._full_rank([effect for _, effect in pairs]) else mains
+
+    def _full_rank(self, pairs: Sequence[Effect]) -> bool:
+        """Whether the cells tell all main effects and these interactions apart."""
+        coded = {
+            path: np.array([[of[path] == label for label in labels[1:]] for of in self.cells.values()], float)
+            for path, labels in self.factors.items()
+        }
+        blocks = [np.ones((len(self.cells), 1)), *coded.values()]
+        for first, second in pairs:
+            products = coded[first][:, :, None] * coded[second][:, None, :]
+            blocks.append(products.reshape(len(self.cells), -1))
+        matrix = np.concatenate(blocks, axis=1)
+        return math.prod(matrix.shape) < 10**7 and np.linalg.matrix_rank(matrix) == matrix.shape[1]
+
+
+def _variants(names: Sequence[str]) -> str:
+    return f"{wording.counted(len(names), 'variant')} ({listed(names, 3)})" if len(names) > 1 else names[0]
