@@ -91,6 +91,15 @@ class Comparison:
         )
         return mde, low, high
 
+    @property
+    def within_noise(self) -> bool:
+        """Whether neither side was shown to be better, by less than the noise floor: the difference that is detected
+        with 80 % power. Where rates decide, what they leave open is below the failure rate that they detect.
+        """
+        if self.judgement.verdict not in ("equivalent", "inconclusive"):
+            return False
+        return self.contrast.by_rate or abs(self.contrast.differences.mean) < self.detectable[0]
+
     @cached_property
     def seeds_needed(self) -> float:
         """Of a comparison that t has left open; else NaN, as where no run has solved an all-or-nothing task."""

@@ -4,6 +4,7 @@ study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
 examples.parquet                         the same by test example, where seeds share them
 answer.txt, comparisons.csv, claims.csv  its verdicts
+noise.csv                                the noise of each task
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
 sweep.parquet, importances.csv           the settings that a sweep has tried
@@ -41,6 +42,7 @@ Kind = Literal["sweep", "tuning"]
 _STUDY = "study.yaml"
 _TRIALS, _CURVES, _EXAMPLES = "trials.parquet", "curves.parquet", "examples.parquet"
 _ANSWER, _COMPARISONS, _CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
+_NOISE = "noise.csv"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
@@ -57,6 +59,7 @@ _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
 """The files of every report."""
 _BESIDE = (
     _ANSWER,
+    _NOISE,
     _FIGURES,
     _EXAMPLES,
     _EVALUATION,
@@ -264,6 +267,11 @@ class StudyFolder:
         """The comparisons of the last report, as text. Raises `AblateError` where there are none."""
         return read_csv(self._existing(_COMPARISONS))
 
+    def noise(self) -> list[dict[str, str]]:
+        """The noise of each task in the last report, as text; none where it has none."""
+        path = self.path / _NOISE
+        return read_csv(path) if path.is_file() else []
+
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Comparisons and judged claims of the last report."""
         import pandas as pd
@@ -282,9 +290,11 @@ class StudyFolder:
         claims: pd.DataFrame,
         untuned: pd.DataFrame | None = None,
         answer: Sequence[str] = (),
+        noise: pd.DataFrame | None = None,
     ) -> None:
-        """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
-        tables = {_COMPARISONS: comparisons, _CLAIMS: claims, f"{_UNTUNED}/{_COMPARISONS}": untuned}
+        """Writes verdicts and noise; `untuned`: the comparisons of the variants before they were tuned."""
+        tables = {_COMPARISONS: comparisons, _CLAIMS: claims, _NOISE: noise}
+        tables[f"{_UNTUNED}/{_COMPARISONS}"] = untuned
         for name, frame in tables.items():
             if frame is not None:
                 write_text(self.path / name, frame.to_csv(index=False))

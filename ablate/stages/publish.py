@@ -30,6 +30,7 @@ def publish(
 
     `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
     """
+    from ablate.analysis.noise import noise
     from ablate.stages.claims import with_waiting
 
     with gc_paused():
@@ -42,6 +43,7 @@ def publish(
             with_waiting(found.claims, folder),
             None if before is None else before.assign(exploratory=True),
             answers(found),
+            noise(found.evidence, found.comparisons),
         )
     judged()
     with gc_paused():
