@@ -56,7 +56,7 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     - `sd_seed`, `sd_example`, `sd_rest`: components of the differences, where examples are shared.
     - `solved_rate`: over the runs with an outcome; diverged runs have not solved the task. `only_*`: the number of
       seeds that only this side solved.
-    - `within_noise`: neither side was shown to be better, and the difference is below `mde`.
+    - `within_noise`, of the family: neither side was shown to be better, and the difference is below `mde`.
     - `at`: what the verdict is conditional on, such as `at lr 0.003, not tuned`; empty where it was tuned.
     - `half`: the verdict on validation data at half of the steps, where it differs from the verdict.
     """

@@ -93,10 +93,10 @@ class Comparison:
 
     @property
     def within_noise(self) -> bool:
-        """Whether neither side was shown to be better, by less than the noise floor: the difference that is detected
+        """Whether a planned comparison showed neither side to be better, by less than the noise floor: the difference that is detected
         with 80 % power. Where rates decide, what they leave open is below the failure rate that they detect.
         """
-        if self.judgement.verdict not in ("equivalent", "inconclusive"):
+        if not self.confirmatory or self.judgement.verdict not in ("equivalent", "inconclusive"):
             return False
         return self.contrast.by_rate or abs(self.contrast.differences.mean) < self.detectable[0]
 

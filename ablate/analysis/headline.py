@@ -35,7 +35,7 @@ def headline(evidence: Evidence, claims: pd.DataFrame) -> list[str]:
 
 def conditions(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
     """What the verdicts are conditional on, and what else limits them."""
-    return [*_matched(evidence), *_conditions(evidence, comparisons), *evidence.facts.cautions]
+    return [*matched(evidence), *_conditions(evidence, comparisons), *evidence.facts.cautions]
 
 
 def _baseline_learned(evidence: Evidence) -> Iterator[str]:
@@ -47,7 +47,7 @@ def _baseline_learned(evidence: Evidence) -> Iterator[str]:
         yield f"The baseline learned{' otherwise' if missed else ''}: it {wording.joined(learned)}."
 
 
-def _matched(evidence: Evidence) -> Iterator[str]:
+def matched(evidence: Evidence) -> Iterator[str]:
     """The quantity that is held equal, and how well."""
     match = evidence.facts.match
     residuals = [m.residual for variant in evidence.facts.variants for m in variant.matched.values()]

@@ -45,12 +45,12 @@ def noise_blocks(material: Material) -> Iterator[Block]:
     from ablate.analysis.noise import noise
 
     rows = rows_of(noise(material.evidence, material.comparisons))
-    yield from noise_tables(rows)
+    yield from noise_tables(rows, "What chance alone does")
     if said := remarks(rows):
         yield Text(" ".join(said), aside=True)
 
 
-def noise_tables(rows: Sequence[Row]) -> Iterator[Table]:
+def noise_tables(rows: Sequence[Row], caption: str = "") -> Iterator[Table]:
     """Of each task, of which `rows` are the noise: spread, placebo, and what can be detected."""
     for row in rows:
         on = f" on {text(row['task'])}" if len(rows) > 1 else ""
@@ -59,8 +59,9 @@ def noise_tables(rows: Sequence[Row]) -> Iterator[Table]:
             Column("noise", "Noise floor"),
             Column("value", f"{text(row['metric'])}{on}, {seeds}", words=True),
         ]
-        cells = {"Seed spread": _spread(row), "Placebo": _placebo(row), "Detectable": _detectable(row)}
-        yield Table(columns, [{"noise": name, "value": words} for name, words in cells.items() if words])
+        cells = {"Seed spread": spread(row), "Placebo": placebo(row), "Detectable": detectable(row)}
+        lines = [{"noise": name, "value": words} for name, words in cells.items()]
+        yield Table(columns, lines, caption, "noise.csv")
 
 
 def remarks(rows: Sequence[Row]) -> list[str]:
@@ -88,19 +89,21 @@ def _of_task(row: Row, several: bool) -> Iterator[str]:
         yield f"{runs}{on} diverged and is left out of the spread: the metric has no floor."
     share, size = number(row["test_share"]), _count(row["examples"])
     if share is not None and share >= MATTERS:
-        spread, high = number(row["spread"]) or 0.0, number(row["spread_high"]) or math.inf
-        least = f"at least {100 * share * (spread / high) ** 2:.0f}"
-        drawn = "all seeds share" if is_true(row["shared"]) else "every seed draws anew"
-        yield (
-            f"The variance over seeds{on} is that of few test examples to about {100 * share:.0f} % ({least} %): of the "
-            f"{size:,} that {drawn}, each run misses others. More examples are cheaper than more seeds."
+        sd, high = number(row["spread"]) or 0.0, number(row["spread_high"]) or math.inf
+        least = f"at least {100 * share * (sd / high) ** 2:.0f}"
+        finite = (
+            f"would go with many more test examples than these {size:,}, on which runs differ one by one"
+            if is_true(row["shared"])
+            else f"is the draw of {size:,} test examples for each seed"
         )
+        of = f"About {100 * share:.0f} % ({least} %) of the variance over seeds{on}"
+        yield f"{of} {finite}: more examples are cheaper than more seeds."
 
 
-def _spread(row: Row) -> str:
+def spread(row: Row) -> str:
     """`.0067 [.0044, .0136], 62 % of its variance from the test set`."""
-    n, spread, low, high = _count(row["n"]), *(number(row[f"spread{end}"]) for end in ("", "_low", "_high"))
-    if spread is None:
+    n, sd, low, high = _count(row["n"]), *(number(row[f"spread{end}"]) for end in ("", "_low", "_high"))
+    if sd is None:
         return "unknown: " + ("the baseline has one run" if n else "no run of the baseline has a value")
     if low is None:
         mean = number(row["mean"]) or 0.0
@@ -108,10 +111,11 @@ def _spread(row: Row) -> str:
     places = decimals(low, high)
     share = number(row["test_share"])
     of = "" if share is None else f", about {100 * share:.0f} % of the variance from the test set"
-    return f"{wording.number(spread, places)} {interval(low, high, places)}{of}"
+    return f"{wording.number(sd, places)} {interval(low, high, places)}{of}"
 
 
-def _placebo(row: Row) -> str:
+def placebo(row: Row) -> str:
+    """`−.0023 [−.0093, .0047], equivalent`, or how to add one."""
     if not text(row["placebo"]):
         return "none: “placebo: on” in the study adds one"
     shown = [
@@ -121,7 +125,7 @@ def _placebo(row: Row) -> str:
     return ", ".join(shown)
 
 
-def _detectable(row: Row) -> str:
+def detectable(row: Row) -> str:
     """`.013 with 80 % power (.0077 to .033 over 7 comparisons)`; of an all-or-nothing task a failure rate."""
     total = _count(row["comparisons"])
     if not total:

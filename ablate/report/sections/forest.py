@@ -38,23 +38,23 @@ class Forest(Section):
             data = forest(facts, material.comparisons, task.name)
             if not data["diff"].isna().all():
                 span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
-                caption, alt = _caption(data, facts, span), _alt(data, facts.metric + of)
+                mine = material.comparisons[material.comparisons["task"] == task.name]
+                over = "seeds and test examples" if mine["sd_example"].notna().any() else "seeds"
+                caption, alt = _caption(data, facts, span, over), _alt(data, facts.metric + of)
                 options = facts.metric, facts.margin, span
                 yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
-def _caption(data: pd.DataFrame, facts: Facts, span: float | None) -> str:
+def _caption(data: pd.DataFrame, facts: Facts, span: float | None, over: str) -> str:
     margin = f" The band is the margin, ±{wording.exact(facts.margin)}." if facts.margin else ""
     floor = " Dotted: the interval of the placebo." if data["placebo"].any() else ""
-    if data["within_noise"].any():
-        floor += f" {MARK}: within the noise, smaller than what these seeds detect with 80 % power."
     closer = (
         " The right axis looks closer at most of them; its arrows point to what it leaves out."
         if len(_limits(data, facts.margin, span)) > 1
         else ""
     )
     return (
-        f"Mean paired difference in {facts.metric} from the baseline over seeds with its 95 % interval; right of zero "
+        f"Mean paired difference in {facts.metric} from the baseline with its 95 % interval over {over}; right of zero "
         f"is better.{margin}{floor}{closer}"
     )
 
