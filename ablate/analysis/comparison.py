@@ -93,8 +93,10 @@ class Comparison:
 
     @property
     def within_noise(self) -> bool:
-        """Whether a planned comparison showed neither side to be better, by less than the noise floor: the difference that is detected
-        with 80 % power. Where rates decide, what they leave open is below the failure rate that they detect.
+        """Whether a planned comparison showed neither side to be better, by less than its noise floor.
+
+        That is the difference that is detected with 80 % power. Where rates decide, what they leave open is below the
+        failure rate that they detect.
         """
         if not self.confirmatory or self.judgement.verdict not in ("equivalent", "inconclusive"):
             return False
