@@ -19,6 +19,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.compare import planned
 from ablate.analysis.looks import looks
 from ablate.analysis.paired import NAN, Floats
 from ablate.analysis.power import ALPHA
@@ -63,8 +64,7 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
     """
     facts, runs = evidence.facts, Runs(evidence)
     judged = comparisons[comparisons["metric"] == facts.metric]
-    outside = judged["exploratory"].astype(bool)
-    family, placebos = judged[~outside], judged[judged["placebo"].astype(bool)]
+    family, placebos = planned(judged), judged[judged["placebo"].astype(bool)]
     level = ALPHA * looks(facts)[-1].weight / max(len(family), 1)
     rows = []
     for task in facts.tasks:
