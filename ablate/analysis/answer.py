@@ -1,4 +1,7 @@
-"""The answer to a study's question in a sentence or two for each task: what the verdicts say, in the reader's words."""
+"""The answer to a study's question in a sentence or two for each task, in the reader's words.
+
+In the past tense: what was found on these seeds, at these settings. Other seeds may find otherwise.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from ablate.core.short_names import short_names
 MAX_EFFECTS, MAX_NAMES = 4, 7
 """The most variants that a sentence names, with their effects and without; the table has all."""
 WITHOUT_EFFECT = {
-    "equivalent": "A difference that matters is ruled out for",
-    "inconclusive": "Still open after",
-    "saturated": "There is no room to tell, at the best or the worst that the metric can show, for",
-    "unstable": "Some runs diverged, too few to tell, with",
-    "degenerate": "Nothing at all changes with",
-    "incomplete": "Runs failed or are missing, so that there is no verdict, for",
+    "equivalent": "within the margin of the baseline",
+    "inconclusive": "still open",
+    "saturated": "no room to tell, at the best or the worst that the metric can show",
+    "unstable": "some runs diverged, too few to tell",
+    "degenerate": "no change at all",
+    "incomplete": "no verdict, since runs failed or are missing",
 }
-"""By verdict, in the order of the sentences."""
+"""By verdict, in the order of the sentences; names follow."""
 
 
 def answer(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
@@ -63,32 +66,42 @@ def _sentences(
     decided = [row for row in rows if row.verdict in ("worse", "better")]
     by_rate = [row for row in decided if row.decided_by == "rate"]
     order = ("better", "worse") if facts.searched == "sweep" else ("worse", "better")
-    effects = _effects([row for row in decided if row.decided_by != "rate"], metric, names, order)
-    rate = f"at {facts.rate}, which was not tuned, " if facts.rate else ""
-    if effects:
-        sentences.append(f"{rate}{facts.metric} {effects}")
+    if effects := _effects([row for row in decided if row.decided_by != "rate"], metric, names, order):
+        sentences.append(f"{facts.metric} {effects}")
     if by_rate:
-        sentences.append(f"{rate}{_rates(by_rate, names)}")
+        sentences.append(_rates(by_rate, names))
     solved = [row for row in rows if row.verdict == "saturated" and row.solved_rate == 1]
     if solved and task.outcome == "all_or_nothing":
         mine = [_with(names[row.variant]) for row in solved]
-        sentences.append(f"every seed solves {task.name} {_some(mine, MAX_NAMES)}, as with the baseline")
-        rows = [row for row in rows if row not in solved]
+        sentences.append(f"{task.name} was solved every time {_some(mine, MAX_NAMES)}, as with the baseline")
+    else:
+        solved = []
     for verdict, opening in WITHOUT_EFFECT.items():
-        if mine := [names[row.variant] for row in rows if row.verdict == verdict]:
+        mine = [names[row.variant] for row in rows if row.verdict == verdict and row not in solved]
+        if mine:
             if verdict == "equivalent" and facts.margin is not None and task.outcome == "graded":
-                opening = f"A difference of {_amount(facts.margin, metric)} or more is ruled out for"
-            if verdict == "inconclusive":
-                opening += f" {wording.counted(len(facts.seeds), 'seed')}:"
-            sentences.append(f"{opening} {_some(mine, MAX_NAMES)}")
-    return sentences
+                opening = f"within {_amount(facts.margin, metric)} of the baseline"
+            sentences.append(f"{opening}: {_some(mine, MAX_NAMES)}")
+    # A sentence about rates begins with the number of seeds.
+    seeds = (
+        "" if by_rate and not effects else _on(sorted({row.n for row in rows if row.verdict != "incomplete"}))
+    )
+    rate = f"at {facts.rate}, which was not tuned, " if facts.rate else ""
+    return [f"{seeds}{rate}{sentences[0]}", *sentences[1:]]
+
+
+def _on(seeds: Sequence[int]) -> str:
+    """`on these 8 seeds, `, of the numbers of pairs from which the verdicts come."""
+    if not seeds or seeds[-1] == 1:
+        return "on one seed, " if seeds else ""
+    return f"on these {seeds[0]} seeds, " if len(seeds) == 1 else f"on {seeds[0]} to {seeds[-1]} seeds, "
 
 
 def _effects(rows: Sequence[Any], metric: Metric, names: dict[str, str], order: Sequence[str]) -> str:
-    """`falls by 7 points without positions and rises by 1.6 points with batch norm`, verdicts in an order."""
-    verbs = {"worse": "falls", "better": "rises"}
+    """`fell by 7 points without positions, and rose by 1.6 points with batch norm`, verdicts in an order."""
+    verbs = {"worse": "fell", "better": "rose"}
     if metric.direction == "min":
-        verbs = {"worse": "worsens", "better": "improves"}
+        verbs = {"worse": "worsened", "better": "improved"}
     found = []
     for verdict in order:
         effects = [
@@ -102,11 +115,11 @@ def _effects(rows: Sequence[Any], metric: Metric, names: dict[str, str], order: 
 
 
 def _rates(rows: Sequence[Any], names: dict[str, str]) -> str:
-    """`8 of 8 seeds solve recall with the baseline, 2 with additive scoring and none with uniform weighting`."""
+    """`8 of 8 seeds solved recall with the baseline, 2 with additive scoring and none with uniform weighting`."""
     first = rows[0]
     baseline = wording.share(round(first.baseline_solved_rate * first.n), first.n)
     effects = [f"{round(row.solved_rate * row.n) or 'none'} {_with(names[row.variant])}" for row in rows]
-    return f"{baseline} seeds solve {first.task} with the baseline, {_some(effects, MAX_EFFECTS)}"
+    return f"{baseline} seeds solved {first.task} with the baseline, {_some(effects, MAX_EFFECTS)}"
 
 
 def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> str:

@@ -30,7 +30,7 @@ COLUMNS = (
     *("decided_by", "p_equivalent", "seeds_low", "seeds_high", "family_low", "family_high", "tost_low"),
     *("tost_high", "mde_low", "mde_high", "correlation", "seeds_needed", "sd_seed", "sd_example", "sd_rest"),
     *("solved_rate", "baseline_solved_rate", "only_variant", "only_baseline", "p_solved", "diverged"),
-    *("baseline_diverged", "missing", "look", "looks", "placebo", "half", "at", "note"),
+    *("baseline_diverged", "missing", "look", "looks", "placebo", "within_noise", "half", "at", "note"),
 )
 
 
@@ -56,6 +56,7 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     - `sd_seed`, `sd_example`, `sd_rest`: components of the differences, where examples are shared.
     - `solved_rate`: over the runs with an outcome; diverged runs have not solved the task. `only_*`: the number of
       seeds that only this side solved.
+    - `within_noise`, of the family: neither side was shown to be better, and the difference is below `mde`.
     - `at`: what the verdict is conditional on, such as `at lr 0.003, not tuned`; empty where it was tuned.
     - `half`: the verdict on validation data at half of the steps, where it differs from the verdict.
     """
@@ -188,6 +189,7 @@ def _row(one: Comparison) -> dict[str, object]:
         "look": one.look.number,
         "looks": one.look.count,
         "placebo": one.variant.placebo,
+        "within_noise": one.within_noise,
         "half": one.half,
         "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",
         "note": comparison_note(one),

@@ -91,6 +91,17 @@ class Comparison:
         )
         return mde, low, high
 
+    @property
+    def within_noise(self) -> bool:
+        """Whether a planned comparison showed neither side to be better, by less than its noise floor.
+
+        That is the difference that is detected with 80 % power. Where rates decide, what they leave open is below the
+        failure rate that they detect.
+        """
+        if not self.confirmatory or self.judgement.verdict not in ("equivalent", "inconclusive"):
+            return False
+        return self.contrast.by_rate or abs(self.contrast.differences.mean) < self.detectable[0]
+
     @cached_property
     def seeds_needed(self) -> float:
         """Of a comparison that t has left open; else NaN, as where no run has solved an all-or-nothing task."""

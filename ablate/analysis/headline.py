@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pandas as pd
 
@@ -21,14 +20,13 @@ MAX_NAMES = 8
 """The most variants that a sentence names; the table has all."""
 
 
-def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame) -> list[str]:
-    """What a reader should know beside the answer: whether the baseline learned, the noise floor, the claims, gaps.
+def headline(evidence: Evidence, claims: pd.DataFrame) -> list[str]:
+    """What a reader should know beside the answer: whether the baseline learned, the claims, gaps.
 
-    `comparisons` and `claims` are the results of `compare` and `judge_claims`.
+    `claims` is the result of `judge_claims`.
     """
     return [
         *_baseline_learned(evidence),
-        *_placebos(evidence, comparisons),
         *_left_out(evidence),
         *_claims(evidence, claims),
         *_gaps(evidence),
@@ -37,7 +35,7 @@ def headline(evidence: Evidence, comparisons: pd.DataFrame, claims: pd.DataFrame
 
 def conditions(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
     """What the verdicts are conditional on, and what else limits them."""
-    return [*_matched(evidence), *_conditions(evidence, comparisons), *evidence.facts.cautions]
+    return [*matched(evidence), *_conditions(evidence, comparisons), *evidence.facts.cautions]
 
 
 def _baseline_learned(evidence: Evidence) -> Iterator[str]:
@@ -49,23 +47,7 @@ def _baseline_learned(evidence: Evidence) -> Iterator[str]:
         yield f"The baseline learned{' otherwise' if missed else ''}: it {wording.joined(learned)}."
 
 
-def _placebos(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
-    rows = comparisons[comparisons["placebo"].astype(bool) & (comparisons["metric"] == evidence.facts.metric)]
-    if len(rows):
-        found = "; ".join(_floor(evidence, row) for row in rows.itertuples())
-        yield f"Noise floor, the baseline against itself with other random streams: {found}."
-
-
-def _floor(evidence: Evidence, row: Any) -> str:
-    """`placebo +.0023 [−.0023, .0070], equivalent`."""
-    name = row.variant if len(evidence.facts.tasks) == 1 else f"{row.variant} on {row.task}"
-    if row.n < 2:
-        return f"{name} ({wording.counted(row.n, 'pair')}), {row.verdict}"
-    bounds = row.ci_low, row.ci_high
-    return f"{name} {wording.signed(row.diff, bounds)} {wording.interval(bounds)}, {row.verdict}"
-
-
-def _matched(evidence: Evidence) -> Iterator[str]:
+def matched(evidence: Evidence) -> Iterator[str]:
     """The quantity that is held equal, and how well."""
     match = evidence.facts.match
     residuals = [m.residual for variant in evidence.facts.variants for m in variant.matched.values()]

@@ -21,10 +21,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from ablate.analysis.power import ALPHA, POWER, detectable, difference_power, equivalence_power, smallest
-from ablate.analysis.student import t_interval, t_p_above
+from ablate.analysis.student import sd_interval, t_interval, t_p_above
 from ablate.analysis.variance import MeanSquares, StandardError
 from ablate.core.metric import Metric
 
@@ -174,8 +173,7 @@ class Differences:
         """The same at the ends of the 95 % interval of s_d (normal differences)."""
         if self.n < 2:
             return NAN, NAN
-        df = self.n - 1
-        low, high = (math.sqrt(df / special.chdtri(df, q)) for q in (ALPHA / 2, 1 - ALPHA / 2))
+        low, high = sd_interval(1.0, self.n - 1)
         return self.mde(alpha, low), self.mde(alpha, high)
 
 

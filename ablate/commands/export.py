@@ -1,8 +1,9 @@
-"""`ablate export`: tables and figures for a paper."""
+"""`ablate export`: tables, figures and the statistical methods for a paper."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 
 from ablate.base.wording import counted
 from ablate.commands.options import REPORTED, RESULTS, folder_of, safe, warn
-from ablate.report.latex import WIDTHS
+from ablate.report.latex import METHODS, WIDTHS
 
 if TYPE_CHECKING:
     from ablate.report.paper import Paper
@@ -65,10 +66,10 @@ class Width(click.ParamType):
     "--only",
     multiple=True,
     metavar="NAME",
-    help="Write only this table or figure, for instance forest; may be repeated.",
+    help="Write only this table or figure, for instance forest, or methods; may be repeated.",
 )
 def command(study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...]) -> int:
-    """Write tables (LaTeX) and figures (PDF, SVG) for a paper.
+    """Write tables, figures (PDF, SVG) and the statistical methods for a paper.
 
     STUDY is a study file, the name of a study, or its results folder. The command reads only the
     results folder, and trains nothing.
@@ -79,12 +80,28 @@ def command(study: Path, results: Path, out: Path | None, width: float, only: tu
     from ablate.stages.publish import material
 
     folder, faults = report_folder(study, results), list[str]()
-    made = for_paper(material(folder), width, only, faults.append)
-    write_files(out or folder.paper, made.files)
-    click.echo(safe(_told(made, out or folder.paper)))
+    out = out or folder.paper
+    found = material(folder)
+    made = for_paper(found, width, only, faults.append, out.as_posix())
+    write_files(out, made.files)
+    if not only and not faults:
+        _remove_old(out, found.facts.study, made.files)
+    click.echo(safe(_told(made, out)))
     for fault in faults:
         warn(fault)
     return 1 if faults else 0
+
+
+def _remove_old(out: Path, study: str, written: Collection[str]) -> None:
+    """Removes what an earlier export of this study wrote and this one did not; a figure's caption answers for it."""
+    from ablate.report.paper import mark
+
+    for path in (path for end in ("tex", "md", "bib") for path in out.glob(f"*.{end}")):
+        first = path.read_text("utf-8", "replace").partition("\n")[0]
+        if path.name not in written and first.partition(",")[0].strip("%<!-> ") == mark(study):
+            for old in (path, path.with_suffix(".pdf"), path.with_suffix(".svg")):
+                if old.name not in written:
+                    old.unlink(missing_ok=True)
 
 
 def _told(made: Paper, out: Path) -> str:
@@ -94,10 +111,13 @@ def _told(made: Paper, out: Path) -> str:
     lines += [f"Preamble: \\usepackage{{{','.join(packages)}}}"] if packages else []
     for index, name in enumerate(made.tables):
         lines.append(f"{'Tables:' if not index else '':9} \\input{{{(out / name).as_posix()}}}")
+    if made.methods:
+        cited = f"\\bibliography{{{(out / 'references').as_posix()}}}"
+        lines.append(f"Methods:  \\input{{{(out / METHODS).as_posix()}}} with {cited}")
     for index, figure in enumerate(made.figures):
         size = f"{figure.width:.2f} × {figure.height:.1f} in"
         high = ", higher than a page" if figure.height > HIGHEST else ""
         high += ": try --width two" if high and figure.width < WIDTHS["two"] else ""
-        call = f"\\includegraphics{{{(out / figure.name).as_posix()}}}"
+        call = f"\\input{{{(out / figure.name).as_posix()}}}"
         lines.append(f"{'Figures:' if not index else '':9} {call}  % {size}{high}")
     return "\n".join(lines)

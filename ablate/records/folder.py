@@ -5,7 +5,7 @@ trials.parquet, curves.parquet           the evidence of the last report
 examples.parquet                         the same by test example, where seeds share them
 stress.parquet                           the runs of the stress grid
 answer.txt, comparisons.csv, claims.csv  its verdicts
-stability.csv                            how steadily its variants train
+stability.csv, noise.csv                 how steadily its variants train; the noise of each task
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
 sweep.parquet, importances.csv           the settings that a sweep has tried
@@ -44,7 +44,7 @@ _STUDY = "study.yaml"
 _TRIALS, _CURVES = "trials.parquet", "curves.parquet"
 _EXAMPLES, _STRESS = "examples.parquet", "stress.parquet"
 _ANSWER, _COMPARISONS, _CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
-_STABILITY = "stability.csv"
+_STABILITY, _NOISE = "stability.csv", "noise.csv"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
@@ -62,6 +62,7 @@ _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
 _BESIDE = (
     _ANSWER,
     _STABILITY,
+    _NOISE,
     _FIGURES,
     _EXAMPLES,
     _STRESS,
@@ -256,7 +257,14 @@ class StudyFolder:
 
     def stability(self) -> list[dict[str, str]]:
         """How steadily the variants of the last report train, as text; none where it does not say."""
-        path = self.path / _STABILITY
+        return self._rows(_STABILITY)
+
+    def noise(self) -> list[dict[str, str]]:
+        """The noise of each task in the last report, as text; none where it has none."""
+        return self._rows(_NOISE)
+
+    def _rows(self, name: str) -> list[dict[str, str]]:
+        path = self.path / name
         return read_csv(path) if path.is_file() else []
 
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -278,10 +286,11 @@ class StudyFolder:
         untuned: pd.DataFrame | None = None,
         answer: Sequence[str] = (),
         stability: pd.DataFrame | None = None,
+        noise: pd.DataFrame | None = None,
     ) -> None:
         """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
         tables = {_COMPARISONS: comparisons, _CLAIMS: claims, f"{_UNTUNED}/{_COMPARISONS}": untuned}
-        tables[_STABILITY] = stability
+        tables |= {_STABILITY: stability, _NOISE: noise}
         for name, frame in tables.items():
             if frame is not None:
                 write_text(self.path / name, frame.to_csv(index=False))

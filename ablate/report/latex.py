@@ -10,6 +10,8 @@ from ablate.report.tables import Table, text
 
 WIDTHS = {"one": 3.25, "two": 6.75}
 """Inches of one column of a page, and of both."""
+METHODS = "methods"
+"""The name of the paragraph on methods, as one of a table."""
 _SIGNS = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -47,7 +49,7 @@ _SIGNS = {
     "\u00a0": "~",
 }
 _SPECIAL = re.compile("|".join([*map(re.escape, _SIGNS), "(?<=-)-"]))
-_NUMBER = re.compile(r"[-+−<]?[\d,]*\.?\d+( \[[-−]?[\d,]*\.?\d+, [-−]?[\d,]*\.?\d+\])?")
+_NUMBER = re.compile(r"(~ )?[-+−<]?[\d,]*\.?\d+( \[[-−]?[\d,]*\.?\d+, [-−]?[\d,]*\.?\d+\])?")
 """A number, or one with its interval."""
 
 
@@ -55,6 +57,18 @@ def latex(value: str) -> str:
     r"""`value` as literal text of LaTeX: `low_rank` is `low\_rank`; letters of any script stay as they are."""
     # A hyphen after another would make a dash of the two.
     return _SPECIAL.sub(lambda sign: _SIGNS.get(sign[0], "{}-"), printable(text(value)))
+
+
+def figure_float(content: str, caption: str, label: str, width: float) -> str:
+    """A float with its caption below it; over both columns where it is wider than one. `width` in inches."""
+    environment = "figure" if width <= WIDTHS["one"] + 0.25 else "figure*"
+    lines = [rf"\begin{{{environment}}}[t]", r"\centering", content, rf"\caption{{{caption}}}"]
+    return "\n".join([*lines, rf"\label{{{label}}}", rf"\end{{{environment}}}", ""])
+
+
+def running(words: str) -> str:
+    """Literal running text, with a thin space before a percent sign."""
+    return latex(words).replace(r" \%", r"\,\%")
 
 
 def breakable(value: str) -> str:
@@ -66,7 +80,8 @@ def mathematics(cell: str) -> str:
     """A number, or one with its interval, in math mode, where a minus is a minus; anything else as text."""
     if not _NUMBER.fullmatch(cell):
         return latex(cell)
-    return "$" + re.sub(r"(?<=\d),(?=\d)", "{,}", cell.replace("−", "-")).replace(" [", r"\ [") + "$"
+    cell = cell.replace("−", "-").replace("~ ", r"{\sim}\,").replace(" [", r"\ [")
+    return "$" + re.sub(r"(?<=\d),(?=\d)", "{,}", cell) + "$"
 
 
 def _decimals(cell: str) -> int:

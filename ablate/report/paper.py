@@ -1,4 +1,4 @@
-"""Tables and figures for a paper: LaTeX with booktabs, PDF and SVG, made of what a report is made of."""
+"""Tables, figures and a paragraph on methods for a paper: LaTeX, PDF and SVG, made of what a report is made of."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_claim, short_names
 from ablate.report.brief.claims import claim_table
+from ablate.report.brief.noise_floor import MARK
 from ablate.report.brief.verdicts import comparison_cells, verdict_rows
 from ablate.report.draw import paper
-from ablate.report.latex import floating, latex, tabular
+from ablate.report.latex import METHODS, figure_float, floating, latex, running, tabular
+from ablate.report.methods import as_latex, as_markdown, methods, sources
 from ablate.report.section import Failed, Material, Picture, pictures, shown, slug
 from ablate.report.tables import NOTHING, Column, Row, Table, decimals, fixed, is_true, number, rows_of
 
@@ -53,10 +55,25 @@ class Paper:
     tables: list[str]
     "Names without their ending, as `\\input` takes them."
     figures: list[Figure]
+    methods: bool = False
+    "Whether there is a paragraph on methods, and the papers that it cites."
 
 
-def for_paper(material: Material, width: float, only: Collection[str], warn: Callable[[str], None]) -> Paper:
-    """The tables and figures of a study, `width` inches wide; `only`: those of these names.
+FOLDER = r"\ablatefolder"
+"The macro that says where the figures are, from the file that LaTeX is called with."
+
+
+def mark(study: str) -> str:
+    """Stands in every text file that is written for a paper, so that a later export knows it."""
+    return f"Written by: ablate export {study}"
+
+
+def for_paper(
+    material: Material, width: float, only: Collection[str], warn: Callable[[str], None], folder: str = "."
+) -> Paper:
+    """Tables, figures and methods of a study, figures `width` inches wide; `only`: those of these names.
+
+    `folder`: where LaTeX finds the figures, unless the paper says otherwise.
 
     The same material gives the same bytes. What cannot be drawn is a warning. Raises `AblateError` for a name that is
     none, and where there is nothing.
@@ -65,28 +82,47 @@ def for_paper(material: Material, width: float, only: Collection[str], warn: Cal
     drawn = {p.name: p for p in pictures(b for section in shown(material) for b in section.blocks)}
     if not tables and not drawn:
         raise AblateError(f"{material.facts.study}: has neither comparisons nor figures; run the study first")
-    if wrong := [name for name in only if name not in {*tables, *drawn}]:
-        known = [*tables, *drawn]
+    said = methods(material)
+    known = [*tables, *([METHODS] if said else []), *drawn]
+    if wrong := [name for name in only if name not in known]:
         rule = f"is no table or figure of {material.facts.study}"
         problem = Problem(rule, (), wrong[0], listed(known, 40), nearest(wrong[0], known), source="--only")
         raise AblateError(str(problem))
     files: dict[str, str | bytes] = {f"{n}.tex": t for n, t in tables.items() if not only or n in only}
-    made = Paper(files, [name.removesuffix(".tex") for name in files], [])
+    of_methods = bool(said) and (not only or METHODS in only)
+    made = Paper(files, [name.removesuffix(".tex") for name in files], [], of_methods)
+    head = _head(material.facts)
+    if of_methods:
+        files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(said)}"
+        files[f"{METHODS}.md"] = f"<!-- {mark(material.facts.study)} -->\n\n{as_markdown(said)}"
+        files["references.bib"] = head + "\n" + "\n".join(source.bibtex for source in sources(said))
+    label = slug(material.facts.study)
     with paper.context(width):
         for picture in (p for p in drawn.values() if not only or p.name in only):
-            _add(made, picture, warn)
+            if _add(made, picture, warn):
+                call = rf"\includegraphics{{{FOLDER}/{picture.name}}}"
+                float_ = figure_float(call, running(picture.caption), f"fig:{label}-{picture.name}", width)
+                provided = rf"\providecommand{{{FOLDER}}}{{{folder}}}"
+                files[f"{picture.name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
     return made
 
 
-def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> None:
+def _head(facts: Facts) -> str:
+    commit = f", commit {str(facts.environment['commit'])[:10]}" if facts.environment.get("commit") else ""
+    return f"% {mark(facts.study)}{commit}\n"
+
+
+def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> bool:
+    """Whether it could be drawn."""
     try:
         figure = picture.draw()
         pdf, svg = paper.saved(figure, picture.name)
     except Exception as error:
         warn(Failed(f"The figure “{picture.name}”", error).words)
-        return
+        return False
     made.files.update({f"{picture.name}.pdf": pdf, f"{picture.name}.svg": svg})
     made.figures.append(Figure(picture.name, *map(float, figure.get_size_inches())))
+    return True
 
 
 # Tables
@@ -94,10 +130,8 @@ def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> None:
 
 def _tables(material: Material) -> Iterator[tuple[str, str]]:
     """Name and LaTeX of each table; without text where there is nothing to show."""
-    facts = material.facts
-    environment, label = facts.environment, slug(facts.study)
-    commit = f", commit {str(environment['commit'])[:10]}" if environment.get("commit") else ""
-    head = f"% Written by: ablate export {facts.study}{commit}\n% Needs \\usepackage{{booktabs}}\n"
+    label = slug(material.facts.study)
+    head = f"{_head(material.facts)}% Needs \\usepackage{{booktabs}}\n"
     for name, made in (("comparisons", comparisons(material)), ("claims", claims(material))):
         if made:
             content, caption = made
@@ -145,7 +179,7 @@ def _cells(row: Row, names: dict[str, str]) -> dict[str, str]:
     return {
         "variant": names.get(row["variant"], cells["variant"]),
         "mean": cells["mean_variant"],
-        "difference": cells["difference"],
+        "difference": f"{MARK} " * is_true(row["within_noise"]) + cells["difference"],
         "p": NOTHING if exploratory else cells["p_adjusted"],
         "verdict": NOTHING if exploratory else cells["verdict"],
     }
@@ -161,11 +195,13 @@ def _caption(facts: Facts, planned: Sequence[Row]) -> str:
     solved = " in the share of solved runs" if all(row["decided_by"] == "rate" for row in planned) else ""
     adjusted = f", adjusted for {len(planned)} comparisons" if len(planned) > 1 else ""
     within = any(row["verdict"] == "equivalent" for row in planned) and facts.margin
+    marked = any(is_true(row["within_noise"]) for row in planned)
     placebo = any(variant.placebo for variant in facts.variants)
     said = [
         f"Mean {facts.metric.replace('_', ' ')}{of} and its paired difference from the {BASELINE}{at}, positive is "
         f"better, with a 95 % interval over {over}.",
         f"p: of no difference{solved}{adjusted}.",
+        f"{MARK}: smaller than what is detected with 80 % power." if marked else "",
         f"Equivalent: within ±{wording.exact(within)}." if within else "",
         f"Placebo: the {BASELINE} with another initialisation." if placebo else "",
     ]
@@ -173,7 +209,7 @@ def _caption(facts: Facts, planned: Sequence[Row]) -> str:
 
 
 def _in_latex(caption: str) -> str:
-    return re.sub(r"(?<= )p: ", "$p$: ", latex(caption).replace(r" \%", r"\,\%"))
+    return re.sub(r"(?<= )p: ", "$p$: ", running(caption)).replace(latex(f"{MARK}:"), r"$\sim$:")
 
 
 def claims(material: Material) -> tuple[str, str] | None:

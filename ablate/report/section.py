@@ -69,6 +69,7 @@ class Brief:
     "Variant → its name for readers."
     claim: Callable[[str], str] = str
     "A claim in these names."
+    noise: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,12 @@ def print_verdicts(folder: StudyFolder, console: Console) -> None:
 
 def brief_of(folder: StudyFolder) -> Brief:
     """What the terminal and MLflow show of a report."""
-    comparisons, claims = folder.comparisons(), folder.claims()
+    comparisons, claims, noise = folder.comparisons(), folder.claims(), folder.noise()
     try:
         facts = folder.facts()
     except AblateError:
-        return Brief(comparisons, claims)
-    return Brief(comparisons, claims, short_names(facts), partial(short_claim, facts=facts))
+        return Brief(comparisons, claims, noise=noise)
+    return Brief(comparisons, claims, short_names(facts), partial(short_claim, facts=facts), noise)
 
 
 def print_table(table: Table, console: Console) -> None:
@@ -67,7 +67,8 @@ def print_table(table: Table, console: Console) -> None:
     stacked = any(cell_len(word) > room for word in words)
     first = min(widths[0], room) if not stacked else min(room, MIN_FIRST)
     console.print()
-    console.print(_text(table.caption, console, "bold"))
+    if table.caption:
+        console.print(_text(table.caption, console, "bold"))
     grid = partial(_grid, columns, [first, *widths[1:]], console)
     if not below and not stacked:
         grid(table.rows, heading=True)

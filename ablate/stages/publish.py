@@ -32,6 +32,7 @@ def publish(
 
     `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
     """
+    from ablate.analysis.noise import noise
     from ablate.stages.claims import with_waiting
 
     with gc_paused():
@@ -45,6 +46,7 @@ def publish(
             None if before is None else before.assign(exploratory=True),
             answers(found),
             found.stability,
+            noise(found.evidence, found.comparisons),
         )
     judged()
     with gc_paused():

@@ -39,12 +39,17 @@ def test_a_study_becomes_a_table_and_figures_beside_its_results(results: Path) -
     done = call(results, "x_1")
     assert done.exit_code == 0, done.output
     paper = results / "x_1" / "paper"
-    assert files(paper) == ["comparisons.tex", "forest.pdf", "forest.svg", "seeds.pdf", "seeds.svg"]
+    figures = [f"{name}.{end}" for name in ("forest", "seeds") for end in ("pdf", "svg", "tex")]
+    assert files(paper) == sorted(
+        ["comparisons.tex", "methods.md", "methods.tex", "references.bib", *figures]
+    )
     lines = done.output.splitlines()
-    assert lines[0] == f"Wrote 5 files to {paper}/"
+    assert lines[0] == f"Wrote 10 files to {paper}/"
     assert "Preamble: \\usepackage{booktabs,graphicx}" in lines
     assert f"Tables:   \\input{{{paper}/comparisons}}" in lines
-    assert any(line.startswith(f"Figures:  \\includegraphics{{{paper}/forest}}  % 3.25 × ") for line in lines)
+    assert f"Methods:  \\input{{{paper}/methods}} with \\bibliography{{{paper}/references}}" in lines
+    assert any(line.startswith(f"Figures:  \\input{{{paper}/forest}}  % 3.25 × ") for line in lines)
+    assert rf"\providecommand{{\ablatefolder}}{{{paper}}}" in (paper / "forest.tex").read_text()
     assert r"a\&b &" in (paper / "comparisons.tex").read_text()
     assert files(results / "x_1") == ["curves.parquet", "paper", "trials.parquet"]
 
@@ -53,9 +58,26 @@ def test_another_folder_another_width_and_one_figure_of_a_folder(results: Path, 
     out = tmp_path / "paper"
     done = call(tmp_path, results / "x_1", "--out", out, "--width", "84mm", "--only", "forest")
     assert done.exit_code == 0, done.output
-    assert files(out) == ["forest.pdf", "forest.svg"]
+    assert files(out) == ["forest.pdf", "forest.svg", "forest.tex"]
     assert "% 3.31 × " in done.output
     assert "booktabs" not in done.output
+
+
+def test_what_an_earlier_export_left_goes_and_what_others_wrote_stays(results: Path, tmp_path: Path) -> None:
+    ours = "% Written by: ablate export {}, commit 0\n"
+    figure = [tmp_path / f"budget.{end}" for end in ("tex", "pdf", "svg")]
+    figure[0].write_text(ours.format("made"))
+    others = {"mine.tex": "% by hand", "mine.pdf": "", "alone.pdf": "", "x.tex": ours.format("made2")}
+    for name, words in others.items():
+        (tmp_path / name).write_text(words)
+    for path in figure[1:]:
+        path.touch()
+    assert call(results, "x_1", "--out", tmp_path, "--only", "methods").exit_code == 0
+    assert all(path.exists() for path in figure), "one table or figure is no reason to remove others"
+    assert call(results, "x_1", "--out", tmp_path).exit_code == 0
+    assert not any(path.exists() for path in figure)
+    assert set(others) < set(files(tmp_path))
+    assert {"forest.tex", "forest.pdf", "methods.md"} < set(files(tmp_path))
 
 
 @pytest.mark.parametrize(

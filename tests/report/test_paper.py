@@ -57,8 +57,9 @@ def test_tables_and_every_figure_of_the_report(made: Paper) -> None:
     figures = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
     assert [figure.name for figure in made.figures] == figures
     assert made.tables == ["comparisons", "claims"]
-    ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg")]
-    assert list(made.files) == ["comparisons.tex", "claims.tex", *ends]
+    ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg", "tex")]
+    texts = ["comparisons.tex", "claims.tex", "methods.tex", "methods.md", "references.bib"]
+    assert sorted(made.files) == sorted([*texts, *ends])
 
 
 def test_every_planned_comparison_is_a_row_of_five_columns(made: Paper, whole: Material) -> None:
@@ -126,7 +127,7 @@ def test_the_same_results_give_the_same_bytes(made: Paper, whole: Material) -> N
     with matplotlib.rc_context({"font.size": 21.0, "pdf.fonttype": 3}):
         again = for_paper(whole, WIDTH, ["forest", "comparisons"], pytest.fail)
     assert again.files == {name: made.files[name] for name in again.files}
-    assert set(again.files) == {"comparisons.tex", "forest.pdf", "forest.svg"}
+    assert set(again.files) == {"comparisons.tex", "forest.pdf", "forest.svg", "forest.tex"}
 
 
 @pytest.mark.parametrize("drawn", ["forest", "over-steps"], indirect=True)

@@ -31,7 +31,7 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder: Path) -> None:
     assert "\x1b" not in text
     row = next(line for line in text.splitlines() if line.startswith("no positions"))
     assert row.split()[2:] == ["worse", "−.4617", "[−.4676,", "−.4557]"]
-    assert text.lstrip().startswith("Accuracy falls by 46.2 points without positions")
+    assert text.lstrip().startswith("On these 5 seeds, accuracy fell by 46.2 points without positions")
     for piece in ("unstable", "supported", "refuted", "<script>alert('x')</", "(exploratory)"):
         assert piece in text
     assert "placebo" not in text

@@ -9,6 +9,7 @@ from typing import Any
 from ablate.base.wording import counted
 from ablate.core.facts import BASELINE
 from ablate.core.short_names import in_short_names, short_names
+from ablate.report.brief.noise_floor import MARK
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Brief, Folded, Material, Section, Terms
 from ablate.report.tables import (
@@ -44,6 +45,7 @@ BRIEF = ("variant", "verdict", "difference", "note")
 """The columns that fit 80 characters."""
 COLUMNS = {
     "Difference": "variant minus baseline over paired seeds, turned so that positive is better, with its 95 % interval",
+    MARK: "before a difference: neither side was shown to be better, and it is smaller than what is detectable",
     "p (family)": "probability of so large a difference if there were none, times the planned comparisons; .05 decides",
     "Solved": "share of the variant’s runs that reached the threshold at which the task counts as solved",
     "Detectable": "smallest difference that these seeds would find with 80 % power; none: none that there can be",
@@ -123,6 +125,8 @@ def verdict_table(
         note = in_short_names(text(row.get("note")), names or {})
         named = {"variant": known, "variant title": text(row["variant"]), "note": note}
         cells.append(comparison_cells(row) | named)
+        if is_true(row.get("within_noise")):
+            cells[-1]["difference"] = f"{MARK} {cells[-1]['difference']}"
     return Table(columns, cells, caption, "comparisons.csv")
 
 

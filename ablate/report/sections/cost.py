@@ -66,7 +66,8 @@ class Cost(Section):
 def _caption(data: pd.DataFrame, facts: Facts, against: str) -> str:
     left_out = f" Of {len(data)}, the {MAX_LABELS} furthest from the baseline are named."
     return (
-        f"Mean {facts.metric} of each variant's completed runs, with its own 95 % interval, against {against}. The "
+        f"Mean {facts.metric} of each variant's completed runs, with its own 95 % interval over seeds, against "
+        f"{against}. The "
         "verdicts rest on the paired differences, not on whether these intervals overlap. Points of almost equal "
         "cost are moved apart sideways; an arrow at the edge points to a mean outside, which it gives. FLOPs are "
         "those of the matrix products of a forward pass on one example; a step of training takes about three times "

@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 
 from ablate.base import wording
 from ablate.core.facts import Facts
+from ablate.report.brief.noise_floor import MARK
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import Limits, verdict_handles, verdicts, views
@@ -37,21 +38,23 @@ class Forest(Section):
             data = forest(facts, material.comparisons, task.name)
             if not data["diff"].isna().all():
                 span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
-                caption, alt = _caption(data, facts, span), _alt(data, facts.metric + of)
+                mine = material.comparisons[material.comparisons["task"] == task.name]
+                over = "seeds and test examples" if mine["sd_example"].notna().any() else "seeds"
+                caption, alt = _caption(data, facts, span, over), _alt(data, facts.metric + of)
                 options = facts.metric, facts.margin, span
                 yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
-def _caption(data: pd.DataFrame, facts: Facts, span: float | None) -> str:
+def _caption(data: pd.DataFrame, facts: Facts, span: float | None, over: str) -> str:
     margin = f" The band is the margin, ±{wording.exact(facts.margin)}." if facts.margin else ""
-    floor = " Dotted: the interval of the placebo, the noise floor." if data["placebo"].any() else ""
+    floor = " Dotted: the interval of the placebo." if data["placebo"].any() else ""
     closer = (
         " The right axis looks closer at most of them; its arrows point to what it leaves out."
         if len(_limits(data, facts.margin, span)) > 1
         else ""
     )
     return (
-        f"Mean paired difference in {facts.metric} from the baseline over seeds with its 95 % interval; right of zero "
+        f"Mean paired difference in {facts.metric} from the baseline with its 95 % interval over {over}; right of zero "
         f"is better.{margin}{floor}{closer}"
     )
 
@@ -65,13 +68,13 @@ def _alt(data: pd.DataFrame, measured: str) -> str:
 def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
     """One row a variant, in the order of `entries`: its place and its comparison on the primary metric.
 
-    Columns: variant, group, label, placebo, verdict (of a placebo `exploratory`), diff, ci_low, ci_high. Variants
-    without a comparison on `task` are left out.
+    Columns: variant, group, label, placebo, verdict (of a placebo `exploratory`), within_noise, diff, ci_low, ci_high.
+    Variants without a comparison on `task` are left out.
     """
     places = pd.DataFrame([vars(e) for e in entries(facts)], columns=["variant", "group", "label", "placebo"])
     numbers = ["diff", "ci_low", "ci_high"]
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
-    mine = mine.drop_duplicates("variant")[["variant", "verdict", *numbers]]
+    mine = mine.drop_duplicates("variant")[["variant", "verdict", "within_noise", *numbers]]
     found = places.merge(mine, on="variant", how="inner").astype(dict.fromkeys(numbers, float))
     return found.assign(verdict=found["verdict"].mask(found["placebo"].astype(bool), EXPLORATORY))
 
@@ -86,7 +89,10 @@ def figure(data: pd.DataFrame, metric: str, margin: float | None, span: float | 
     data = data.assign(y=data["variant"].map(heights))
     limits = _limits(data, margin, span)
     result, found = axes(labels, limits, f"difference in {metric}, right is better", pitch=0.24)
-    told = [difference(*row) for row in data[["diff", "ci_low", "ci_high"]].itertuples(index=False)]
+    told = [
+        f"{MARK} " * bool(within) + difference(*row)
+        for within, *row in data[["within_noise", "diff", "ci_low", "ci_high"]].itertuples(index=False)
+    ]
     words = [
         f"{named(label, variant)}\n{verdict}: {numbers}"
         for label, variant, verdict, numbers in zip(

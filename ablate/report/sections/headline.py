@@ -1,4 +1,4 @@
-"""The answer in a few sentences, then what a reader should know beside it."""
+"""The answer in a few sentences, the noise floor, then what a reader should know beside it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ablate.analysis.headline import conditions, headline
 from ablate.analysis.learning import baseline_learned
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
+from ablate.report.brief.noise_floor import noise_blocks
 from ablate.report.section import Block, Failed, Folded, Lead, Material, Section, Sentences, sections
 
 
@@ -24,6 +25,7 @@ class Headline(Section):
     def blocks(self, material: Material) -> Iterator[Block]:
         if lines := answers(material):
             yield Lead(lines)
+        yield from noise_blocks(material)
         found, failed = [], []
         if not baseline_learned(material.evidence):
             found = [f"{badge(material.evidence)[0]}."]
@@ -32,7 +34,7 @@ class Headline(Section):
                 found += section.findings(material) if section.applies(material) else ()
             except Exception as error:
                 failed.append(Failed(f"What “{section.title}” has found", error))
-        yield Sentences([*found, *headline(material.evidence, material.comparisons, material.claims)])
+        yield Sentences([*found, *headline(material.evidence, material.claims)])
         yield from failed
         if limits := conditions(material.evidence, material.comparisons):
             yield Folded(f"What the verdicts are conditional on ({len(limits)})", [Sentences(limits)])
