@@ -8,7 +8,7 @@ LOCAL := local
 SPREAD := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all torture lint studies bench ui clean
+.PHONY: help setup run test test-all torture calibrate lint studies bench ui clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ test-all: lint ## the same with the slow tests
 torture: $(READY) ## attack it at random for 20 minutes (again: SEED=N); writes results/torture
 	$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) --results results/torture
 
+calibrate: $(READY) ## how often the verdicts err, on simulated studies and on real trainings; writes results/calibration
+	$(BIN)/python -m tests.calibration $(if $(SEED),--seed $(SEED)) --scratch $(LOCAL)/calibration --results results/calibration
+
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -44,10 +47,9 @@ studies: $(READY) ## run every study under studies/, and publish it in results/
 		$(BIN)/ablate $$command "$$study" || exit; \
 	done
 
-bench: $(READY) ## what the harness and the scores cost, on an idle machine, and how often verdicts err; writes results/bench
+bench: $(READY) ## what the harness and the scores cost, on an idle machine; writes results/bench
 	$(BIN)/python tests/bench/cost.py --out results/bench
 	$(BIN)/python tests/bench/scores.py --out results/bench
-	$(BIN)/python tests/bench/calibration.py --out results/bench
 
 ui: $(READY) ## open MLflow on the results in local/, on loopback
 	$(BIN)/ablate ui --results $(LOCAL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulations import GRID, Squares, binary
+from calibration.simulations import GRID, Squares, binary
 
 from ablate.analysis.paired import Differences
 from ablate.analysis.variance import MeanSquares

@@ -73,9 +73,17 @@ def size_of_rates(n: int, p: Callable[[int, int], float]) -> float:
     return float(size.max())
 
 
+def band(studies: int, rate: float = 0.05) -> tuple[float, float]:
+    """The binomial 99 % band of a frequency of `rate`."""
+    from scipy.stats import binom
+
+    low, high = binom.ppf([0.005, 0.995], studies, rate) / studies
+    return float(low), float(high)
+
+
 def upper_edge(studies: int, rate: float = 0.05) -> float:
     """Of the binomial 99 % band of a frequency of `rate`."""
-    return rate + 2.576 * math.sqrt(rate * (1 - rate) / studies)
+    return band(studies, rate)[1]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,79 @@
+"""A figure that was measured, beside the band in which it must lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from .simulations import band
+
+if TYPE_CHECKING:
+    from ablate import Results
+
+STUDIES = Path(__file__).parent / "studies"
+OWN = "ablate"
+"""The name of the rules of the package."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One figure in one setting."""
+
+    what: str
+    setting: Mapping[str, float | str]
+    value: float
+    low: float = -math.inf
+    high: float = math.inf
+    studies: int = 0
+    "How many it was counted over; 0: it was not counted."
+    rules: str = OWN
+    "Those of the package, or the name of wrong ones."
+
+    @property
+    def inside(self) -> bool:
+        """Whether the figure lies in its band."""
+        return self.low <= self.value <= self.high
+
+
+def frequency(
+    what: str,
+    found: ArrayLike,
+    setting: Mapping[str, float | str],
+    *,
+    rate: float = 0.05,
+    exactly: bool = False,
+    rules: str = OWN,
+) -> Check:
+    """How often `found`, one flag a study, holds; in the binomial 99 % band of `rate`, or at most at its upper edge."""
+    flags = np.asarray(found, bool)
+    low, high = band(len(flags), rate)
+    return Check(what, setting, float(flags.mean()), low if exactly else -math.inf, high, len(flags), rules)
+
+
+@dataclass
+class Place:
+    """Where a calibration works, and what it keeps for its figures."""
+
+    scratch: Path
+    "Results folder of the trainings; what it holds is not trained again."
+    studies: int = 10_000
+    "Simulated studies a setting."
+    draws: int = 1_000
+    "Fictitious studies that are drawn from trained runs, a setting."
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def trained(self, name: str, seeds: tuple[int, ...] | None = None) -> Results:
+        """The results of a study of `STUDIES` through the whole pipeline, with its own seeds or with these."""
+        import ablate
+
+        return ablate.run(STUDIES / f"{name}.yaml", results=self.scratch, jobs=1, seeds=seeds)
+
+
+Part = Callable[[np.random.Generator, Place], Iterator[Check]]

@@ -1,0 +1,44 @@
+"""How often the 95 % interval holds the true mean difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from .check import Check, Place
+from .rules import PACKAGE, WRONG, Rules
+from .simulations import Floats
+
+SEEDS = (3, 5, 8, 10, 20)
+Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
+DRAWS: Mapping[str, Draw] = {
+    "normal": lambda rng, size: rng.normal(size=size),
+    "t3": lambda rng, size: rng.standard_t(3, size),
+    "exponential": lambda rng, size: rng.exponential(size=size) - 1,
+    "lognormal": lambda rng, size: rng.lognormal(size=size) - np.exp(0.5),
+}
+"""Of differences, with mean 0; the last two are skewed."""
+PROMISED = 0.94
+"""For the first two."""
+
+
+def coverage(rng: np.random.Generator, place: Place) -> Iterator[Check]:
+    """By number of seeds and distribution of the differences."""
+    for name in DRAWS:
+        for n in SEEDS:
+            yield of(rng, 2 * place.studies, n, name, PACKAGE)
+    for rules in WRONG:
+        yield of(rng, 2 * place.studies, 5, "normal", rules)
+
+
+def of(rng: np.random.Generator, studies: int, n: int, name: str, rules: Rules) -> Check:
+    """Of differences whose true mean is .02."""
+    b = rng.normal(0.5, 0.1, (studies, n))
+    low, high = rules.bounds(b + 0.02 + 0.05 * DRAWS[name](rng, (studies, n)), b)
+    held = float(((low <= 0.02) & (high >= 0.02)).mean())
+    promised = PROMISED if name in ("normal", "t3") else 0.0
+    what = "Coverage of the 95 % interval over seeds" + (
+        "" if promised else ", skewed differences (published only)"
+    )
+    return Check(what, {"n": n, "differences": name}, held, promised, 1.0, studies, rules.name)

@@ -1,0 +1,42 @@
+"""How often a variant that is off by exactly the margin is called equivalent, and how often one that is alike."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from ablate.analysis.power import equivalence_power, seeds_for_equivalence
+
+from .check import Check, Place, frequency
+from .judging import verdicts
+
+SEEDS = {0.5: 36, 0.75: 17, 1.0: 11, 1.5: 6, 2.0: 4}
+"""Margin in standard deviations of a difference → seeds that find no difference with a power of 80 % (METHODS §4)."""
+
+
+def equivalence(rng: np.random.Generator, place: Place) -> Iterator[Check]:
+    """False equivalence at the margin, and power in its middle."""
+
+    def found(n: int, margin: float, shift: float) -> np.ndarray:
+        d = 0.1 * rng.normal(shift, 1, (place.studies, n))
+        return verdicts(0.5 + d, np.full_like(d, 0.5), margin=0.1 * margin) == "equivalent"
+
+    for n, margin, side in itertools.product((3, 5, 10, 20), (1.0, 2.0, 4.0), (-1, 1)):
+        what = "Off by the margin: `equivalent`"
+        yield frequency(what, found(n, margin, side * margin), {"n": n, "margin": margin, "side": side})
+    for margin, n in SEEDS.items():
+        power = equivalence_power(margin, n)
+        value = float(found(n, margin, 0.0).mean())
+        setting = {"n": n, "margin": margin}
+        yield Check(
+            "No difference: `equivalent`, against its stated power",
+            setting,
+            value,
+            power - 0.02,
+            power + 0.02,
+            place.studies,
+        )
+        needed = seeds_for_equivalence(margin)
+        yield Check("Seeds for equivalence with a power of 80 %", {"margin": margin}, needed, n, n)

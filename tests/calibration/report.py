@@ -1,0 +1,164 @@
+"""The checks of a calibration, for machines and for readers: calibration.json, checks.csv, report.md and figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ablate.base.wording import number
+from ablate.records.environment import environment
+from ablate.report.draw import style
+
+from . import parts
+from .check import OWN, Check, Place
+from .figures import FIGURES
+
+Found = Mapping[str, tuple[Sequence[Check], float]]
+
+
+def write(folder: Path, found: Found, seed: int, place: Place) -> None:
+    """Everything into `folder`; the same seed gives the same bytes, times and environment aside."""
+    table = frame(found)
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    table.to_csv(folder / "checks.csv", index=False)
+    for name, rows in place.frames.items():
+        rows.to_csv(folder / f"{name}.csv", index=False)
+    head = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seed": seed,
+        "studies": place.studies,
+        "draws": place.draws,
+        "seconds": {name: round(seconds, 1) for name, (_, seconds) in found.items()},
+        "environment": environment("make calibrate", [Path(__file__).parent]),
+    }
+    lines = rows_of(table)
+    data = head | {"checks": lines.to_dict("records")}
+    (folder / "calibration.json").write_text(json.dumps(data, indent=1, default=str) + "\n")
+    with style.context():
+        for name, figure in FIGURES.items():
+            picture, _ = style.saved(figure.draw(table, place.frames), name)
+            (folder / "figures" / f"{name}.png").write_bytes(picture)
+    (folder / "report.md").write_text(page(head, table, lines))
+
+
+def frame(found: Found) -> pd.DataFrame:
+    """One row a check: part, what, rules, its setting in words, the figure, its band, how many it was counted over."""
+    rows = [
+        {
+            "part": part,
+            "what": check.what,
+            "rules": check.rules,
+            "setting": ", ".join(f"{name} {value}" for name, value in check.setting.items()),
+            "value": round(check.value, 6),
+            "low": round(check.low, 6),
+            "high": round(check.high, 6),
+            "studies": check.studies,
+            "inside": check.inside,
+        }
+        for part, (checks, _) in found.items()
+        for check in checks
+    ]
+    return pd.DataFrame(rows)
+
+
+def rows_of(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a kind of check and rules: its settings, the range that was measured, the band, how many lie outside."""
+    grouped = table.groupby(["part", "what", "rules"], sort=False)
+    return grouped.agg(
+        settings=("value", "size"),
+        studies=("studies", "max"),
+        smallest=("value", "min"),
+        largest=("value", "max"),
+        low=("low", "max"),
+        high=("high", "min"),
+        bands=("low", lambda low: len(set(zip(low, table.loc[low.index, "high"], strict=True)))),
+        outside=("inside", lambda inside: int((~inside).sum())),
+    ).reset_index()
+
+
+def wrong_rules_missed(checks: Sequence[Check]) -> list[str]:
+    """The wrong rules of which no figure lies outside of its band."""
+    names = {check.rules for check in checks} - {OWN}
+    return sorted(names - {check.rules for check in checks if not check.inside})
+
+
+def page(head: Mapping[str, Any], table: pd.DataFrame, lines: pd.DataFrame) -> str:
+    """The report as markdown."""
+    own, wrong = lines[lines["rules"] == OWN], lines[lines["rules"] != OWN]
+    known = head["environment"]
+    commit = (known["commit"] or "unknown")[:12] + (" with changes" if known["dirty"] else "")
+    outside = table[(table["rules"] == OWN) & ~table["inside"]]
+    failed = int((own["outside"] > 0).sum())
+    count = f"{len(own)} checks in {int(own['settings'].sum())} settings: "
+    count += f"**{failed} failed.**" if failed else "all passed."
+    text = [
+        "# Calibration",
+        "",
+        "How often the verdicts are wrong, how often they find what is there, and what the intervals hold, measured "
+        "with the package's own rules. Every figure stands beside the band in which it must lie.",
+        "",
+        f"`make calibrate`, seed {head['seed']}, commit {commit}, {head['date'][:10]}, "
+        f"{sum(head['seconds'].values()) / 60:.0f} minutes. {count}",
+        "",
+        "A check of several settings shows the range of what was measured; `checks.csv` has each. A frequency over R "
+        "studies must lie in the binomial 99 % band around its target or, where a test may be conservative, at most at "
+        "the upper edge. Of 200 settings of an exact test one lies above by chance.",
+        "",
+        *_table(own, "passed", "**FAIL**"),
+    ]
+    if len(outside):
+        text += ["", "Outside of their band:", ""]
+        text += [
+            f"- {r.what} ({r.setting}): {_value(r.value)}, band {_band(r.low, r.high)}"
+            for r in outside.itertuples()
+        ]
+    text += [
+        "",
+        "## Wrong rules",
+        "",
+        "The same figures of rules that are known to be wrong. A band that they passed would show nothing: each must "
+        "lie outside of at least one.",
+        "",
+        *_table(wrong, "inside", "found"),
+    ]
+    if missed := sorted(set(wrong["rules"]) - set(wrong.loc[wrong["outside"] > 0, "rules"])):
+        text += ["", f"**Not found: {', '.join(missed)}.**"]
+    for name, figure in FIGURES.items():
+        text += ["", f"## {figure.title}", "", f"![{figure.title}](figures/{name}.png)", "", figure.caption]
+    versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
+    minutes = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in head["seconds"].items())
+    return "\n".join([*text, "", f"{known['machine']}; {versions}. {minutes}.", ""])
+
+
+def _table(lines: pd.DataFrame, inside: str, outside: str) -> list[str]:
+    named = (lines["rules"] != OWN).any()
+    first, line = ("| rules ", "|---") if named else ("", "")
+    rows = [f"{first}| check | settings | R | measured | band | |", f"{line}|---|---:|---:|---:|---:|---|"]
+    for part in parts.PARTS:
+        for r in lines[lines["part"] == part].itertuples():
+            measured = " – ".join(dict.fromkeys(map(_value, (r.smallest, r.largest))))
+            band = _band(r.low, r.high) if r.bands == 1 else "each its own"
+            result = outside if r.outside else inside
+            if r.outside and r.settings > 1:
+                result += f" {r.outside} of {r.settings}"
+            cells = [r.what, r.settings, f"{r.studies:,}" if r.studies else "", measured, band, result]
+            rows.append("| " + " | ".join(map(str, [r.rules, *cells] if named else cells)) + " |")
+    return rows
+
+
+def _value(value: float) -> str:
+    return f"{value:.0f}" if value == round(value) else number(value, 4 if abs(value) < 0.1 else 3)
+
+
+def _band(low: float, high: float) -> str:
+    if low == high:
+        return _value(low)
+    if math.isinf(low):
+        return f"≤ {_value(high)}"
+    return f"≥ {_value(low)}" if math.isinf(high) or high == 1 else f"{_value(low)} – {_value(high)}"

@@ -1,0 +1,83 @@
+"""Real trainings of one configuration, as fictitious variants: how often is one called better or worse than another?
+
+A/A: 2n of the baseline's runs, drawn at random and paired at random. Placebo: n seeds, each with the baseline's run and
+that under other initialisation and dropout streams, which shares its data; either may be called the variant, since the
+two have one distribution. So no difference is the truth of every draw, whatever the runs are. Where all seeds share
+their test examples this holds too: the examples are the same on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.compare import compare
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE, VariantFacts
+
+from .check import Check, Place, frequency
+
+TASKS = ("digits", "reverse")
+SEEDS = (5, 10)
+BLOCK = 5
+"""Seeds of a study whose placebo the whole pipeline judges."""
+MINIMUM = 40
+BINS = 20
+
+
+def runs(rng: np.random.Generator, place: Place) -> Iterator[Check]:
+    """Fictitious variants of each task, through `compare`."""
+    kept = []
+    for task in TASKS:
+        evidence = place.trained(task).evidence
+        count = float(len(evidence.facts.seeds))
+        yield Check("Trained runs of one configuration, at least 40", {"task": task}, count, MINIMUM, np.inf)
+        for kind in ("A/A", "placebo"):
+            for n in SEEDS:
+                drawn = [compare(fictitious(rng, evidence, kind, n)) for _ in range(place.draws)]
+                for metric, rows in pd.concat(drawn).groupby("metric", sort=False):
+                    setting = {"task": task, "metric": str(metric), "n": n}
+                    wrong = rows["verdict"].isin(["better", "worse"])
+                    yield frequency(
+                        f"Trained runs, {kind}: `better` or `worse`", wrong, setting, exactly=True
+                    )
+                    counts, edges = np.histogram(rows["p"], np.linspace(0, 1, BINS + 1))
+                    bins = {"kind": kind, "from": edges[:-1].round(3), "share": counts / len(rows)}
+                    kept.append(pd.DataFrame(setting | bins))
+    place.frames["p_values"] = pd.concat(kept, ignore_index=True)
+
+
+def placebos(rng: np.random.Generator, place: Place) -> Iterator[Check]:
+    """Studies of five seeds each through `ablate run`, with `placebo: on`: how many call it better or worse."""
+    verdicts = []
+    for task in TASKS:
+        seeds = place.trained(task).evidence.facts.seeds
+        for start in range(0, len(seeds), BLOCK):
+            results = place.trained(task, tuple(seeds[start : start + BLOCK]))
+            rows = results.comparisons.query("placebo")
+            verdicts += list(rows.loc[rows["metric"] == results.evidence.facts.metric, "verdict"])
+    wrong = np.isin(verdicts, ["better", "worse"])
+    yield frequency(
+        "Placebos, five seeds, the whole pipeline: `better` or `worse`", wrong, {"studies": len(wrong)}
+    )
+
+
+def fictitious(rng: np.random.Generator, evidence: Evidence, kind: str, n: int) -> Evidence:
+    """A study of n seeds whose one variant is the baseline again."""
+    facts, trials = evidence.facts, evidence.trials
+    baseline, placebo = (trials[trials["variant"] == v.name].sort_values("seed") for v in facts.variants)
+    order = rng.permutation(len(baseline))
+    sides = [baseline.iloc[order[:n]], baseline.iloc[order[n : 2 * n]]]
+    if kind == "placebo":
+        pairs = np.array([order[:n], len(baseline) + order[:n]])
+        sides = [pd.concat([baseline, placebo]).iloc[rows] for rows in rng.permuted(pairs, axis=0)]
+    names = (BASELINE, "again")
+    rows = [side.assign(variant=name, seed=range(n)) for name, side in zip(names, sides, strict=True)]
+    variants = [facts.variants[0], VariantFacts(names[1], {}, {})]
+    known = replace(facts, seeds=list(range(n)), variants=variants)
+    return replace(
+        evidence, facts=known, trials=pd.concat(rows, ignore_index=True), curves=evidence.curves[:0]
+    )
