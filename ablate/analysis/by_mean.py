@@ -58,6 +58,8 @@ def obstacle(c: Contrast, claim: Claim, margin: float, sides: list[Side], level:
             return "a side is several variants, whose solved seeds cannot be paired: state the claim on single variants"
         return "the task is all or nothing, but does not say when it is solved"
     if c.at_ceiling(max(margin, 0.0 if claim.kind == "beats" else claim.by)):
+        if c.solved is None:
+            return "saturated: every run is at the metric's best value, as near as it can be told"
         return "saturated: every run solved the task, or is at the metric's ceiling"
     if c.differences.all_zero:
         return "degenerate: every difference is 0"

@@ -80,7 +80,7 @@ def _by_rate(measure: Measure, a: Side, b: Side) -> Row:
         verdict = "degenerate"
     elif p > ALPHA:
         verdict = "inconclusive"
-    note = rates.words
+    note = ""
     if not rates.missing and not any(events for events, _ in counts):
         most = wording.exact(round(clopper_pearson(0, rates.n)[1], 2))
         note = f"no run {rates.event}; a rate of up to {most} is not excluded"

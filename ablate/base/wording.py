@@ -45,7 +45,12 @@ def interval(bounds: tuple[float, float], *thresholds: float) -> str:
 
 def signed(value: float, bounds: tuple[float, float]) -> str:
     """A difference to the digits of its interval, with its sign: +.021."""
-    text = number(value, decimals((bounds[1] - bounds[0]) / 2))
+    return plus(value, decimals((bounds[1] - bounds[0]) / 2))
+
+
+def plus(value: float, places: int) -> str:
+    """A difference to so many decimals, with its sign."""
+    text = number(value, places)
     return f"+{text}" if value > 0 and text.strip("0.") else text
 
 

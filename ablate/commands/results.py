@@ -30,6 +30,8 @@ class Results:
     "One row a variant, task and metric; `ablate.analysis.compare` says what the columns mean."
     claims: pd.DataFrame
     "One row a claim."
+    stability: pd.DataFrame
+    "One row a variant, task and measure of stability; `ablate.analysis.stability` says what the columns mean."
 
     @property
     def trials(self) -> pd.DataFrame:

@@ -267,12 +267,14 @@ class StudyFolder:
         path = self.path / name
         return read_csv(path) if path.is_file() else []
 
-    def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Comparisons and judged claims of the last report."""
+    def frames(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Comparisons, judged claims and stability of the last report; the last without rows where it is not there."""
         import pandas as pd
 
         comparisons, claims = (pd.read_csv(self.path / name) for name in (_COMPARISONS, _CLAIMS))
-        return comparisons, claims[claims["verdict"].notna()].reset_index(drop=True)
+        steady = self.path / _STABILITY
+        stability = pd.read_csv(steady) if steady.is_file() else pd.DataFrame()
+        return comparisons, claims[claims["verdict"].notna()].reset_index(drop=True), stability
 
     def answer(self) -> list[str]:
         """The answer of the last report in sentences; none where it has none."""

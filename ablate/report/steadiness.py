@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.base.errors import listed
-from ablate.base.wording import counted, joined, share
+from ablate.base.wording import counted, joined, plus, share
 from ablate.core.facts import BASELINE
 from ablate.core.short_names import in_short_names
 from ablate.report.palette import EXPLORATORY
@@ -112,7 +112,7 @@ def stability_table(rows: Sequence[Row], caption: str, names: Mapping[str, str])
             "verdict": f"{WORDS.get(row['verdict'], text(row['verdict']))} ({EXPLORATORY})",
             "mean_variant": _value(row, "variant"),
             "mean_baseline": _value(row, "baseline"),
-            "difference": difference(row["diff"], row["ci_low"], row["ci_high"]),
+            "difference": _difference(row),
             "p": p_value(row["p"]),
             "n": count(row["n"]),
             "note": in_short_names(text(row["note"]), names),
@@ -120,6 +120,17 @@ def stability_table(rows: Sequence[Row], caption: str, names: Mapping[str, str])
         for row in rows
     ]
     return Table(columns, cells, caption, "stability.csv")
+
+
+def _difference(row: Row) -> str:
+    """With its interval; of rates and spreads, which have none, with the digits of the variant's."""
+    if number(row["ci_low"]) is not None or row["kind"] == "mean":
+        return difference(row["diff"], row["ci_low"], row["ci_high"])
+    diff = number(row["diff"])
+    if diff is None:
+        return NOTHING
+    places = 2 if row["kind"] == "rate" else decimals(row["low_variant"], row["high_variant"])
+    return plus(diff, places)
 
 
 def _value(row: Row, side: str) -> str:

@@ -18,8 +18,8 @@ Describe = Callable[[StudyFolder], str]
 """The description of a study in Markdown; lists show its first sentence."""
 
 COSTS = ("train_seconds", *SIZES)
-COUNT = "comparisons_"
-"""Prefix of the metrics of the parent, which count the comparisons with each verdict."""
+COUNT, STEADY = "comparisons_", "stability_"
+"""Prefixes of the metrics of the parent, which count the comparisons with each verdict, and those about stability."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,25 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
     study, facts = read_document(folder.study_file).data, folder.evidence().facts
     # Planned comparisons only: exploratory ones are not among the verdicts of the study.
     verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
+    steady = Counter(row["verdict"] for row in folder.stability())
     return Parent(
         description=describe(folder),
         params=cleaned(
             flattened({key: study[key] for key in ("design", "seeds") if key in study}), MAX_PARAM
         ),
         tags=cleaned(source_tags(facts.environment), MAX_TAG),
-        metrics={f"{COUNT}{verdict}": float(count) for verdict, count in verdicts.items()},
+        metrics={
+            f"{prefix}{verdict}": float(count)
+            for prefix, counts in ((COUNT, verdicts), (STEADY, steady))
+            for verdict, count in counts.items()
+        },
         artifacts=folder.artifacts(),
         cells=first_of_each(folder.cells()),
         columns=list(
             dict.fromkeys(
                 [
                     *map(facts.column_of, facts.judged),
-                    *(m for task in facts.tasks for m in task.metrics),
+                    *(name for task in facts.tasks for name in (*task.metrics, *task.stability)),
                     *COSTS,
                 ]
             )

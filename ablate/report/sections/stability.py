@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.analysis.stress import rate_curves
 from ablate.base.wording import brief, share
@@ -20,10 +20,22 @@ from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import padded, verdict_handles, verdicts
 from ablate.report.draw.panels import axes, beside, legend, lines, looks
 from ablate.report.entries import Entry, left_out, panels
-from ablate.report.palette import EXPLORATORY
+from ablate.report.palette import EXPLORATORY, colour
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text, by_task
 from ablate.report.steadiness import chance, finding, notable, stability_table
-from ablate.report.tables import NOTHING, Column, Table, plus_minus, rows_of, short, text
+from ablate.report.tables import (
+    NOTHING,
+    Column,
+    Table,
+    decimals,
+    fixed,
+    interval,
+    number,
+    plus_minus,
+    rows_of,
+    short,
+    text,
+)
 
 TERMS = {
     "divergence_rate": (
@@ -42,6 +54,8 @@ TERMS = {
     "test_loss": "held-out loss after the last step",
 }
 """What the metrics mean."""
+MAX_TICKS = 6
+"""Learning rates that are written at an axis."""
 LAYERED = "{} of each layer after the last step: mean ± standard deviation over seeds"
 
 
@@ -134,6 +148,7 @@ def sensitivity(facts: Facts, stability: pd.DataFrame | None, task: str) -> pd.D
 def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) -> Figure:
     """In each panel the baseline and the levels of one factor; `data` is of `rate_curves`, with `rate` for `value`."""
     result, found = axes(shown)
+    grid = sorted(set(data[rate]))
     for title, ax in found.items():
         of = looks(shown[title])
         ax.set_xscale("log")
@@ -154,8 +169,8 @@ def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) 
                 ax, [row[rate]], [row["loss"]], [f"{named(look.label, row['variant'])}\n{lost} runs diverged"]
             )
         ax.xaxis.set_major_formatter(lambda value, _: brief(value))
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=8))
-        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.xaxis.set_major_locator(FixedLocator(grid[:: -(-len(grid) // MAX_TICKS)]))
+        ax.xaxis.set_minor_locator(NullLocator())
         legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])], beside(found))
     result.supxlabel(f"{rate}, log scale", size=style.SMALL)
     result.supylabel("held-out loss", size=style.SMALL)
@@ -170,14 +185,18 @@ def sensitivities(data: pd.DataFrame) -> Figure:
     limits = padded(min(0.0, float(np.nanmin(ends))), float(np.nanmax(ends)))
     result, (ax,) = in_rows.axes(labels, [limits], "learning-rate sensitivity, left is steadier", pitch=0.24)
     verdicts(ax, data, "mean", "y", "x", ("low", "high", 1.6))
-    tell(
-        ax,
-        data["mean"],
-        data["y"],
-        [f"{named(*row[:2])}\n{brief(row[2])}" for row in data[["label", "variant", "mean"]].to_numpy()],
-    )
+    told = [_told(*row) for row in data[["mean", "low", "high"]].itertuples(index=False)]
+    names = map(named, data["label"], data["variant"])
+    tell(ax, data["mean"], data["y"], [f"{name}\n{words}" for name, words in zip(names, told, strict=True)])
+    if style.width() >= style.WIDTH:
+        in_rows.write_right(ax, dict(zip(data["y"], told, strict=True)), colour("ink"))
     result.legend(handles=verdict_handles(data["verdict"]), loc="outside upper left", ncols=4)
     return result
+
+
+def _told(mean: float, low: float, high: float) -> str:
+    places = decimals(low, high)
+    return fixed(mean, places) + ("" if number(low) is None else f" {interval(low, high, places)}")
 
 
 def by_layer(evidence: Evidence) -> dict[str, pd.DataFrame]:
