@@ -18,7 +18,7 @@ from typing import Any
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.core.claim import INTERACTION, Claim
 from ablate.core.derived import DERIVED
-from ablate.study.designs import Design
+from ablate.study.designs.design import Design
 from ablate.study.sides import NOTHING, Refused, compared, crossed
 
 GRAMMAR = (
