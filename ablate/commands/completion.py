@@ -120,15 +120,20 @@ def variants(context: click.Context, incomplete: str) -> Iterable[str]:
         [f"{path}={short_label(level)}" for level in given if level != _reached(study, path)]
         for path, given in factors.items()
     ]
-    if study.get("design") == "factorial":
-        several = itertools.product(*([None, *given] for given in levels))
-        yield from itertools.islice(
-            (",".join(filter(None, chosen)) for chosen in several if any(chosen)), MOST
-        )
-    else:
+    several = _combinations(study["design"], levels) if "design" in study else ()
+    yield from itertools.islice((",".join(filter(None, chosen)) for chosen in several), MOST)
+    if "design" not in study:
         yield from itertools.chain.from_iterable(levels)
     yield from study.get("variants", {})
     yield from ["placebo"] if study.get("placebo") in (True, "on") else []
+
+
+def _combinations(design: Any, levels: Sequence[Sequence[str]]) -> Iterable[tuple[str | None, ...]]:
+    from ablate.base.registry import CATALOGUE, Slot
+
+    CATALOGUE.load_package("study.designs")
+    config, parameters = Slot("design").config(design)
+    return config(**parameters).build().combinations(levels)
 
 
 @functools.cache

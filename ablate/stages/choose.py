@@ -12,7 +12,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
 from ablate.search.table import best
-from ablate.study.designs import Variant
+from ablate.study.designs.design import Variant
 from ablate.study.document import read_document
 from ablate.study.experiment import Experiment
 from ablate.study.schema import winner_names

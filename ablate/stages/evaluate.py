@@ -31,7 +31,7 @@ from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.publish import publish
 from ablate.stages.select import select
-from ablate.study.designs import Resolve
+from ablate.study.designs.design import Resolve
 from ablate.study.document import parse_value
 from ablate.study.experiment import Experiment, prepare
 from ablate.study.load import EMPTY

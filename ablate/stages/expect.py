@@ -18,7 +18,7 @@ from ablate.core.events import Ended, EngineEvent, Started
 from ablate.core.search_table import SearchTable
 from ablate.core.trial import Trial
 from ablate.records.store import Store
-from ablate.study.designs import Config
+from ablate.study.designs.design import Config
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches, value_at
 

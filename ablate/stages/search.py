@@ -31,7 +31,7 @@ from ablate.search.storage import open_storage, storage_errors, url_of
 from ablate.search.table import table
 from ablate.stages.choose import spec_of
 from ablate.stages.options import Options
-from ablate.study.designs import Config, Variant
+from ablate.study.designs.design import Config, Variant
 from ablate.study.experiment import Experiment
 from ablate.study.schema import PLACEBO, winner_names
 from ablate.study.searches import SearchSpec

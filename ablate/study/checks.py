@@ -20,8 +20,9 @@ from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.claimable import claimable
 from ablate.study.claims import parse_claim
-from ablate.study.designs import CHANGES_NOTHING, Config, Design, Resolve, report_at
+from ablate.study.designs.design import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
+from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.labels import short_label
 from ablate.study.load import translated
 from ablate.study.patch import value_at

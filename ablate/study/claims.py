@@ -17,7 +17,8 @@ from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.core.claim import INTERACTION, Claim
-from ablate.study.designs import Design
+from ablate.core.derived import DERIVED
+from ablate.study.designs.design import Design
 from ablate.study.sides import NOTHING, Refused, compared, crossed
 
 GRAMMAR = (
@@ -67,6 +68,11 @@ def parse_claim(
         elif metrics and metric not in metrics:
             at.refuse(True, "", f"unknown metric {metric!r}", text, listed(metrics), nearest(metric, metrics))
         if kind == INTERACTION:
+            over_seeds = metric in DERIVED and DERIVED[metric].kind != "mean"
+            rule = (
+                f"an interaction takes a metric that each run has, and {metric} is one of all seeds together"
+            )
+            at.refuse(over_seeds, "", rule, text, hint="Claim each of the two differences")
             with at():
                 sides = crossed(match.group("a", "b"), match.group("more", "less"), text, design, refused)
         else:

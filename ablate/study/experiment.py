@@ -28,8 +28,9 @@ from ablate.study.checks import (
     resolved,
     with_stand_in,
 )
-from ablate.study.designs import Config, Design, Resolve, Variant, expand
+from ablate.study.designs.design import Config, Design, Resolve, Variant
 from ablate.study.document import Document
+from ablate.study.expand import expand
 from ablate.study.ids import TrialIds
 from ablate.study.labels import part_labels, short_label, task_labels
 from ablate.study.load import load, refuse_if_faulty
@@ -196,7 +197,7 @@ class Experiment:
         factors = {path: levels for path, levels in self.design.factors.items() if path in paths}
         return dataclasses.replace(
             self,
-            design=Design(list(variants), factors, list(paths), self.design.factorial),
+            design=Design(list(variants), factors, list(paths), self.design.kind),
             variants=list(variants),
             matched={
                 v.name: [self.matcher.given(config, i) for i, config in enumerate(v.configs)]

@@ -8,7 +8,7 @@ from typing import Any
 from ablate.core.claim import Claim
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric
-from ablate.study.designs import Variant
+from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.metrics import units
 from ablate.study.patch import value_at
@@ -32,7 +32,7 @@ def facts_of(
         column=name if metric.at == "last" else f"{name}_at_{metric.at}",
         at=metric.at,
         margin=metric.margin,
-        design=study.design,
+        design=study.design.name,
         seeds=list(study.seeds.values),
         looks=study.seeds.looks,
         also=metric.also,

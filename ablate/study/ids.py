@@ -11,7 +11,7 @@ from typing import Any
 from ablate.base.datafile import digest_of_file
 from ablate.core.trial import identified
 from ablate.core.workload import Workload
-from ablate.study.designs import Config
+from ablate.study.designs.design import Config
 from ablate.study.files import declared_files, named_files
 from ablate.study.load import parts_of
 from ablate.study.patch import key_of

@@ -9,8 +9,9 @@ from ablate.base.errors import Invalid, Problem
 from ablate.core.facts import BASELINE, Matched
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
-from ablate.study.designs import Config, Design, Resolve, Variant, refuse_twins, report_at
+from ablate.study.designs.design import Config, Design, Resolve, Variant
 from ablate.study.document import Document
+from ablate.study.expand import refuse_twins, report_at
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import StudyBase
 from ablate.study.sections.search import MatchSection

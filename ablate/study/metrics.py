@@ -10,7 +10,7 @@ from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
 from ablate.study.claims import check_margin
-from ablate.study.designs import Config, Resolve
+from ablate.study.designs.design import Config, Resolve
 from ablate.study.document import Document
 from ablate.study.schema import StudyBase
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     PositiveFloat,
     PositiveInt,
     create_model,
 )
 from pydantic_core import PydanticCustomError
 
-from ablate.base.registry import OnOff, StrictModel
+from ablate.base.registry import CATALOGUE, OnOff, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
 from ablate.core.search_table import WINNER
@@ -29,6 +30,8 @@ from ablate.study.sections.stress import Stress
 MAX_NAME = 100
 """Characters of the name of a study."""
 PLACEBO = "placebo"
+# A study has a design whatever its workload.
+CATALOGUE.load_package("study.designs")
 
 
 def winner_names(count: int) -> list[str]:
@@ -63,6 +66,12 @@ ReportName = Annotated[str, Field(pattern=f"^{names.NAME}$"), AfterValidator(_st
 VariantName = Annotated[str, AfterValidator(_variant_name)]
 
 
+def _short(part: Any) -> Any:
+    """A part without parameters by its name alone."""
+    given = part.model_dump()
+    return given["name"] if len(given) == 1 else given
+
+
 class StudyBase(StrictModel):
     """A study, without the sections of its workload."""
 
@@ -82,8 +91,8 @@ class StudyBase(StrictModel):
     "The primary metric."
     factors: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     "Path → levels; the baseline's own may be left out."
-    design: Literal["one_factor", "factorial"] = "one_factor"
-    "one_factor: one change at a time; factorial: every combination."
+    design: Annotated[Any, Slot("design"), PlainSerializer(_short)] = "one_factor"
+    "Which combinations of levels are trained; `ablate list design` lists them."
     variants: dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]] = {}
     "Variants named by hand: name → {path: value}."
     labels: dict[str, Annotated[str, Field(min_length=1, max_length=60)]] = {}

@@ -12,7 +12,7 @@ from ablate.core.metric import Description, Metric
 from ablate.core.search_table import WINNER, Objective, SearchFacts
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
-from ablate.study.designs import Config, Design, Resolve
+from ablate.study.designs.design import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.schema import StudyBase
 from ablate.study.sections.search import SearchSection, TuneSection

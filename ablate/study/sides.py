@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.wording import joined
 from ablate.core.short_names import levels_in
-from ablate.study.designs import Design
+from ablate.study.designs.design import Design
 from ablate.study.document import parse_value
 from ablate.study.suggestions import did_you_mean, elsewhere
 
@@ -102,6 +102,15 @@ def crossed(
 
 def _cells(sides: list[_Side], path: str, levels: list[str], text: str, design: Design) -> list[list[str]]:
     """The variants of each side at each level of `path`; raises `Invalid` with those that are not there."""
+    for effect in {frozenset((path, own)) for side in sides if not side.cell for own in side.levels}:
+        for together in design.aliases:
+            same = [" × ".join(other) for other in together if frozenset(other) != effect]
+            if len(same) < len(together):
+                rule = (
+                    f"is about {' × '.join(sorted(effect))}, which the design sees as one with {joined(same)}"
+                )
+                hint = "Use a fraction of a higher resolution, or `design: factorial`"
+                raise Invalid("", rule, text, hint=hint)
     found, missing = [], []
     for level in levels:
         for side in sides:
@@ -122,7 +131,7 @@ def _read(name: str, text: str, design: Design, refused: Refused) -> _Side | Non
     """A side; None where it names what is refused."""
     variants = {v.name: v for v in design.variants}
     pieces = list(levels_in(name)) if "=" in name else []
-    if name in variants and not (design.factorial and _is_level(pieces, design)):
+    if name in variants and not (design.crosses and _is_level(pieces, design)):
         return _Side(name, {p: design.labels(p)[name] for p in variants[name].patches}, True)
     if refused.has(name):
         return None
@@ -184,8 +193,8 @@ def _variants(side: _Side, text: str, design: Design) -> list[str]:
 
 def _to_have(paths: Collection[str], design: Design) -> str:
     """What to change in a study that lacks a combination of levels at some paths."""
-    if design.factorial:
-        return "A level may remove the path of another"
+    if design.crosses:
+        return "A level may remove the path of another, or the design may leave the combination out"
     if all(path in design.factors for path in paths):
         return "Use `design: factorial`, which crosses its factors, or name the variant under `variants:`"
     return "Name the variant under `variants:`"

@@ -11,7 +11,7 @@ from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, sho
 from ablate.core.search_table import Parameter
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
-from ablate.study.designs import Config, Resolve
+from ablate.study.designs.design import Config, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.labels import level_labels
 from ablate.study.patch import apply_patches, has_path, key_of, value_at

@@ -6,7 +6,7 @@ from harness import TOY
 
 from ablate.base.errors import Invalid, StudyError
 from ablate.study.claims import parse_claim
-from ablate.study.designs import Design
+from ablate.study.designs.design import Design
 from ablate.study.experiment import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
@@ -139,6 +139,15 @@ def test_what_is_no_interaction(three: Design, changes: dict[str, str], rule: st
     with pytest.raises(Invalid) as caught:
         parse_claim(CROSSED.format(**(given | changes)), three, METRICS)
     assert rule in str(caught.value)
+
+
+@pytest.mark.parametrize("metric", ["solved_rate", "seed_spread"])
+def test_an_interaction_of_what_no_single_run_has_is_refused(three: Design, metric: str) -> None:
+    text = (
+        f"model.effect=1 beats model.effect=0 on {metric} by more at model.noise=0.2 than at model.noise=0.1"
+    )
+    with pytest.raises(Invalid, match=f"{metric} is one of all seeds together"):
+        parse_claim(text, three, (*METRICS, metric))
 
 
 def test_an_interaction_that_the_design_does_not_cross_says_which_does(write: Callable[..., Path]) -> None:

@@ -1,95 +1,23 @@
-"""From a baseline and its factors to variants: one factor at a time, every combination, or named by hand."""
+"""From a study file to its design: the levels of its factors, the variants of both, and what is wrong with them."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem
 from ablate.core.facts import BASELINE
+from ablate.study.designs.design import Config, Design, Level, Resolve, Variant, labels_of
+from ablate.study.designs.kind import Kind
 from ablate.study.document import Document, PathKey
-from ablate.study.labels import level_labels, short_label
-from ablate.study.patch import apply_patches, has_path, is_empty, key_of, value_at
+from ablate.study.patch import apply_patches, is_empty, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
-Config = dict[str, Any]
-Resolve = Callable[[Mapping[str, Any]], Config]
-"""Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root."""
 CHANGES_NOTHING = "Give it another value, or take it out"
 EMPTY_PATCH = "changes nothing: it is empty"
-
-MAX_VARIANTS = 100_000
 MAX_LEVELS = 1_000
 """Of all factors together, with the variants that are named."""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One configuration of the study, for each of its tasks."""
-
-    name: str
-    configs: list[Config]
-    "Resolved, one a task."
-    patches: Mapping[str, Any] = field(default_factory=dict)
-    "Path → value: what it changes in the baseline."
-    at: PathKey = ()
-    "Where the study file asks for it."
-    placebo: bool = False
-    tuned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    "Task → path → label of the value that a search has chosen."
-
-
-@dataclass(frozen=True)
-class Level:
-    """One level of a factor that is not the baseline's."""
-
-    value: Any
-    configs: list[Config]
-    at: PathKey
-
-
-@dataclass(frozen=True)
-class Design:
-    """The variants of a study, the baseline first, and the labels of their levels."""
-
-    variants: list[Variant]
-    factors: Mapping[str, list[Level]]
-    "Path → the levels that change something."
-    paths: list[str]
-    "Every path that some variant changes."
-    factorial: bool = False
-
-    @cached_property
-    def _known(self) -> dict[str, dict[str, str]]:
-        return {}
-
-    def labels(self, path: str) -> dict[str, str]:
-        """Variant → label of its level at `path`; empty where the variant has no such path."""
-        if path not in self._known:
-            found = _labels(self.variants, path, self.factors.get(path, ()))
-            self._known[path] = dict(zip((v.name for v in self.variants), found, strict=True))
-        return self._known[path]
-
-    def having(self, levels: Mapping[str, str]) -> list[Variant]:
-        """The variants that have some levels, by label."""
-        labels = {path: self.labels(path) for path in levels}
-        return [
-            v for v in self.variants if not v.placebo and all(labels[p][v.name] == levels[p] for p in levels)
-        ]
-
-    def at(self, levels: Mapping[str, str], *, cell: bool) -> list[str]:
-        """The variants at some levels, by label: a `cell` is the one that changes nothing else.
-
-        Otherwise, where the design crosses its factors, all of them: their mean is that over the other factors.
-        """
-        having = self.having(levels)
-        if self.factorial and not cell:
-            return [v.name for v in having if v.at[:1] != ("variants",)]
-        return [v.name for v in having if v.patches.keys() <= levels.keys()][:1]
 
 
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
@@ -103,15 +31,8 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
         return Design([Variant(BASELINE, baseline)], {}, [])
     every = {path: _factor(path, study, baseline, resolve, document) for path in study.factors}
     factors = {path: levels for path, levels in every.items() if levels is not None}
-    found = (
-        _combinations(factors, baseline, resolve, document)
-        if study.design == "factorial"
-        else [
-            Variant("", level.configs, {path: level.value}, level.at)
-            for path, levels in factors.items()
-            for level in levels
-        ]
-    )
+    kind: Kind = study.design.build()
+    found = _combinations(kind, factors, study, baseline, resolve, document)
     named = []
     for name, patches in study.variants.items():
         at: PathKey = ("variants", name)
@@ -127,7 +48,7 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
     refuse_twins(variants, "has the same config as {}", "Take one of them out", document)
     if study.placebo:
         variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
-    return Design(variants, factors, paths, study.design == "factorial")
+    return Design(variants, factors, paths, kind)
 
 
 def refuse_twins(variants: Iterable[Variant], rule: str, hint: str, document: Document) -> None:
@@ -178,25 +99,36 @@ def _factor(
 
 
 def _combinations(
-    factors: Mapping[str, list[Level]], baseline: list[Config], resolve: Resolve, document: Document
+    kind: Kind,
+    factors: Mapping[str, list[Level]],
+    study: StudyBase,
+    baseline: list[Config],
+    resolve: Resolve,
+    document: Document,
 ) -> list[Variant]:
-    count = math.prod(len(levels) + 1 for levels in factors.values())
-    if count > MAX_VARIANTS:
-        document.refuse(
-            ("factors",),
-            f"make {count:,} combinations; a factorial can have {MAX_VARIANTS:,}",
-            hint="Use `design: one_factor`, or fewer levels",
-        )
+    """The variants that the design makes of the factors; none where it refuses them, which is reported."""
+    try:
+        kind.check({path: len(levels) for path, levels in factors.items()}, study.variants)
+    except Invalid as error:
+        # What is left of factors that are wrong themselves may be too few.
+        if not any(document.is_faulty((section,)) for section in ("factors", "variants", "design")):
+            document.report_all(error.problems)
         return []
-    found: dict[str, Variant] = {key_of(baseline): Variant(BASELINE, baseline)}
-    for combination in itertools.product(*([None, *levels] for levels in factors.values())):
-        chosen = {path: level for path, level in zip(factors, combination, strict=True) if level}
+    found: dict[str, Variant] = {}
+    for combination in kind.combinations(list(factors.values())):
+        chosen = {path: level for path, level in zip(factors, combination, strict=True) if level is not None}
         patches = {path: level.value for path, level in chosen.items()}
         at = next(iter(chosen.values())).at if len(chosen) == 1 else ("factors",)
-        configs = _patched(baseline, patches, resolve, document, at, skip_removed=True)
+        alone = next(iter(chosen.values())).configs if len(chosen) == 1 else None
+        configs = alone or _patched(baseline, patches, resolve, document, at, skip_removed=kind.collapses)
         if configs is not None:
-            found.setdefault(key_of(configs), Variant("", configs, patches, at))
-    return list(found.values())[1:]
+            variant = Variant("", configs, patches, at)
+            key = key_of(configs)
+            # Where a level removes the path of another, several combinations are one; else twins are a mistake.
+            found.setdefault(key if kind.collapses else f"{len(found)} {key}", variant)
+    if kind.collapses:
+        found.pop(key_of(baseline), None)
+    return list(found.values())
 
 
 def _patched(
@@ -233,7 +165,7 @@ def report_at(
 
 def _named(variants: list[Variant], factors: Mapping[str, list[Level]]) -> list[Variant]:
     """The variants of a design, with their names: `path=level`, joined by commas."""
-    labels = {path: _labels(variants, path, levels) for path, levels in factors.items()}
+    labels = {path: labels_of(variants, path, levels) for path, levels in factors.items()}
     return [
         replace(
             variant,
@@ -242,31 +174,3 @@ def _named(variants: list[Variant], factors: Mapping[str, list[Level]]) -> list[
         )
         for i, variant in enumerate(variants)
     ]
-
-
-def _labels(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:
-    """The label of each variant's level at `path`.
-
-    A level of a factor is what its patch makes of the baseline alone: another factor further down changes no label.
-    """
-    alone = {key_of(level.value): value_at(level.configs[0], path) for level in levels}
-
-    def changed(variant: Variant) -> Any:
-        own = value_at(variant.configs[0], path)
-        # One that is named by hand, or was found by a search, may change more of a part on paths further down.
-        return alone.get(key_of(variant.patches[path]), own) if variant.at[:1] == ("factors",) else own
-
-    baseline = value_at(variants[0].configs[0], path)
-    patched = {i: changed(variant) for i, variant in enumerate(variants) if path in variant.patches}
-    labels = level_labels([baseline, *alone.values(), *patched.values()])
-
-    def label(index: int, variant: Variant) -> str:
-        if index in patched:
-            return labels[key_of(patched[index])]
-        if not has_path(variant.configs[0], path):
-            return ""
-        inside = any(path.startswith(f"{outer}.") for outer in variant.patches)
-        value = value_at(variant.configs[0], path) if inside else baseline
-        return labels.get(key_of(value)) or short_label(value)
-
-    return [label(index, variant) for index, variant in enumerate(variants)]

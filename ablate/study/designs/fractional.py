@@ -1,0 +1,114 @@
+"""A regular fraction of all combinations of two levels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+from ablate.base.errors import Invalid, Problem
+from ablate.base.registry import PartConfig, register
+from ablate.core.aliasing import Effect, alias_sets
+from ablate.study.designs.kind import Kind, T
+
+MAX_FACTORS = 11
+"""Above this the search for the best fraction takes more than a second."""
+LEAST = 3
+"""The lowest resolution at which no main effects are aliases of one another."""
+
+
+@register("design", "fractional")
+class Fractional(Kind):
+    """The fewest combinations of two levels a factor that keep a resolution: a regular 2^(k−p) fraction.
+
+    At resolution 3 no two main effects are seen as one, at 4 no main effect and interaction of two, at 5 no two
+    interactions of two. Of the fractions with the fewest combinations that hold the baseline it is the one of minimum
+    aberration (Fries and Hunter 1980, Technometrics 22, 601–608).
+    """
+
+    crosses = True
+
+    class Config(PartConfig):
+        """How little the fraction may tell apart."""
+
+        resolution: Literal[3, 4, 5] = 4
+        "The least number of factors in a product that is the same in every combination."
+
+    def check(self, levels: Mapping[str, int], variants: Mapping[str, Mapping[str, Any]]) -> None:
+        """See `Kind`: two levels a factor, and at least as many factors as the resolution."""
+        rule = "has several levels, and a fraction takes two of each factor: the baseline's and one other"
+        several = [
+            Problem(rule, ("factors", path), number + 1) for path, number in levels.items() if number > 1
+        ]
+        if several:
+            raise Invalid.many(several)
+        count, resolution = len(levels), self.config.resolution
+        if count < LEAST:
+            rule = f"does not exist: a fraction takes {LEAST} factors or more"
+            raise Invalid("design", rule, count, hint="Use `design: factorial`")
+        if count < resolution:
+            rule = f"does not exist: a fraction of resolution {resolution} takes {resolution} factors or more"
+            allowed = f"with {count} factors a resolution of at most {count}, or `design: factorial`"
+            raise Invalid("design.resolution", rule, resolution, allowed)
+        if count > MAX_FACTORS:
+            raise Invalid("factors", "are too many for a fraction", count, f"at most {MAX_FACTORS}")
+
+    def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
+        """See `Kind`."""
+        for cell in cells(len(levels), self.config.resolution)[1:]:
+            yield tuple(of[0] if on else None for of, on in zip(levels, cell, strict=True))
+
+    def aliases(self, levels: Mapping[str, int]) -> list[list[Effect]]:
+        """See `Kind`."""
+        chosen = cells(len(levels), self.config.resolution)
+        signs = {path: [1 if cell[i] else -1 for cell in chosen] for i, path in enumerate(levels)}
+        return [found for found in alias_sets(signs) if len(found) > 1]
+
+
+def cells(num_factors: int, resolution: int) -> list[tuple[bool, ...]]:
+    """Which factors have their other level in each of 2^(k−p) cells, the baseline's first, where none has.
+
+    The first k − p factors take every combination; each of the others is the sum, modulo 2, of some of these.
+    """
+    basic, words = generators(num_factors, resolution)
+    return [
+        tuple(
+            bool(cell >> i & 1) if i < basic else bool((cell & words[i - basic]).bit_count() % 2)
+            for i in range(num_factors)
+        )
+        for cell in range(1 << basic)
+    ]
+
+
+@lru_cache(maxsize=32)
+def generators(num_factors: int, resolution: int) -> tuple[int, tuple[int, ...]]:
+    """The number of basic factors, and the basic factors, as bits, of which each of the others is the sum."""
+    basic = next(
+        q for q in range(1, num_factors + 1) if num_factors <= q or _best(num_factors, q, resolution)
+    )
+    return basic, _best(num_factors, basic, resolution) or ()
+
+
+@lru_cache(maxsize=64)
+def _best(num_factors: int, basic: int, resolution: int) -> tuple[int, ...]:
+    """The generators of minimum aberration, by exhaustive search; none where no fraction has the resolution."""
+    candidates = [word for word in range(1 << basic) if word.bit_count() >= resolution - 1]
+    best: tuple[list[int], tuple[int, ...]] | None = None
+
+    def extend(words: tuple[int, ...], group: list[tuple[int, int]], start: int) -> None:
+        """`group`: each product of some of `words`, as the basic factors and the others in it."""
+        nonlocal best
+        if len(words) == num_factors - basic:
+            lengths = Counter(word.bit_count() + others for word, others in group[1:])
+            pattern = [lengths[length] for length in range(resolution, num_factors + 1)]
+            if best is None or pattern < best[0]:
+                best = pattern, words
+            return
+        for index in range(start, len(candidates)):
+            new = [(word ^ candidates[index], others + 1) for word, others in group]
+            if all(word.bit_count() + others >= resolution for word, others in new):
+                extend((*words, candidates[index]), group + new, index + 1)
+
+    extend((), [(0, 0)], 0)
+    return best[1] if best else ()

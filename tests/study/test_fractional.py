@@ -1,0 +1,116 @@
+"""Fractions of a factorial: their sizes and aliases against the published tables, and what a study may ask of them."""
+
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import TOY
+
+from ablate.base.errors import StudyError
+from ablate.stages.cautions import cautions
+from ablate.study.designs.fractional import cells, generators
+from ablate.study.experiment import prepare
+
+HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
+FIVE = "factors: {model.effect: [1], model.noise: [0.2], model.width: [5], training.steps: [4], training.note: [a]}\n"
+FOUR = FIVE.replace(", training.note: [a]", "")
+
+
+def design(resolution: int, factors: str = FIVE, more: str = "") -> str:
+    return f"{HEAD}{factors}design: {{name: fractional, resolution: {resolution}}}\n{more}"
+
+
+# Box, Hunter and Hunter 1978, Statistics for Experimenters, table 12.15: number of factors and resolution → p.
+@pytest.mark.parametrize(
+    ("factors", "resolution", "p"),
+    [(3, 3, 1), (5, 3, 2), (6, 3, 3), (7, 3, 4), (9, 3, 5), (10, 3, 6), (11, 3, 7), (4, 4, 1), (6, 4, 2), (7, 4, 3),
+     (8, 4, 4), (9, 4, 4), (10, 4, 5), (5, 5, 1), (8, 5, 2), (10, 5, 3)],
+)  # fmt: skip
+def test_the_fractions_have_the_published_sizes(factors: int, resolution: int, p: int) -> None:
+    assert generators(factors, resolution)[0] == factors - p
+    found = np.array(cells(factors, resolution), int)
+    assert found.shape == (2 ** (factors - p), factors)
+    assert not found[0].any()
+    # Any resolution − 1 factors take all their combinations equally often.
+    for some in combinations(range(factors), resolution - 1):
+        _, counts = np.unique(found[:, some], axis=0, return_counts=True)
+        assert list(counts) == [len(found) >> (resolution - 1)] * 2 ** (resolution - 1)
+
+
+def test_the_half_of_four_factors_is_i_equals_abcd(write: Callable[..., Path]) -> None:
+    experiment = prepare(write(design(4, FOUR)))
+    a, b, c, d = experiment.design.factors
+    assert len(experiment.variants) == 8
+    assert experiment.design.aliases == [[(a, b), (c, d)], [(a, c), (b, d)], [(a, d), (b, c)]]
+    (caution,) = [line for line in cautions(experiment) if "sees as one" in line]
+    assert f"{a} × {b} = {c} × {d}; " in caution
+    # The signs of I = ABCD: a product that no cell changes.
+    assert {np.prod([-1 if on else 1 for on in cell]) for cell in cells(4, 4)} == {1}
+
+
+def test_the_quarter_of_five_factors_has_the_published_aliases(write: Callable[..., Path]) -> None:
+    # 2^(5−2), D = AB and E = AC: A = BD = CE, B = AD, C = AE, D = AB, E = AC, BC = DE, CD = BE.
+    found = prepare(write(design(3))).design
+    a, b, c, d, e = found.factors
+    assert len(found.variants) == 8
+    assert {frozenset(map(frozenset, together)) for together in found.aliases} == {
+        frozenset(map(frozenset, together))
+        for together in (
+            [(a,), (b, d), (c, e)], [(b,), (a, d)], [(c,), (a, e)], [(d,), (a, b)], [(e,), (a, c)],
+            [(b, c), (d, e)], [(c, d), (b, e)],
+        )
+    }  # fmt: skip
+
+
+def test_main_effects_are_means_over_the_fraction_and_aliased_interactions_are_refused(
+    write: Callable[..., Path],
+) -> None:
+    main = "model.effect=1 beats model.effect=0 on loss"
+    crossed = f"{main} by more at model.noise=0.2 than at model.noise=0.1"
+    (claim,) = prepare(write(design(4, FOUR, f"claims: [{main}]\n"))).claims
+    assert (len(claim.a), len(claim.b)) == (4, 4)
+    assert claim.b[0] == "baseline"
+    with pytest.raises(StudyError) as caught:
+        prepare(write(design(4, FOUR, f"claims: [{crossed}]\n")))
+    (problem,) = caught.value.problems
+    assert problem.line == 7
+    assert "which the design sees as one with model.width × training.steps" in problem.rule
+    (claim,) = prepare(write(design(5, FIVE, f"claims: [{crossed}]\n"))).claims
+    assert [len(side) for side in claim.sides] == [4, 4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "rule", "allowed"),
+    [
+        (
+            design(5, FOUR),
+            6,
+            "does not exist: a fraction of resolution 5 takes 5 factors or more",
+            "with 4 factors",
+        ),
+        (
+            design(3, "factors: {model.effect: [1], model.noise: [0.2]}\n"),
+            6,
+            "does not exist: a fraction takes 3",
+            "",
+        ),
+        (design(3, FIVE.replace("[1]", "[1, 2]")), 5, "has several levels, and a fraction takes two", ""),
+        (design(6), 6, "is not a choice", "3, 4, 5"),
+        (HEAD + FIVE + "design: {name: fraction}\n", 6, "unknown design", "fractional"),
+        (HEAD + FIVE + "design: {name: factorial, resolution: 3}\n", 6, "unknown key", "name"),
+    ],
+)
+def test_a_fraction_that_does_not_exist(
+    write: Callable[..., Path], text: str, line: int, rule: str, allowed: str
+) -> None:
+    with pytest.raises(StudyError) as caught:
+        prepare(write(text))
+    (problem,) = caught.value.problems
+    assert (problem.line, rule in problem.rule, allowed in problem.allowed) == (line, True, True), problem
+
+
+def test_a_name_alone_takes_the_default_resolution_and_stays_short(write: Callable[..., Path]) -> None:
+    assert len(prepare(write(f"{HEAD}{FIVE}design: fractional\n")).variants) == 16
+    assert prepare(write(f"{HEAD}{FOUR}design: factorial\n")).study.model_dump()["design"] == "factorial"
