@@ -219,7 +219,7 @@ def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser: Bro
         )
 
     def value(cell: str) -> float:
-        return float(cell.split(" [")[0].replace("−", "-").replace("+", ""))
+        return float(cell.split(" [")[0].replace("−", "-").strip("~ +"))
 
     before, differences = cells(0), cells(2)
     browser.evaluate(f"document.querySelectorAll('{table} thead button')[2].focus()")

@@ -45,12 +45,12 @@ def noise_blocks(material: Material) -> Iterator[Block]:
     from ablate.analysis.noise import noise
 
     rows = rows_of(noise(material.evidence, material.comparisons))
-    yield from noise_tables(rows, "What chance alone does")
+    yield from noise_tables(rows)
     if said := remarks(rows):
         yield Text(" ".join(said), aside=True)
 
 
-def noise_tables(rows: Sequence[Row], caption: str = "") -> Iterator[Table]:
+def noise_tables(rows: Sequence[Row]) -> Iterator[Table]:
     """Of each task, of which `rows` are the noise: spread, placebo, and what can be detected."""
     for row in rows:
         on = f" on {text(row['task'])}" if len(rows) > 1 else ""
@@ -61,7 +61,7 @@ def noise_tables(rows: Sequence[Row], caption: str = "") -> Iterator[Table]:
         ]
         cells = {"Seed spread": spread(row), "Placebo": placebo(row), "Detectable": detectable(row)}
         lines = [{"noise": name, "value": words} for name, words in cells.items()]
-        yield Table(columns, lines, caption, "noise.csv")
+        yield Table(columns, lines)
 
 
 def remarks(rows: Sequence[Row]) -> list[str]:
@@ -72,10 +72,10 @@ def remarks(rows: Sequence[Row]) -> list[str]:
 def _marked(rows: Sequence[Row]) -> Iterator[str]:
     within, total = (sum(_count(row[key]) for row in rows) for key in ("within", "comparisons"))
     if within:
-        lie = "lies" if within == 1 else "lie"
+        are = "is" if within == 1 else "are"
         yield (
-            f"{within} of {wording.counted(total, 'difference')} {lie} within the noise, marked {MARK}: smaller than "
-            f"what the seeds detect {POWER}."
+            f"{within} of {wording.counted(total, 'difference')} {are} smaller than what these seeds detect: within "
+            f"the noise, marked {MARK}."
         )
 
 
@@ -86,7 +86,7 @@ def _of_task(row: Row, several: bool) -> Iterator[str]:
         yield f"{runs} diverged and count with the metric’s floor."
     if unscored := _count(row["unscored"]):
         runs = wording.counted(unscored, "baseline run")
-        yield f"{runs}{on} diverged and is left out of the spread: the metric has no floor."
+        yield f"{runs}{on} diverged, left out of the spread: the metric has no floor."
     share, size = number(row["test_share"]), _count(row["examples"])
     if share is not None and share >= MATTERS:
         sd, high = number(row["spread"]) or 0.0, number(row["spread_high"]) or math.inf
