@@ -8,7 +8,7 @@ their test examples this holds too: the examples are the same on both sides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TASKS = ("digits", "reverse")
 SEEDS = (5, 10)
+LOOKS = (5, 10, 15, 20)
 BLOCK = 5
 """Seeds of a study whose placebo the whole pipeline judges."""
 MINIMUM = 40
@@ -73,8 +74,10 @@ def _of_placebo(results: Results) -> str:
     return str(rows.loc[rows["metric"] == results.evidence.facts.metric, "verdict"].iloc[0])
 
 
-def fictitious(rng: np.random.Generator, evidence: Evidence, kind: str, n: int) -> Evidence:
-    """A study of n seeds whose one variant is the baseline again."""
+def fictitious(
+    rng: np.random.Generator, evidence: Evidence, kind: str, n: int, looks: Sequence[int] = ()
+) -> Evidence:
+    """A study of n seeds, with or without looks, whose one variant is the baseline again."""
     facts, trials = evidence.facts, evidence.trials
     baseline, placebo = (trials[trials["variant"] == v.name].sort_values("seed") for v in facts.variants)
     order = rng.permutation(len(baseline))
@@ -85,7 +88,7 @@ def fictitious(rng: np.random.Generator, evidence: Evidence, kind: str, n: int) 
     names = (BASELINE, "again")
     rows = [side.assign(variant=name, seed=range(n)) for name, side in zip(names, sides, strict=True)]
     variants = [facts.variants[0], VariantFacts(names[1], {}, {})]
-    known = replace(facts, seeds=list(range(n)), variants=variants)
+    known = replace(facts, seeds=list(range(n)), looks=list(looks), variants=variants)
     return replace(
         evidence, facts=known, trials=pd.concat(rows, ignore_index=True), curves=evidence.curves[:0]
     )
