@@ -11,7 +11,7 @@ from calibration import coverage, families, power, report, single
 from calibration.campaign import calibrate
 from calibration.check import Check, Place, frequency
 from calibration.figures import FIGURES
-from calibration.rules import PACKAGE, WRONG, Rules
+from calibration.rules import PACKAGE, PERCENTILE, UNCORRECTED, UNPAIRED, Rules
 from calibration.runs import fictitious
 from calibration.simulations import band
 from made_evidence import study
@@ -37,10 +37,10 @@ def test_the_rules_of_the_package_are_inside_of_every_band() -> None:
 @pytest.mark.parametrize(
     ("rules", "missed"),
     [
-        (WRONG[0], ["Ten variants, no difference: any `better` or `worse`"]),
-        (WRONG[1], ["One variant, no difference: `better` or `worse`"]),
+        (UNCORRECTED, ["Ten variants, no difference: any `better` or `worse`"]),
+        (UNPAIRED, ["One variant, no difference: `better` or `worse`"]),
         (
-            WRONG[2],
+            PERCENTILE,
             [
                 "One variant, no difference: `better` or `worse`",
                 "Ten variants, no difference: any `better` or `worse`",
@@ -48,7 +48,7 @@ def test_the_rules_of_the_package_are_inside_of_every_band() -> None:
             ],
         ),
     ],
-    ids=[rules.name for rules in WRONG],
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_wrong_rules_are_outside_of_the_same_bands(rules: Rules, missed: Sequence[str]) -> None:
     outside = [check.what for check in fast(rules) if not check.inside]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .simulations import band
 
 if TYPE_CHECKING:
-    from ablate import Results
+    from ablate.commands.results import Results
 
 STUDIES = Path(__file__).parent / "studies"
 OWN = "ablate"
@@ -35,6 +35,8 @@ class Check:
     "How many it was counted over; 0: it was not counted."
     rules: str = OWN
     "Those of the package, or the name of wrong ones."
+    error: bool = False
+    "Whether it is a rate of false verdicts."
 
     @property
     def inside(self) -> bool:
@@ -49,12 +51,17 @@ def frequency(
     *,
     rate: float = 0.05,
     exactly: bool = False,
+    most: float | None = None,
     rules: str = OWN,
 ) -> Check:
-    """How often `found`, one flag a study, holds; in the binomial 99 % band of `rate`, or at most at its upper edge."""
+    """How often a false verdict was `found`, one flag a study.
+
+    The band is the binomial 99 % band of `rate`, or up to its upper edge where not `exactly`, or up to `most`.
+    """
     flags = np.asarray(found, bool)
     low, high = band(len(flags), rate)
-    return Check(what, setting, float(flags.mean()), low if exactly else -math.inf, high, len(flags), rules)
+    low, high = low if exactly else -math.inf, high if most is None else most
+    return Check(what, setting, float(flags.mean()), low, high, len(flags), rules, error=True)
 
 
 @dataclass

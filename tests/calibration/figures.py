@@ -15,7 +15,7 @@ from ablate.report.draw.marks import verdict_handles, verdicts
 from ablate.report.palette import DASHES, DOTTED, LEVELS, colour
 
 from .check import OWN
-from .power import SEEDS, noncentral
+from .power import SEEDS, WHAT, noncentral
 
 Frames = Mapping[str, pd.DataFrame]
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -42,21 +42,7 @@ def settings(rows: pd.DataFrame) -> pd.DataFrame:
 
 def false_positives(table: pd.DataFrame, frames: Frames) -> Figure:
     """A row a check, with all its settings and its band; wrong rules beside it."""
-    parts = [
-        "single",
-        "families",
-        "sequential",
-        "mixtures",
-        "diverged",
-        "equivalence",
-        "examples",
-        "runs",
-        "placebos",
-    ]
-    said = r"`|rejected|a difference,|any verdict|: a difference"
-    rows = table[
-        table["part"].isin(parts) & table["what"].str.contains(said) & ~table["what"].str.contains("power")
-    ]
+    rows = table[table["error"]]
     names = list(dict.fromkeys(rows["what"]))
     figure = style.new_figure(0.42 * len(names) + 0.9)
     ax = figure.subplots()
@@ -128,7 +114,7 @@ def coverage(table: pd.DataFrame, frames: Frames) -> Figure:
 
 def power(table: pd.DataFrame, frames: Frames) -> Figure:
     """Measured, over the noncentral t."""
-    rows = settings(table[(table["what"] == "Power of one comparison") & (table["rules"] == OWN)])
+    rows = settings(table[(table["what"] == WHAT) & (table["rules"] == OWN)])
     figure = style.new_figure(2.8)
     ax = figure.subplots()
     effects = np.linspace(0.02, rows["d_z"].max(), 80)
@@ -136,39 +122,34 @@ def power(table: pd.DataFrame, frames: Frames) -> Figure:
         of = rows[rows["n"] == n]
         line = (0, dashes) if dashes else "-"
         ax.plot(effects, [noncentral(effect, n) for effect in effects], color=colour(shade), ls=line, lw=1)
-        ax.plot(of["d_z"], of["value"], ls="", marker=mark, ms=4, color=colour(shade), label=f"{n:g}")
+        measured = of["value"] + [noncentral(effect, n) for effect in of["d_z"]]
+        ax.plot(of["d_z"], measured, ls="", marker=mark, ms=4, color=colour(shade), label=f"{n:g}")
     ax.set(xlabel="true difference in standard deviations (d_z)", ylabel="power", ylim=(0, 1.02))
     figure.legend(loc="outside right center", title="seeds")
     return figure
 
 
 def p_values(table: pd.DataFrame, frames: Frames) -> Figure:
-    """The share of p in each twentieth, a panel a task and kind, a line a metric and number of seeds."""
-    found = frames["p_values"]
+    """The share of p in each twentieth on accuracy: a panel a task and kind, a line a number of seeds."""
+    found = frames["p_values"].query("metric == 'accuracy'")
     panels = list(dict.fromkeys(zip(found["task"], found["kind"], strict=True)))
-    figure = style.new_figure(4.2)
-    axes = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
+    figure = style.new_figure(3.8)
+    axes = figure.subplots(-(-len(panels) // 2), 2, sharex=True, sharey=True)
     width = 1 / found["from"].nunique()
-    for ax, (task, kind) in zip(axes, panels, strict=True):
+    for ax, (task, kind) in zip(axes.flat, panels, strict=False):
         of = found[(found["task"] == task) & (found["kind"] == kind)]
-        lines = of.groupby(["metric", "n"], sort=False)
-        for (label, rows), shade, dashes in zip(lines, LEVELS, DASHES, strict=False):
-            line = (0, dashes) if dashes else "-"
-            edges = [*rows["from"], 1.0]
-            ax.stairs(
-                rows["share"] / width,
-                edges,
-                color=colour(shade),
-                ls=line,
-                lw=1,
-                label="{}, {} seeds".format(*label),
-            )
+        for (n, rows), shade, dashes in zip(of.groupby("n"), LEVELS, DASHES, strict=False):
+            edges, line = [*rows["from"], 1.0], (0, dashes) if dashes else "-"
+            ax.stairs(rows["share"] / width, edges, color=colour(shade), ls=line, lw=1, label=f"{n} seeds")
         ax.axhline(1, color=colour("ink"), lw=0.8, ls=DOTTED)
         ax.set_title(f"{task}, {kind}", size=style.SMALL)
         ax.set(xlim=(0, 1), ylim=(0, None))
-    figure.supxlabel("p of no difference", size=style.SMALL)
-    figure.supylabel("density", size=style.SMALL)
-    handles, labels = axes[0].get_legend_handles_labels()
+        ax.label_outer()
+    for ax in axes[..., 0].flat if axes.ndim > 1 else axes[:1]:
+        ax.set_ylabel("density")
+    for ax in axes[-1] if axes.ndim > 1 else axes:
+        ax.set_xlabel("p of no difference")
+    handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
 
@@ -210,8 +191,8 @@ FIGURES = {
     ),
     "p_values": Drawn(
         "p of trained runs that do not differ",
-        "The distribution of p over fictitious studies of real trainings; dotted: uniform. Its first step is the "
-        "false-positive rate, relative to .05.",
+        "The distribution of p over fictitious studies of real trainings, on accuracy; dotted: uniform. The height of "
+        "the first step is the false-positive rate as a multiple of .05.",
         p_values,
     ),
     "planted": Drawn(

@@ -6,13 +6,14 @@ Arrays have shape (num_studies, n): one value a seed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.paired import Differences
-from ablate.analysis.verdicts import Judgement, judge
+from ablate.analysis.verdicts import judge
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, Outcome, Sampling
 
@@ -23,17 +24,15 @@ PLAIN = Metric("max", RESOLUTION)
 BOUNDED = Metric("max", RESOLUTION, floor=FLOOR, ceiling=1.0, solved=0.9)
 
 
-def judgements(
+def contrasts(
     a: Floats,
     b: Floats,
     *,
-    m: int = 1,
-    margin: float | None = None,
     metric: Metric = PLAIN,
     outcome: Outcome = "graded",
     lost: tuple[Flags, Flags] | None = None,
     overlap: float = 0.0,
-) -> Iterator[Judgement]:
+) -> Iterator[Contrast]:
     """Of each study; `lost`: the runs of either side that diverged; `overlap`: as of `Differences`."""
     task = TaskFacts("made", {"accuracy": metric}, outcome, Sampling())
     gone = np.zeros((2, *a.shape), bool) if lost is None else np.array(lost)
@@ -42,28 +41,26 @@ def judgements(
     solved = None if metric.solved is None else (scored >= metric.solved) & ~gone
     for i in range(len(a)):
         one, other = scored[:, i]
-        yield judge(
-            Contrast(
-                task,
-                metric,
-                one[None],
-                other[None],
-                Differences.between(one, other, metric.resolution, overlap=overlap),
-                ~gone[:, i].any(axis=0),
-                (int(gone[0, i].sum()), int(gone[1, i].sum())),
-                0,
-                None if solved is None else (solved[0, i], solved[1, i]),
-            ),
-            m,
-            margin,
+        yield Contrast(
+            task,
+            metric,
+            one[None],
+            other[None],
+            Differences.between(one, other, metric.resolution, overlap=overlap),
+            ~gone[:, i].any(axis=0),
+            (int(gone[0, i].sum()), int(gone[1, i].sum())),
+            0,
+            None if solved is None else (solved[0, i], solved[1, i]),
         )
 
 
-def verdicts(a: Floats, b: Floats, **options: object) -> NDArray[np.str_]:
-    """The verdict of each study; `options` as of `judgements`."""
-    return np.array([found.verdict for found in judgements(a, b, **options)])  # type: ignore[arg-type]
+def verdicts(
+    a: Floats, b: Floats, *, m: int = 1, margin: float | None = None, **options: Any
+) -> NDArray[np.str_]:
+    """The verdict of each study in a family of m; `options` as of `contrasts`."""
+    return np.array([judge(one, m, margin).verdict for one in contrasts(a, b, **options)])
 
 
-def differs(a: Floats, b: Floats, **options: object) -> Flags:
+def differs(a: Floats, b: Floats, *, m: int = 1, **options: Any) -> Flags:
     """Whether each study is told `better` or `worse`."""
-    return np.isin(verdicts(a, b, **options), ["better", "worse"])
+    return np.isin(verdicts(a, b, m=m, **options), ["better", "worse"])

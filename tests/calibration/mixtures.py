@@ -19,12 +19,14 @@ TEST = "All or nothing, equal rates: a difference, worst case over the failure r
 def mixtures(rng: np.random.Generator, place: Place) -> Iterator[Check]:
     """False differences, by enumeration and by simulation; false equivalence."""
     for n in range(3, 21):
-        yield Check(TEST, {"n": n}, size_of_rates(n, lambda b, c, n=n: rate_p(b, c, n)), high=0.05)
+        yield Check(
+            TEST, {"n": n}, size_of_rates(n, lambda b, c, n=n: rate_p(b, c, n)), high=0.05, error=True
+        )
 
     def t(b: int, c: int) -> float:
         return float(p_two_sided(0.9 * np.repeat([1.0, -1.0, 0.0], [b, c, 8 - b - c])))
 
-    yield Check(TEST, {"n": 8}, size_of_rates(8, t), high=0.05, rules="t test of 0 and 1")
+    yield Check(TEST, {"n": 8}, size_of_rates(8, t), high=0.05, rules="t test of 0 and 1", error=True)
     for n in (5, 8, 10, 20):
         sides = rng.random((2, 4 * place.studies, n)) < rng.beta(1.6, 0.4, (4 * place.studies, n))
         yield frequency(

@@ -15,7 +15,6 @@ from ablate.base.wording import number
 from ablate.records.environment import environment
 from ablate.report.draw import style
 
-from . import parts
 from .check import OWN, Check, Place
 from .figures import FIGURES
 
@@ -60,6 +59,7 @@ def frame(found: Found) -> pd.DataFrame:
             "high": round(check.high, 6),
             "studies": check.studies,
             "inside": check.inside,
+            "error": check.error,
         }
         for part, (checks, _) in found.items()
         for check in checks
@@ -77,7 +77,7 @@ def rows_of(table: pd.DataFrame) -> pd.DataFrame:
         largest=("value", "max"),
         low=("low", "max"),
         high=("high", "min"),
-        bands=("low", lambda low: len(set(zip(low, table.loc[low.index, "high"], strict=True)))),
+        highest=("high", "max"),
         outside=("inside", lambda inside: int((~inside).sum())),
     ).reset_index()
 
@@ -115,8 +115,8 @@ def page(head: Mapping[str, Any], table: pd.DataFrame, lines: pd.DataFrame) -> s
     if len(outside):
         text += ["", "Outside of their band:", ""]
         text += [
-            f"- {r.what} ({r.setting}): {_value(r.value)}, band {_band(r.low, r.high)}"
-            for r in outside.itertuples()
+            f"- {r.what} ({r.setting}): {_value(r.value)}, band {_band(r)}"
+            for r in outside.assign(highest=outside["high"]).itertuples()
         ]
     text += [
         "",
@@ -140,25 +140,26 @@ def _table(lines: pd.DataFrame, inside: str, outside: str) -> list[str]:
     named = (lines["rules"] != OWN).any()
     first, line = ("| rules ", "|---") if named else ("", "")
     rows = [f"{first}| check | settings | R | measured | band | |", f"{line}|---|---:|---:|---:|---:|---|"]
-    for part in parts.PARTS:
-        for r in lines[lines["part"] == part].itertuples():
-            measured = " – ".join(dict.fromkeys(map(_value, (r.smallest, r.largest))))
-            band = _band(r.low, r.high) if r.bands == 1 else "each its own"
-            result = outside if r.outside else inside
-            if r.outside and r.settings > 1:
-                result += f" {r.outside} of {r.settings}"
-            cells = [r.what, r.settings, f"{r.studies:,}" if r.studies else "", measured, band, result]
-            rows.append("| " + " | ".join(map(str, [r.rules, *cells] if named else cells)) + " |")
+    for r in lines.sort_values("rules", kind="stable").itertuples():
+        result = outside if r.outside else inside if _band(r) else ""
+        if r.outside and r.settings > 1:
+            result += f" {r.outside} of {r.settings}"
+        studies = f"{r.studies:,}" if r.studies else ""
+        cells = [r.what, r.settings, studies, _range(r.smallest, r.largest), _band(r), result]
+        rows.append("| " + " | ".join(map(str, [r.rules, *cells] if named else cells)) + " |")
     return rows
+
+
+def _band(row: Any) -> str:
+    """Of one kind of check; where R differs between settings, so does the edge. Empty: it is only published."""
+    if math.isinf(row.high):
+        return "" if math.isinf(row.low) else f"≥ {_value(row.low)}"
+    return f"≤ {_range(row.high, row.highest)}" if math.isinf(row.low) else _range(row.low, row.high)
+
+
+def _range(low: float, high: float) -> str:
+    return " – ".join(dict.fromkeys(map(_value, (low, high))))
 
 
 def _value(value: float) -> str:
     return f"{value:.0f}" if value == round(value) else number(value, 4 if abs(value) < 0.1 else 3)
-
-
-def _band(low: float, high: float) -> str:
-    if low == high:
-        return _value(low)
-    if math.isinf(low):
-        return f"≤ {_value(high)}"
-    return f"≥ {_value(low)}" if math.isinf(high) or high == 1 else f"{_value(low)} – {_value(high)}"

@@ -59,8 +59,6 @@ def _outside(bounds: tuple[Floats, Floats]) -> Flags:
 
 
 PACKAGE = Rules(OWN, lambda a, b, m: differs(a, b, m=m), _bounds)
-WRONG = (
-    Rules("no family", lambda a, b, m: differs(a, b), _bounds),
-    Rules("unpaired", lambda a, b, m: _outside(_unpaired(a, b, 0.05 / m)), _unpaired),
-    Rules("percentile bootstrap", lambda a, b, m: _outside(_percentile(a, b, 0.05 / m)), _percentile),
-)
+UNCORRECTED = Rules("no family", lambda a, b, m: differs(a, b), _bounds)
+UNPAIRED = Rules("unpaired", lambda a, b, m: _outside(_unpaired(a, b, 0.05 / m)), _unpaired)
+PERCENTILE = Rules("percentile bootstrap", lambda a, b, m: _outside(_percentile(a, b, 0.05 / m)), _percentile)

@@ -8,8 +8,9 @@ their test examples this holds too: the examples are the same on both sides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,12 @@ from ablate.core.facts import BASELINE, VariantFacts
 
 from .check import Check, Place, frequency
 
+if TYPE_CHECKING:
+    from ablate.commands.results import Results
+
 TASKS = ("digits", "reverse")
 SEEDS = (5, 10)
+LOOKS = (5, 10, 15, 20)
 BLOCK = 5
 """Seeds of a study whose placebo the whole pipeline judges."""
 MINIMUM = 40
@@ -51,22 +56,28 @@ def runs(rng: np.random.Generator, place: Place) -> Iterator[Check]:
 
 
 def placebos(rng: np.random.Generator, place: Place) -> Iterator[Check]:
-    """Studies of five seeds each through `ablate run`, with `placebo: on`: how many call it better or worse."""
-    verdicts = []
+    """Studies with `placebo: on` through `ablate run`: how many call it better or worse."""
+    verdicts: dict[str, list[str]] = {"five": [], "all": []}
     for task in TASKS:
-        seeds = place.trained(task).evidence.facts.seeds
-        for start in range(0, len(seeds), BLOCK):
-            results = place.trained(task, tuple(seeds[start : start + BLOCK]))
-            rows = results.comparisons.query("placebo")
-            verdicts += list(rows.loc[rows["metric"] == results.evidence.facts.metric, "verdict"])
-    wrong = np.isin(verdicts, ["better", "worse"])
-    yield frequency(
-        "Placebos, five seeds, the whole pipeline: `better` or `worse`", wrong, {"studies": len(wrong)}
-    )
+        whole = place.trained(task)
+        seeds = whole.evidence.facts.seeds
+        blocks = [tuple(seeds[start : start + BLOCK]) for start in range(0, len(seeds), BLOCK)]
+        verdicts["all"].append(_of_placebo(whole))
+        verdicts["five"] += [_of_placebo(place.trained(task, block)) for block in blocks]
+    for name, found in verdicts.items():
+        wrong = np.isin(found, ["better", "worse"])
+        yield frequency("Placebos through the whole pipeline: `better` or `worse`", wrong, {"seeds": name})
 
 
-def fictitious(rng: np.random.Generator, evidence: Evidence, kind: str, n: int) -> Evidence:
-    """A study of n seeds whose one variant is the baseline again."""
+def _of_placebo(results: Results) -> str:
+    rows = results.comparisons.query("placebo")
+    return str(rows.loc[rows["metric"] == results.evidence.facts.metric, "verdict"].iloc[0])
+
+
+def fictitious(
+    rng: np.random.Generator, evidence: Evidence, kind: str, n: int, looks: Sequence[int] = ()
+) -> Evidence:
+    """A study of n seeds, with or without looks, whose one variant is the baseline again."""
     facts, trials = evidence.facts, evidence.trials
     baseline, placebo = (trials[trials["variant"] == v.name].sort_values("seed") for v in facts.variants)
     order = rng.permutation(len(baseline))
@@ -77,7 +88,7 @@ def fictitious(rng: np.random.Generator, evidence: Evidence, kind: str, n: int) 
     names = (BASELINE, "again")
     rows = [side.assign(variant=name, seed=range(n)) for name, side in zip(names, sides, strict=True)]
     variants = [facts.variants[0], VariantFacts(names[1], {}, {})]
-    known = replace(facts, seeds=list(range(n)), variants=variants)
+    known = replace(facts, seeds=list(range(n)), looks=list(looks), variants=variants)
     return replace(
         evidence, facts=known, trials=pd.concat(rows, ignore_index=True), curves=evidence.curves[:0]
     )

@@ -2,71 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ablate.analysis.looks import p_sequential, weights
-from ablate.analysis.verdicts import Judgement
+from ablate.analysis.looks import weights
+from ablate.analysis.verdicts import DECIDED, judge
 
 from .check import Check, Place, frequency
-from .judging import judgements
+from .judging import contrasts
 from .simulations import Floats
 
-LOOKS = (5, 10, 15, 20)
+SEEDS = (5, 10, 15, 20)
 POWER = {0.67: (0.71, 16.4), 0.8: (0.86, 14.9), 1.0: (0.97, 12.8)}
 """d_z → power and mean number of seeds, as METHODS §5 gives them."""
 VARIANTS = 10
+LOOKS = "Looks at 5, 10, 15, 20 seeds"
+NOTHING = f"{LOOKS}, no difference: `better` or `worse`"
 
 
 def sequential(rng: np.random.Generator, place: Place) -> Iterator[Check]:
     """One variant and ten, no difference and one of the margin; then what is there to be found."""
-    k = len(LOOKS)
-    yield Check("Weights of the looks: their sum", {"K": k}, sum(weights(k)), 1 - 1e-12, 1 + 1e-12)
-    what = "Looks at 5, 10, 15, 20 seeds, no difference: `better` or `worse`"
-    by_look = p_by_look(_runs(rng, place.studies, 0.0), _of_difference)
-    yield frequency(what, ends(by_look)[0], {"variants": 1})
-    each = (by_look <= 0.05).any(axis=1)
-    yield frequency(what, each, {"variants": 1}, rules="every look at .05")
-    found = np.zeros(place.studies, bool)
-    for _ in range(VARIANTS):
-        found |= ends(p_by_look(_runs(rng, place.studies, 0.0), _of_difference), VARIANTS)[0]
-    yield frequency(what, found, {"variants": VARIANTS})
-    what = "Looks at 5, 10, 15, 20 seeds, a difference of the margin: `equivalent`"
-    for margin in (1.0, 2.0):
-        made = _runs(rng, place.studies, margin)
-        found = ends(p_by_look(made, lambda one: one.p_equivalent, 0.1 * margin))[0]
-        yield frequency(what, found, {"margin": margin})
-    for effect, (power, seeds) in POWER.items():
-        decided, taken = ends(p_by_look(_runs(rng, place.studies, effect), _of_difference))
-        setting, counted = {"d_z": effect}, place.studies
-        what = "Looks at 5, 10, 15, 20 seeds: power"
-        yield Check(what, setting, float(decided.mean()), power - 0.02, power + 0.02, counted)
-        what = "Looks at 5, 10, 15, 20 seeds: seeds taken"
-        yield Check(what, setting, float(taken.mean()), seeds - 0.2, seeds + 0.2, counted)
 
+    def runs(effect: float) -> Floats:
+        return 0.1 * rng.normal(effect, 1, (place.studies, SEEDS[-1]))
 
-def _runs(rng: np.random.Generator, studies: int, effect: float) -> Floats:
-    """Differences (studies, 20) with standard deviation .1 and a mean of so many of these."""
-    return 0.1 * rng.normal(effect, 1, (studies, LOOKS[-1]))
-
-
-def _of_difference(one: Judgement) -> float:
-    return one.p
-
-
-def p_by_look(d: Floats, p: Callable[[Judgement], float], margin: float | None = None) -> Floats:
-    """(studies, K): the p of each look, at the first seeds of a study."""
-    zero = np.zeros_like(d)
-    found = [[p(one) for one in judgements(d[:, :n], zero[:, :n], margin=margin)] for n in LOOKS]
-    return np.array(found).T
-
-
-def ends(p: Floats, m: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each study is decided in a family of m, and the seeds it has taken by then."""
-    by_then = np.array(
-        [[p_sequential(row[: k + 1], len(LOOKS)) for k in range(len(LOOKS))] for row in p.tolist()]
+    yield Check(f"{LOOKS}: weights of METHODS §5", {"K": 4}, _off([0.1, 0.2, 0.3, 0.4]), 0.0, 1e-12)
+    yield frequency(NOTHING, settled(runs(0))[0] != "", {"variants": 1})
+    yield frequency(
+        NOTHING, settled(runs(0), by=[1.0] * 4)[0] != "", {"variants": 1}, rules="every look at .05"
     )
-    settled = by_then <= 0.05 / m
-    decided = settled.any(axis=1)
-    return decided, np.where(decided, np.array(LOOKS)[settled.argmax(axis=1)], LOOKS[-1])
+    found = [settled(runs(0), m=VARIANTS)[0] != "" for _ in range(VARIANTS)]
+    yield frequency(NOTHING, np.any(found, axis=0), {"variants": VARIANTS})
+    for margin in (1.0, 2.0):
+        found = settled(runs(margin), margin=0.1 * margin)[0] == "equivalent"
+        yield frequency(f"{LOOKS}, a difference of the margin: `equivalent`", found, {"margin": margin})
+    for effect, (power, seeds) in POWER.items():
+        verdicts, taken = settled(runs(effect))
+        less = float((verdicts == "better").mean()) - power, float(taken.mean()) - seeds
+        setting, studies = {"d_z": effect}, place.studies
+        yield Check(f"{LOOKS}: power, less that of METHODS §5", setting, less[0], -0.02, 0.02, studies)
+        yield Check(f"{LOOKS}: seeds taken, less those of METHODS §5", setting, less[1], -0.2, 0.2, studies)
+
+
+def _off(expected: Sequence[float]) -> float:
+    return float(np.abs(np.subtract(weights(len(expected)), expected)).max())
+
+
+def settled(
+    d: Floats, m: int = 1, margin: float | None = None, by: Sequence[float] = ()
+) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+    """The verdict of each study once it is decided, or "", and the seeds taken by then; `by`: weights of the looks."""
+    found, before = np.full(len(d), "", object), [None] * len(d)
+    taken = np.full(len(d), SEEDS[-1])
+    for n, weight in zip(SEEDS, by or weights(len(SEEDS)), strict=True):
+        still = np.flatnonzero(found == "")
+        first = d[still, :n]
+        for i, one in zip(still, contrasts(first, np.zeros_like(first)), strict=True):
+            before[i] = now = judge(one, m, margin, weight=weight, before=before[i])
+            if now.verdict in DECIDED:
+                found[i], taken[i] = now.verdict, n
+    return found.astype(str), taken

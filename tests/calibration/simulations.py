@@ -128,15 +128,16 @@ def family(rng: np.random.Generator, studies: int, shifts: Sequence[float], n: i
     return own + rng.normal(0, np.sqrt(shared), (studies, 1, n)) + np.array(shifts)[:, None]
 
 
-def falsely_rejected(d: Floats, shifts: Sequence[float], margin: float, holm: bool = False) -> float:
-    """How often a family of m rejects what is true: no difference where there is none, one of the margin where it is.
+def falsely_rejected(d: Floats, shifts: Sequence[float], margin: float, holm: bool = False) -> Flags:
+    """(num_studies,): whether a family of m rejects what is true: no difference, or one of the margin.
 
     Judged at .05/m; by `holm`, by Holm's procedure on the list of each of the two tests. A verdict of equivalence hides
     a significant difference: false verdicts are at most as many.
     """
     p = p_two_sided(d), p_tost(d, margin)
     apart, alike = (_holm(x) if holm else x * len(shifts) for x in p)
-    return float((np.where(np.array(shifts) == 0, apart, alike) <= 0.05).any(axis=1).mean())
+    found: Flags = (np.where(np.array(shifts) == 0, apart, alike) <= 0.05).any(axis=1)
+    return found
 
 
 def _holm(p: Floats) -> Floats:
