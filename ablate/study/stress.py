@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ablate.base.errors import NOT_GIVEN, Invalid, nearest
 from ablate.core.workload import Workload
-from ablate.study.designs import Design, Resolve, report_at
+from ablate.study.designs.design import Design, Resolve
 from ablate.study.document import Document, PathKey
+from ablate.study.expand import report_at
 from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import StudyBase
 
