@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import importlib
+import json
 import os
 import pkgutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -67,6 +69,14 @@ def _told(error: Exception) -> int:
     return 2 if wrong else 1
 
 
+def _print_error(message: str, problems: Sequence[str], code: int) -> None:
+    """The object of a command that was to print one, and could not do what it was asked."""
+    with suppress(OSError):
+        click.echo(
+            json.dumps({"error": message, "problems": problems, "exit_code": code}, ensure_ascii=False)
+        )
+
+
 class Group(click.Group):
     """Ends with the exit code of its command; a user's mistake is a message, not a traceback."""
 
@@ -87,19 +97,29 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
+        as_json, fault, problems = "--json" in ctx.args, "", list[str]()
         try:
             code = super().invoke(ctx) or 0
             print(end="", flush=True)  # nothing where standard output is closed
         except AblateError as error:
-            click.echo(safe(str(error)), err=True)
+            fault, problems = safe(str(error)), [safe(str(p)) for p in getattr(error, "problems", [])]
+            click.echo(fault, err=True)
             code = error.exit_code
         except KeyboardInterrupt:
-            click.echo("Interrupted; no trial was running.", err=True)
+            fault = "Interrupted; no trial was running."
+            click.echo(fault, err=True)
             code = 130
         except BrokenPipeError:
             code = 141
+        except click.ClickException as error:
+            if as_json:
+                _print_error(error.format_message(), [], error.exit_code)
+            raise
         except Exception as error:
             code = _told(error)
+            fault = safe(str(error))
+        if as_json and fault:
+            _print_error(fault, problems, code)
         if any(thread.name == THREAD for thread in threading.enumerate()):
             # A tracker that does not answer holds up nothing, nor do the threads of its libraries.
             for stream in filter(None, (sys.stdout, sys.stderr)):

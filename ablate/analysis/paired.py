@@ -106,14 +106,17 @@ class Differences:
     @cached_property
     def over_seeds(self) -> StandardError:
         """The standard error of the mean over seeds, on these examples."""
-        if self.n < 2:
-            return StandardError(NAN, NAN)
-        return StandardError(math.sqrt(1 / self.n + self.overlap) * self.sd, self.n - 1)
+        return self.errors_at(self.n)[0] if self.n > 1 else StandardError(NAN, NAN)
 
-    @property
+    @cached_property
     def errors(self) -> list[StandardError]:
         """Over seeds and, where examples are a sample, over seeds and examples."""
-        return [self.over_seeds] + ([self.squares.error] if self.squares is not None else [])
+        return self.errors_at(self.n) if self.n > 1 else [self.over_seeds]
+
+    def errors_at(self, n: int) -> list[StandardError]:
+        """Those that n ≥ 2 seeds would have; two pairs at least are known."""
+        over_seeds = StandardError(math.sqrt(1 / n + self.overlap) * self.sd, n - 1)
+        return [over_seeds] + ([self.squares.at(n).error] if self.squares is not None else [])
 
     def sd_at(self, n: int) -> float:
         """√n times the standard error that n seeds would have."""
@@ -162,19 +165,23 @@ class Differences:
         """Share of the seeds on which the first is better, ties half."""
         return float(((self.values > 0) + 0.5 * (self.values == 0)).mean()) if self.n else NAN
 
-    def mde(self, alpha: float = ALPHA, spread: float = 1.0) -> float:
-        """The difference that is detected with 80 % power, two-sided at `alpha`, were s_d `spread` times what it is."""
+    def mde(self, alpha: float = ALPHA, spread: float = 1.0, n: int | None = None) -> float:
+        """The difference that is detected with 80 % power, two-sided at `alpha`, were s_d `spread` times what it is.
+
+        By these seeds, or by `n` others.
+        """
         if self.n < 2:
             return NAN
-        more = (spread**2 - 1) * self.over_seeds.se**2
-        return max(detectable(e.df, alpha) * math.sqrt(e.se**2 + more) for e in self.errors)
+        errors = self.errors if n is None else self.errors_at(n)
+        more = (spread**2 - 1) * errors[0].se ** 2
+        return max(detectable(e.df, alpha) * math.sqrt(e.se**2 + more) for e in errors)
 
-    def mde_range(self, alpha: float = ALPHA) -> Interval:
+    def mde_range(self, alpha: float = ALPHA, n: int | None = None) -> Interval:
         """The same at the ends of the 95 % interval of s_d (normal differences)."""
         if self.n < 2:
             return NAN, NAN
         low, high = sd_interval(1.0, self.n - 1)
-        return self.mde(alpha, low), self.mde(alpha, high)
+        return self.mde(alpha, low, n), self.mde(alpha, high, n)
 
 
 def mean_interval(values: Floats, alpha: float = ALPHA) -> tuple[float, Interval]:

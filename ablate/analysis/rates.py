@@ -16,9 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ablate.analysis.power import ALPHA, POWER
+from ablate.analysis.power import ALPHA, POWER, smallest
 from ablate.base.wording import exact, share
 
+FEW = 30
+"""Seeds below which the next larger number may detect less."""
+MOST_COUNTED = 120
+"""Seeds over which outcomes are counted one by one."""
 _THETAS = np.arange(1, 251) / 1000
 
 
@@ -60,8 +64,22 @@ def detectable_failure_rate(n: int, alpha: float = ALPHA) -> float:
 
     NaN where even n failures of n are not significant at `alpha`.
     """
-    needed = next((c for c in range(1, n + 1) if rate_p(0, c, n) <= alpha), None)
+    # From about a hundred seeds on, as many failures are significant whatever their number.
+    counted = min(n, MOST_COUNTED)
+    needed = next((c for c in range(1, counted + 1) if rate_p(0, c, counted) <= alpha), None)
     return math.nan if needed is None else float(special.betaincinv(needed, n - needed + 1, POWER))
+
+
+def seeds_for_failure_rate(share: float, alpha: float = ALPHA) -> float:
+    """The smallest number of seeds that tells a failure rate of `share` from 0; infinite above `MAX_SEEDS`.
+
+    By `detectable_failure_rate`, which is not quite monotone where seeds are few.
+    """
+
+    def enough(n: int) -> bool:
+        return detectable_failure_rate(n, alpha) <= share
+
+    return next((float(n) for n in range(2, FEW) if enough(n)), smallest(enough))
 
 
 def _z(b: int, c: int) -> float:

@@ -13,7 +13,7 @@ with approximate degrees of freedom after Satterthwaite 1946 (Biometrics Bull. 2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,10 @@ class MeanSquares:
     def by_seed(self) -> float:
         """σ² of seeds, over infinitely many examples."""
         return max(0.0, self.seeds - self.rest) / self.m
+
+    def at(self, n: int) -> MeanSquares:
+        """Those that n seeds would have on average, by the components of these."""
+        return self if n == self.n else replace(self, n=n, examples=self.rest + n * self.by_example)
 
     @property
     def error(self) -> StandardError:

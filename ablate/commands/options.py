@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from ablate.commands import completion
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from ablate.records.folder import StudyFolder
 
 STUDY = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.study_files)
 REPORTED = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.studies)
@@ -99,6 +102,34 @@ CONFIRM = click.option(
     help="Repeat what the study found, on seeds that it has not used, beside its report.",
 )
 FAIL_FAST = click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
+GATE = click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
+STRICT = click.option(
+    "--strict", is_flag=True, help="As --gate; and exit with 3 if a claim is inconclusive, or not judged."
+)
+AS_JSON = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object to standard output, and all else to standard error; see `ablate guide json`.",
+)
+
+
+class Difference(click.ParamType):
+    """A difference in a metric: a finite number above 0."""
+
+    name = "difference"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        """The number; refuses what is no difference."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 < number < math.inf:
+            self.fail(f"{value!r} is not a difference: it must be a number above 0, such as 0.01")
+        return number
+
+
 PLUGINS = click.option(
     "--plugin",
     "plugins",
@@ -116,6 +147,23 @@ def warn(message: str) -> None:
 def safe(message: str) -> str:
     """A message without passwords, and without characters that control a terminal."""
     return printable(masked(message))
+
+
+def printing(as_json: bool) -> Console:
+    """The console of a command: standard output, or standard error where that is for JSON alone."""
+    from rich.console import Console
+
+    return Console(stderr=as_json)
+
+
+def gated(folder: StudyFolder, gate: bool, strict: bool) -> int:
+    """The exit code that the claims of a report ask for; names those that do on standard error."""
+    from ablate.stages.gate import pass_gate
+
+    code, lines = pass_gate(folder.claims(), strict=strict) if gate or strict else (0, [])
+    for line in lines:
+        click.echo(safe(line), err=True)
+    return code
 
 
 def saying(console: Console, kind: str = "") -> Callable[[str], None]:

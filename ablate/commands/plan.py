@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ablate.base.wording import brief, counted, duration, joined, percent
-from ablate.commands.options import CONFIRM, RESULTS, SEEDS, SETS, STUDY, saying
+from ablate.commands.options import (
+    AS_JSON,
+    CONFIRM,
+    JOBS,
+    RESULTS,
+    SEEDS,
+    SETS,
+    STUDY,
+    Difference,
+    printing,
+    saying,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.search_table import Parameter
-    from ablate.stages.expect import Place
+    from ablate.records.folder import StudyFolder
     from ablate.stages.options import Options
+    from ablate.stages.plan import Planned
     from ablate.study.experiment import Experiment
     from ablate.study.searches import SearchSpec
 
@@ -34,85 +44,146 @@ TEXT = ("variant", "task", "path", "values", "when")
 @SEEDS
 @SETS
 @CONFIRM
+@click.option(
+    "--detect",
+    type=Difference(),
+    metavar="X",
+    help="Say how many seeds detect a difference of X in the metric, and what they cost.",
+)
+@click.option(
+    "--pilot",
+    type=click.IntRange(2, 1000),
+    metavar="N",
+    help="Train N seeds of every variant that are never judged, to learn how far the differences spread.",
+)
+@JOBS
 @RESULTS
-def command(study: Path, **options: Any) -> None:
-    """Show a study's variants and cached trials; train nothing.
+@AS_JSON
+def command(study: Path, detect: float | None, pilot: int | None, as_json: bool, **options: Any) -> int:
+    """Show a study's variants and trials, and what it can detect.
 
     STUDY is a study file. The command shows the parameters, FLOPs, and cached and missing trials of each variant,
     the expected time of the missing trials, the settings that are matched, tuned or searched, and what limits its
     verdicts: inputs that an output cannot see, test examples that occur in training, too few seeds.
+
+    It says which difference from the baseline the seeds of the study can detect, by the spread of the trials in the
+    store or of the last report. Before there are any, --pilot 3 trains three seeds of every variant for it, from seed
+    20,000 on: they are never judged, so that no verdict rests on what they showed. They are kept until the study is
+    reported; then `ablate clean` removes them. Without --pilot, the command trains nothing.
+
+    Exit codes: 0: done; 1: some trials of the pilot failed; 2: the study or the command line is invalid; 130:
+    interrupted.
     """
-    from rich.console import Console
-
     from ablate.stages.options import Options
+    from ablate.stages.plan import planned, study_of
 
-    print_plan(study, Options(**options), Console())
+    console = printing(as_json)
+    settings = Options(**options)
+    experiment, folder = study_of(study, settings)
+    failed = _pilot(experiment, folder, pilot, settings, console) if pilot is not None else []
+    if pilot is not None:
+        experiment, folder = study_of(study, settings)
+    found = planned(experiment, folder, settings, saying(console), detect, piloted=pilot is not None)
+    if as_json:
+        from ablate.stages.as_json import plan_object, written
+
+        click.echo(written(plan_object(found, failed)))
+    else:
+        show_plan(found, console)
+    return 1 if failed else 0
 
 
-def print_plan(path: Path, options: Options, console: Console) -> None:
-    """Prints sizes and trials of each variant and task, then the settings that are matched, tuned or searched."""
-    from ablate.records.folder import StudyFolder
+def print_plan(path: Path, options: Options, console: Console, detect: float | None = None) -> None:
+    """Prints the plan of a study, which trains nothing."""
+    from ablate.stages.plan import planned, study_of
+
+    show_plan(planned(*study_of(path, options), options, saying(console), detect), console)
+
+
+def _pilot(
+    experiment: Experiment, folder: StudyFolder, seeds: int, options: Options, console: Console
+) -> list[str]:
+    """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
+    from ablate.base.locks import exclusive, interruptible
+    from ablate.commands.run import telling_what_is_kept
     from ablate.records.store import Store
-    from ablate.stages.cautions import cautions
-    from ablate.stages.confirm import confirming
-    from ablate.stages.expect import seconds_known
     from ablate.stages.match import match
-    from ablate.stages.stress import stressed
-    from ablate.study.experiment import prepare
+    from ablate.stages.pilot import pilot
 
-    say = saying(console)
-    experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
-    experiment = confirming(experiment, options.results, options.seeds)
-    folder = StudyFolder(options.results, experiment.study.name)
-    experiment = match(experiment, folder)
-    store = Store(options.results / "store", say, read_only=True)
-    cells = experiment.cells()
-    grid = stressed(experiment, cells)
-    records = {i: record for i in {cell.trial.id for cell in [*cells, *grid]} if (record := store.load(i))}
-    done = {c.id for c in [*grid, *cells] if store.is_finished(records.get(c.id), c.trial.checkpoint)}
-    trained_as_given = not experiment.tune or experiment.trains_untuned
-    cached = Counter((cell.variant, cell.task) for cell in cells if cell.id in done and trained_as_given)
-    _print_variants(experiment, cached, console)
+    say, warn = saying(console), saying(console, "warning")
+    store = Store(options.results / "store", warn)
+    say(f"Pilot: {counted(seeds, 'seed')} of every variant, which are never judged.")
+    with exclusive(store.root, folder.name, say), interruptible(), telling_what_is_kept(folder, store):
+        return pilot(match(experiment, folder, say), seeds, folder, store, options, console, warn).failed
+
+
+def show_plan(plan: Planned, console: Console) -> None:
+    """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
+    say, experiment = saying(console), plan.experiment
+    _print_variants(plan, console)
     if experiment.study.match and experiment.awaits_rates:
         say(
             f"\nThe first run measures the seconds of a training step, and matches them by "
             f"{experiment.study.match.by}. Until then, variants are shown unmatched, and it is unknown which of their "
             "trials are cached."
         )
-    known = seconds_known(cells, store, folder.search_table("tuning" if experiment.tune else ""))
-    # The grid of a tuned study is that of settings that are not known yet.
-    here = cells if experiment.tune else [*cells, *grid]
-    todo = {cell.id: (cell.variant, cell.task) for cell in here if cell.id not in done}
-    expected = f"{counted(len(todo), 'trial')} to train"
-    expected += f"{_time(list(todo.values()), known)}." if todo else ": all are cached."
+    later = "; `ablate run` says how long that takes before it trains"
+    expected = f"{counted(len(plan.todo), 'trial')} to train"
+    expected += (
+        f"{_time(plan, plan.seconds_as_given, len(plan.todo), later)}." if plan.todo else ": all are cached."
+    )
     if experiment.tune:
-        most = _print_search(experiment, "tune", experiment.tune, console) + len(cells)
-        most += (len(cells) if trained_as_given else 0) + len(grid)
-        places = [(cell.variant, cell.task) for cell in cells]
-        tuned = f"With tuning, a run trains at most {most:,}{_time(places, known, most)}."
-        expected = f"Of the untuned variants, {expected} {tuned}" if trained_as_given else tuned
+        _print_search(plan, "tune", experiment.tune, console)
+        tuned = (
+            f"With tuning, a run trains at most {plan.at_most:,}{_time(plan, plan.expected, plan.at_most)}."
+        )
+        expected = f"Of the untuned variants, {expected} {tuned}" if plan.trained_as_given else tuned
     for stressed_path, levels in experiment.study.stress.items():
         values = joined([f"{level:g}" for level in levels])
-        runs = counted(len(grid), "run")
+        runs = counted(plan.stressed, "run")
         say(f"\nstress: every variant is trained at {stressed_path} = {values} too, in {runs}.")
     say(f"\n{expected}")
     if experiment.search:
-        _print_search(experiment, "search", experiment.search, console)
+        _print_search(plan, "search", experiment.search, console)
         say("`ablate sweep` runs this search; `ablate run` trains the variants above.")
-    _print_cautions(cautions(experiment), console)
+    _print_power(plan, console)
+    _print_cautions(plan.cautions, console)
+
+
+def _print_power(plan: Planned, console: Console) -> None:
+    """Prints what the seeds of the study can detect."""
+    from ablate.report.prospects import power_parts
+    from ablate.report.tables import Table
+    from ablate.report.terminal import print_table
+
+    parts = list(power_parts(plan.power, str(plan.experiment.path)))
+    if parts:
+        saying(console)("\nWhat its seeds can detect")
+    for part in parts:
+        if isinstance(part, Table):
+            print_table(part, console)
+            saying(console)("")
+        else:
+            _print_item(part, console)
 
 
 def _print_cautions(texts: Sequence[str], console: Console) -> None:
-    """Prints what limits the verdicts, each from a line of its own on."""
+    """Prints what limits the verdicts."""
     if texts:
         saying(console)("\nWhat limits its verdicts")
     for text in texts:
-        lines = textwrap.wrap(text, min(console.width, WIDTH) - 4, break_on_hyphens=False)
-        saying(console)("\n".join([f"  - {lines[0]}", *(f"    {line}" for line in lines[1:])]))
+        _print_item(text, console)
 
 
-def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], console: Console) -> None:
+def _print_item(text: str, console: Console) -> None:
+    """Prints one item of a list, wrapped."""
+    lines = textwrap.wrap(text, min(console.width, WIDTH) - 4, break_on_hyphens=False)
+    saying(console)("\n".join([f"  - {lines[0]}", *(f"    {line}" for line in lines[1:])]))
+
+
+def _print_variants(plan: Planned, console: Console) -> None:
     """Prints sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
+    experiment = plan.experiment
     described = [experiment.describe(variant) for variant in experiment.variants]
     longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described, strict=True))
     match = experiment.study.match
@@ -124,7 +195,7 @@ def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], co
             size |= {"and backward": found.training_flops} | (
                 {"of training": found.compute} if longer else {}
             )
-            ready = cached[variant.name, task]
+            ready = plan.cached.get((variant.name, task), 0)
             size |= {"cached": ready, "to train": experiment.study.seeds.count - ready}
             sizes.append(name | {key: "–" if n is None else f"{n:,}" for key, n in size.items()})
             parts.append(
@@ -141,34 +212,31 @@ def _print_variants(experiment: Experiment, cached: Counter[tuple[str, str]], co
         _print("parameters by part", parts, console)
 
 
-def _print_search(experiment: Experiment, kind: str, spec: SearchSpec, console: Console) -> int:
-    """Prints the space of a search and its budget; returns the largest number of trials that it trains."""
+def _print_search(plan: Planned, kind: str, spec: SearchSpec, console: Console) -> None:
+    """Prints the space of a search and its budget."""
     from ablate.study.schema import winner_names
 
-    facts = spec.facts("")
+    experiment, facts = plan.experiment, spec.facts("")
     space = [
         {"path": p.path, "values": _values(p)} | ({"when": p.when} if p.when else {})
         for p in facts.parameters
     ]
     _print(f"{kind}: the space", space, console)
-    count, each, then = 1, "", joined(["the baseline", *winner_names(spec.winners)])
+    each, then = "", joined(["the baseline", *winner_names(spec.winners)])
     if kind == "tune":
-        count = len(experiment.variants) * len(experiment.tasks)
         each = f" for each of {counted(len(experiment.variants), 'variant')}"
         as_given = "as the study gives it and " if experiment.trains_untuned else ""
         then = f"each variant {as_given}with its best setting"
-    most = count * spec.trials * len(spec.seeds)
     objectives = joined([f"{o.name} ({o.direction})" for o in facts.objectives])
     pruner = "" if facts.pruner == "none" else f", pruned by {facts.pruner}"
     seeds = counted(len(spec.seeds), "tuning seed")
     say = saying(console)
     say(
         f"\n{counted(facts.trials, 'setting')} by {facts.sampler}{pruner}{each}, for {objectives} on {seeds}: "
-        f"at most {most:,} trials; then {then}, on the seeds of the study."
+        f"at most {plan.settings(kind, spec):,} trials; then {then}, on the seeds of the study."
     )
     for remark in spec.remarks:
         say(f"note: {remark}.")
-    return most
 
 
 def _values(parameter: Parameter) -> str:
@@ -181,17 +249,12 @@ def _values(parameter: Parameter) -> str:
     return f"{kind}{parameter.low:g} to {parameter.high:g}{step}{scale}"
 
 
-def _time(places: Sequence[Place], known: Mapping[Place, float], total: int | None = None) -> str:
-    """The expected time of a training at each place, or of `total` at these, from the seconds that are known there."""
-    from ablate.execution.local_pool import default_jobs
-
-    costs = [known[place] for place in places if place in known] or list(known.values())
-    if not costs:
-        return "" if total else "; `ablate run` says how long that takes before it trains"
-    total = len(places) if total is None else total
-    jobs = min(default_jobs(), total)
-    left = duration(fmean(costs) * total / jobs)
-    return f": about {left} on {counted(jobs, 'worker')}, by the trials that have run"
+def _time(plan: Planned, seconds: float | None, total: int, unknown: str = "") -> str:
+    """The expected time of `total` trainings, in words."""
+    if seconds is None:
+        return unknown
+    jobs = min(plan.jobs, total)
+    return f": about {duration(seconds)} on {counted(jobs, 'worker')}, by the trials that have run"
 
 
 def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:

@@ -7,27 +7,39 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ablate.commands.options import REPORTED, RESULTS, saying
+from ablate.commands.options import AS_JSON, GATE, REPORTED, RESULTS, STRICT, gated, printing, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from ablate.records.folder import StudyFolder
 
 
 @click.command("report")
 @REPORTED
 @RESULTS
-def command(study: Path, results: Path) -> None:
+@GATE
+@STRICT
+@AS_JSON
+def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool) -> int:
     """Rewrite the comparisons, figures and page of a study.
 
     STUDY is a study file, the name of a study, or its results folder. The command reads only the
     results folder, and trains nothing.
+
+    Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: there is no such report; 3: with --strict, no claim is
+    refuted, and one is inconclusive, incomplete or not judged. Exploratory claims count too.
     """
-    from rich.console import Console
+    folder = rebuild(study, results, printing(as_json))
+    code = gated(folder, gate, strict)
+    if as_json:
+        from ablate.stages.as_json import report_object, written
 
-    rebuild(study, results, Console())
+        click.echo(written(report_object(folder, code=code)))
+    return code
 
 
-def rebuild(study: Path, results: Path, console: Console) -> None:
+def rebuild(study: Path, results: Path, console: Console) -> StudyFolder:
     """Writes the report of a study again; `study` is a study file, the name of a study, or its results folder."""
     from ablate.stages.choose import report_folder
     from ablate.stages.publish import print_results, publish
@@ -35,3 +47,4 @@ def rebuild(study: Path, results: Path, console: Console) -> None:
     folder = report_folder(study, results)
     publish(folder, saying(console, "warning"))
     print_results(folder, console)
+    return folder

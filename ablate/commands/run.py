@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,19 @@ import click
 from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.commands import completion
 from ablate.commands.options import (
+    AS_JSON,
     CONFIRM,
     FAIL_FAST,
+    GATE,
     JOBS,
     RESULTS,
     SEEDS,
     SETS,
+    STRICT,
     STUDY,
     TRACKING_URI,
+    gated,
+    printing,
     saying,
 )
 
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.stages.options import Options, Outcome
-    from ablate.study.experiment import Experiment
 
 
 @click.command("run")
@@ -50,8 +54,10 @@ if TYPE_CHECKING:
 @TRACKING_URI
 @click.option("--fresh", is_flag=True, help="Train finished trials again; searches are not repeated.")
 @FAIL_FAST
-@click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
-def command(study: Path, gate: bool, **options: Any) -> int:
+@GATE
+@STRICT
+@AS_JSON
+def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any) -> int:
     """Train a study's missing trials, compare its variants, and report.
 
     STUDY is a study file, which reports in results/STUDY. Where that holds a finished report of the study as written, a
@@ -61,18 +67,27 @@ def command(study: Path, gate: bool, **options: Any) -> int:
     as many seeds after its last; the report of that is in results/STUDY@confirm.
 
     Exit codes: 0: done; 1: some trials failed, or with --gate a claim is refuted; 2: the study or the command line
-    is invalid; 130: interrupted.
+    is invalid; 3: with --strict, no claim is refuted, and one is inconclusive, incomplete or not judged; 130:
+    interrupted. Exploratory claims count too.
     """
-    from rich.console import Console
-
-    from ablate.records.folder import StudyFolder
     from ablate.stages.options import Options
 
-    outcome = execute(study, Options(**options), Console(soft_wrap=False))
-    refuted = [row["claim"] for row in StudyFolder.at(outcome.folder).claims() if row["verdict"] == "refuted"]
-    for claim in refuted if gate else []:
-        click.echo(f"refuted: {claim}", err=True)
-    return 1 if outcome.failed or (gate and refuted) else 0
+    outcome = execute(study, Options(**options), printing(as_json))
+    return ended(outcome, as_json, gate, strict)
+
+
+def ended(outcome: Outcome, as_json: bool, gate: bool = False, strict: bool = False) -> int:
+    """The exit code of a run, of which it prints the object that `--json` asks for."""
+    from ablate.records.folder import StudyFolder
+
+    folder = StudyFolder.at(outcome.folder)
+    code = gated(folder, gate, strict)
+    code = 1 if outcome.failed else code
+    if as_json:
+        from ablate.stages.as_json import report_object, written
+
+        click.echo(written(report_object(folder, outcome, code)))
+    return code
 
 
 class InterruptedRunError(AblateError):
@@ -135,23 +150,24 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                         say(note)
                     experiment = experiment.reporting(folder.name, differing)
                     experiment = match(experiment, folder, say, fresh=options.fresh)
-                    with _telling_what_is_kept(experiment, folder, store, options):
+                    searches = options.sweep or experiment.tune is not None
+                    planned = None if searches else {cell.id for cell in experiment.cells()}
+                    with telling_what_is_kept(folder, store, planned):
                         return run(experiment, folder, store, options, console, ready, say, warn)
             folder = now
 
 
 @contextmanager
-def _telling_what_is_kept(
-    experiment: Experiment, folder: StudyFolder, store: Store, options: Options
+def telling_what_is_kept(
+    folder: StudyFolder, store: Store, planned: Collection[str] | None = None
 ) -> Iterator[None]:
-    """Raises `InterruptedRunError` for an interruption inside."""
+    """Raises `InterruptedRunError` for an interruption inside; of all that the roster has, or of `planned` trials."""
     try:
         yield
     except KeyboardInterrupt:
-        searches = options.sweep or experiment.tune is not None
-        ids = folder.roster.ids() if searches else {cell.id for cell in experiment.cells()}
+        ids = folder.roster.ids() if planned is None else planned
         # By the files: an interruption can come between a trial's record and the event that tells of it.
-        kept = f"{sum(map(store.has, ids))}{'' if searches else f' of {len(ids)}'} trials"
+        kept = f"{sum(map(store.has, ids))}{'' if planned is None else f' of {len(ids)}'} trials"
         raise InterruptedRunError(
             f"Interrupted. {kept} are kept in {store.root}; run the same command to continue."
         ) from None

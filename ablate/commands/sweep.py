@@ -7,7 +7,17 @@ from typing import Any
 
 import click
 
-from ablate.commands.options import FAIL_FAST, JOBS, RESULTS, SEEDS, SETS, STUDY, TRACKING_URI
+from ablate.commands.options import (
+    AS_JSON,
+    FAIL_FAST,
+    JOBS,
+    RESULTS,
+    SEEDS,
+    SETS,
+    STUDY,
+    TRACKING_URI,
+    printing,
+)
 
 
 @click.command("sweep")
@@ -26,7 +36,8 @@ from ablate.commands.options import FAIL_FAST, JOBS, RESULTS, SEEDS, SETS, STUDY
 @RESULTS
 @TRACKING_URI
 @FAIL_FAST
-def command(study: Path, trials: int | None, storage: str | None, **options: Any) -> int:
+@AS_JSON
+def command(study: Path, trials: int | None, storage: str | None, as_json: bool, **options: Any) -> int:
     """Search with Optuna, then compare the winners with the baseline.
 
     STUDY is a study file with a `search:` section. The winners and the baseline are trained on the seeds of the
@@ -35,12 +46,10 @@ def command(study: Path, trials: int | None, storage: str | None, **options: Any
 
     Exit codes: 0: done; 1: some trials failed; 2: the study or the command line is invalid; 130: interrupted.
     """
-    from rich.console import Console
-
-    from ablate.commands.run import execute
+    from ablate.commands.run import ended, execute
     from ablate.stages.options import Options
 
     given = {"search.trials": trials, "search.storage": storage}
     more = [f"{path}={value}" for path, value in given.items() if value is not None]
     options["sets"] = (*options["sets"], *more)
-    return 1 if execute(study, Options(**options, sweep=True), Console(soft_wrap=False)).failed else 0
+    return ended(execute(study, Options(**options, sweep=True), printing(as_json)), as_json)

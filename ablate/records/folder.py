@@ -60,17 +60,8 @@ _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
 """The files of every report."""
 _BESIDE = (
-    _ANSWER,
-    _STABILITY,
-    _NOISE,
-    _FIGURES,
-    _EXAMPLES,
-    _STRESS,
-    _EVALUATION,
-    _MAPS,
-    *_TABLES.values(),
-    _IMPORTANCES,
-    *_EVIDENCE[True],
+    *(_ANSWER, _STABILITY, _NOISE, _FIGURES, _EXAMPLES, _STRESS, _EVALUATION, _MAPS, _IMPORTANCES),
+    *(*_TABLES.values(), *_EVIDENCE[True]),
 )
 """The files of some: there are no figures where no trial has a result."""
 
@@ -127,6 +118,10 @@ class StudyFolder:
         """The files of a report that MLflow keeps."""
         names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES)
         return [path for name in names if (path := self.path / name).exists()]
+
+    def readable(self) -> dict[str, Path]:
+        """The files that every report has, by name; those that are there."""
+        return {name: path for name in _REPORTED if (path := self.path / name).is_file()}
 
     def written_folders(self) -> list[Path]:
         """The folders in which a run replaces files."""

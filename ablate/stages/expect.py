@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -72,6 +72,17 @@ def seconds_known(
             if count and seconds and not found.get((variant, task)):
                 found[variant, task] = [seconds / count]
     return {place: fmean(mine) for place, mine in found.items() if mine}
+
+
+def seconds_left(
+    places: Sequence[Place], known: Mapping[Place, float], jobs: int, total: int
+) -> float | None:
+    """Seconds that `total` trainings at these places take on `jobs` workers; None where no training is known.
+
+    By the seconds that are known there, or anywhere.
+    """
+    costs = [known[place] for place in places if place in known] or list(known.values())
+    return fmean(costs) * total / max(1, min(jobs, total)) if costs else None
 
 
 def _timed(

@@ -106,8 +106,8 @@ class Experiment:
         """The primary metric: the one that the study names, else the first of its first task."""
         return self.study.metric.name or next(iter(self.describe(self.variants[0])[0].metrics))
 
-    def cells(self) -> list[Cell]:
-        """All trials; seed by seed, so that the first blocks are complete early."""
+    def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:
+        """All trials, or those of other `seeds`; seed by seed, so that the first blocks are complete early."""
         return [
             Cell(
                 variant.name,
@@ -118,7 +118,7 @@ class Experiment:
                 self.levels(variant, index),
                 size=partial(self.size, variant, index),
             )
-            for seed in self.study.seeds.values
+            for seed in (self.study.seeds.values if seeds is None else seeds)
             for variant in self.variants
             for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]

@@ -1,0 +1,204 @@
+"""The words and the table of what planned seeds can tell, for `ablate plan`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import median
+
+from ablate.analysis.power import MAX_SEEDS
+from ablate.analysis.prospects import Asked, Outlook, Power, Prospect
+from ablate.base import wording
+from ablate.base.errors import listed
+from ablate.base.typed import typed
+from ablate.report.tables import NOTHING, Column, Table
+
+MAX_NAMES = 4
+"""The most variants that a sentence names."""
+
+
+def power_parts(power: Power, study: str) -> Iterator[str | Table]:
+    """Sentences and tables on what a study can detect; `study` is its file, as it can be typed."""
+    if not power.comparisons:
+        return
+    n, m, margin = power.seeds, power.comparisons, power.margin
+    level = "level .05" if m == 1 else f"level .05/{m}, since {m} comparisons are judged together"
+    detect = None if power.asked is None else power.asked.difference
+    for of in power.tasks:
+        what = f"{power.metric} on {of.task}" if len(power.tasks) > 1 else power.metric
+        yield from prospect_words(of, n, m, level, margin, what)
+        if detect is not None:
+            yield from detect_words(of, detect, what)
+        if of.by == "mean" and power.source:
+            yield prospect_table(of, f"{what}: what {wording.counted(n, 'seed')} detect", margin, detect)
+    if power.source:
+        yield explained(n, level, margin, power.source)
+    elif any(of.by == "mean" for of in power.tasks):
+        yield (
+            "How large that is can be said once two seeds have run: "
+            f"`{typed('plan', study, '--pilot', '3')}` trains three seeds that are never judged."
+        )
+    if power.asked is not None:
+        yield from _cost(power.asked)
+
+
+def _cost(asked: Asked) -> Iterator[str]:
+    if asked.seeds is None:
+        return
+    text = f"{wording.counted(asked.seeds, 'seed')} are {wording.counted(asked.trials, 'trial')}, "
+    text += f"{asked.to_train:,} of them to train" if asked.to_train else "and all are in the store"
+    if asked.to_train:
+        text += (
+            "; how long that takes is known once trials have run"
+            if asked.seconds is None
+            else f": about {wording.duration(asked.seconds)} on {wording.counted(asked.workers, 'worker')}"
+        )
+        text += ", beside those that tune" if asked.tuned else ""
+    yield f"{text}."
+
+
+def prospect_table(of: Outlook, caption: str, margin: float | None, detect: float | None) -> Table:
+    """One row a comparison; `caption` names metric and task."""
+    columns = [
+        Column("variant", "variant"),
+        *(Column(name, name, numeric=True) for name in ("pairs", "spread", "detects", "range")),
+    ]
+    if margin is not None:
+        columns += [Column("equivalent", "equivalent", numeric=True), Column("takes", "takes", numeric=True)]
+    if detect is not None:
+        columns.append(Column("seeds", f"for {wording.exact(detect)}", numeric=True))
+    columns.append(Column("why", "", below=True))
+    return Table(columns, [_row(one) for one in of.prospects], caption)
+
+
+def _row(one: Prospect) -> dict[str, str]:
+    bounds = (one.detectable_low, one.detectable_high)
+    limits = "–".join(_shown(bound) for bound in bounds) if None not in bounds else NOTHING
+    return {
+        "variant": one.variant,
+        "pairs": f"{one.pairs}",
+        "spread": _shown(one.spread),
+        "detects": _shown(one.detectable),
+        "range": limits,
+        "equivalent": NOTHING if one.equivalent is None else f"{100 * one.equivalent:.0f} %",
+        "takes": _seeds(one.equivalent_seeds),
+        "seeds": _seeds(one.seeds),
+        "why": one.why,
+    }
+
+
+def prospect_words(of: Outlook, n: int, m: int, level: str, margin: float | None, what: str) -> Iterator[str]:
+    """Sentences on what `n` seeds tell of one task, where `what` is its metric and task."""
+    seeds = wording.counted(n, "seed")
+    if of.by == "rate":
+        yield from _by_rate(of, n, m, level, margin, what)
+        return
+    if n < 2:
+        yield f"One seed gives no interval and no test of {what}: plan two or more."
+        return
+    found = [(one.detectable, one.variant) for one in of.prospects if one.detectable is not None]
+    if not found:
+        if of.effect is not None:
+            yield (
+                f"Before any spread is known: {seeds} detect a difference of {wording.significant(of.effect)} times "
+                f"the standard deviation of the differences, with 80 % power at {level}"
+                + (", or more, since all seeds share their test examples." if of.examples else ".")
+            )
+        return
+    middle, (worst, name) = median(size for size, _ in found), max(found)
+    if math.isinf(middle):
+        yield f"{seeds} detect no difference that the metric can show, in half or more of the comparisons."
+    else:
+        most = "no difference at all" if math.isinf(worst) else _shown(worst)
+        several = f" for the median variant, and {most} for the worst ({name})" if worst > middle else ""
+        yield f"{seeds} detect a difference of {_shown(middle)} on {what} with 80 % power{several}."
+
+
+def explained(n: int, level: str, margin: float | None, source: str) -> str:
+    """What the columns of the table mean."""
+    words = (
+        f"spread: standard deviation of the differences from the baseline, over the pairs of seeds that are known "
+        f"({source}). detects: the smallest true difference that {wording.counted(n, 'seed')} find with 80 % power "
+        f"at {level}; range: the same at both ends of the 95 % interval of the spread."
+    )
+    if margin is not None:
+        words += (
+            f" equivalent: the probability that a variant which differs by nothing is found `equivalent` within "
+            f"{wording.exact(margin)}; takes: the seeds that make it 80 %."
+        )
+    return words
+
+
+def _by_rate(of: Outlook, n: int, m: int, level: str, margin: float | None, what: str) -> Iterator[str]:
+    seeds = wording.counted(n, "seed")
+    among = f" among {m} comparisons" if m > 1 else ""
+    yield (
+        f"On {what}, a run solves the task or does not. "
+        + (
+            f"{seeds} tell no failure rate from 0{among}: plan more."
+            if of.failure_rate is None
+            else f"{seeds} tell a failure rate of {wording.exact(round(of.failure_rate, 2))} from 0 with 80 % power at "
+            f"{level}."
+        )
+    )
+    if of.equivalent_seeds is not None and margin is not None and n >= of.equivalent_seeds:
+        yield (
+            f"`equivalent` within {wording.exact(margin)} takes {of.equivalent_seeds} seeds that all runs solve, and "
+            "there are enough."
+        )
+    if of.unsolved:
+        yield (
+            f"None of {wording.counted(of.unsolved, 'known run')} has solved it. Where none does, no difference in "
+            "rates can be found, and none is `equivalent`."
+        )
+
+
+def detect_words(of: Outlook, detect: float, what: str) -> Iterator[str]:
+    """Sentences on the seeds that a difference takes on one task, where `what` is its metric and task."""
+    size = wording.exact(detect)
+    if of.by == "rate":
+        if of.seeds is not None:
+            yield (
+                f"To tell a variant that loses {size} on {what}, by failing to solve the task, from one that never "
+                f"fails takes {_needed(of.seeds)}."
+            )
+        else:
+            yield f"How many seeds detect {size} on {what} cannot be said: the metric has no floor and ceiling."
+        return
+    found = [(one.seeds, one.variant) for one in of.prospects if one.seeds is not None]
+    finite = [(seeds, name) for seeds, name in found if math.isfinite(seeds)]
+    if finite:
+        middle, (worst, name) = median(seeds for seeds, _ in found), max(finite)
+        text = f"To detect {size} on {what} with 80 % power takes {_needed(worst)}"
+        if len(finite) > 1 and middle < worst:
+            most = f"{_needed(middle)} for the median variant" if math.isfinite(middle) else ""
+            text = f"To detect {size} on {what} with 80 % power takes "
+            text += ", and ".join(filter(None, [most, f"{_needed(worst)} for the worst ({name})"]))
+        yield f"{text}."
+    for limit, why in (
+        ("examples", f"the {of.examples:,} test examples that all seeds share limit it"),
+        ("pool", "every seed draws from one pool of examples, which limits it"),
+        ("seeds", ""),
+    ):
+        names = [one.variant for one in of.prospects if one.limit == limit]
+        which = "any variant" if len(names) == len(found) else listed(names, MAX_NAMES)
+        if names and why:
+            yield f"For {which}, no number of seeds detects {size} on {what}: {why}. More examples, not more seeds."
+        elif names:
+            yield f"For {which}, it takes more than {MAX_SEEDS:,} seeds to detect {size} on {what}."
+
+
+def _needed(seeds: float) -> str:
+    return (
+        wording.counted(math.ceil(seeds), "seed")
+        if math.isfinite(seeds)
+        else f"more than {MAX_SEEDS:,} seeds"
+    )
+
+
+def _seeds(seeds: float | None) -> str:
+    return NOTHING if seeds is None else f"{seeds:.0f}" if math.isfinite(seeds) else f">{MAX_SEEDS}"
+
+
+def _shown(value: float | None) -> str:
+    return NOTHING if value is None else "none" if math.isinf(value) else wording.significant(value)

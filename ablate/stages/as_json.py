@@ -1,0 +1,142 @@
+"""The objects that `--json` prints; what they hold is told in `ablate guide json`.
+
+They are made from the files of a report alone, without pandas and torch, so that a run that finds everything done
+answers at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ablate.core.facts import Facts
+from ablate.records.folder import StudyFolder
+from ablate.stages.options import Outcome
+
+if TYPE_CHECKING:
+    from ablate.stages.plan import Planned
+
+TEXT = {
+    *("variant", "baseline", "task", "metric", "verdict", "decided_by", "half", "at", "note"),
+    *("claim", "hash", "declared", "reason"),
+}
+"""Columns whose values are words, whatever they look like."""
+
+
+def written(found: Mapping[str, Any]) -> str:
+    """One JSON object as text; what JSON cannot say, NaN and infinity, is null."""
+    return json.dumps(_plain(found), ensure_ascii=False, allow_nan=False)
+
+
+def report_object(folder: StudyFolder, outcome: Outcome | None = None, code: int = 0) -> dict[str, Any]:
+    """What a report says; `outcome` and exit `code` are those of the run that made it."""
+    found: dict[str, Any] = {"study": folder.name, "folder": str(folder.path)}
+    verdicts = [typed_row(row) for row in folder.comparisons()] if folder.has_report else []
+    facts = folder.facts() if folder.has_report else None
+    found |= {
+        "question": facts.question if facts else None,
+        "answer": folder.answer() if facts else [],
+        "verdicts": verdicts,
+        "claims": [typed_row(row) for row in folder.claims()],
+        "noise_floor": _noise_floor(verdicts, facts),
+        "paths": {name: str(path) for name, path in folder.readable().items()},
+    }
+    if outcome is None:
+        failed, missing = _lost(folder, facts) if facts else ([], None)
+        outcome = Outcome(folder.path, failed, 0, missing or 0)
+    return found | {
+        "trained": outcome.trained,
+        "failed": list(outcome.failed),
+        "missing": outcome.missing,
+        "exit_code": code,
+    }
+
+
+def typed_row(row: Mapping[str, str]) -> dict[str, Any]:
+    """A row of a CSV file with numbers, true and false as such, and null for what is empty."""
+    return {name: _value(name, value) for name, value in row.items()}
+
+
+def _value(name: str, value: str | None) -> Any:
+    if not value:
+        return None
+    if name in TEXT:
+        return value
+    if value in ("True", "False"):
+        return value == "True"
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
+
+
+def _noise_floor(verdicts: Sequence[Mapping[str, Any]], facts: Facts | None) -> dict[str, Any] | None:
+    """The comparisons of the placebo, and the smallest difference that each planned comparison detects."""
+    if facts is None:
+        return None
+    primary = [row for row in verdicts if row["metric"] == facts.metric]
+    return {
+        "metric": facts.metric,
+        "placebo": [row for row in primary if row["placebo"]],
+        "smallest_detectable": [
+            {"variant": row["variant"], "task": row["task"], "difference": row["mde"]}
+            for row in primary
+            if not row["placebo"]
+        ],
+    }
+
+
+def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
+    """The failed trials of a report with their reasons, and the number of planned ones without a result."""
+    rows = [row for row in folder.rows() if row[0] and row[1].judged and row[1].seed in set(facts.seeds)]
+    failed = [f"{cell.name}: {row['reason']}" for _, cell, row in rows if row["status"] == "failed"]
+    ended = sum(row["status"] != "pruned" for _, _, row in rows)
+    return failed, max(0, len(facts.variants) * len(facts.tasks) * len(facts.seeds) - ended)
+
+
+def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
+    """What a plan says; `failed` trials of a pilot."""
+    experiment, failed = plan.experiment, list(failed)
+    variants = []
+    for variant in experiment.variants:
+        for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
+            cached = plan.cached.get((variant.name, task), 0)
+            variants.append(
+                {
+                    "variant": variant.name,
+                    "task": task,
+                    "placebo": variant.placebo,
+                    "parameters": described.parameters,
+                    "flops": described.flops,
+                    "training_flops": described.training_flops,
+                    "trials": experiment.study.seeds.count,
+                    "cached": cached,
+                    "seconds_each": plan.seconds.get((variant.name, task)),
+                }
+            )
+    return {
+        "study": experiment.study.name,
+        "variants": variants,
+        "to_train": len(plan.todo),
+        "at_most": plan.at_most,
+        "expected_seconds": plan.expected if plan.at_most else 0.0,
+        "workers": plan.jobs,
+        "power": dataclasses.asdict(plan.power),
+        "cautions": list(plan.cautions),
+        "failed": failed,
+        "exit_code": 1 if failed else 0,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
