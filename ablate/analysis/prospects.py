@@ -16,7 +16,7 @@ import numpy as np
 
 from ablate.analysis.contrast import Contrast, suspect
 from ablate.analysis.paired import ROUNDING, Differences
-from ablate.analysis.power import ALPHA, POWER, detectable_effect, equivalence_power, smallest
+from ablate.analysis.power import POWER, detectable_effect, equivalence_power, smallest
 from ablate.analysis.rates import detectable_failure_rate, seeds_for_failure_rate
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.analysis.solving import seeds_without_failure
@@ -111,7 +111,9 @@ class Power:
     comparisons: int
     "m, the size of the family."
     level: float
-    "α/m, at which each comparison is judged."
+    "α/m, at which each comparison is judged; of seeds until settled, what the last look has of it."
+    looks: int
+    "K, at each of which a comparison may end; 1 of a fixed number of seeds, which is else the largest."
     margin: float | None
     source: str
     "Where the spread comes from, in words; empty where none is known."
@@ -126,15 +128,14 @@ def outlook(
     variants: Sequence[str],
     evidence: Evidence | None,
     n: int,
-    m: int,
+    alpha: float,
     margin: float | None = None,
     detect: float | None = None,
 ) -> Outlook:
-    """Of `n` seeds of each of `variants` on one task, by its `metric` called `name`, among `m` planned comparisons.
+    """Of `n` seeds of each of `variants` on one task, by its `metric` called `name`, each judged at `alpha`.
 
     `evidence` has the pairs that are known, also under other seeds; `detect` is a difference in the metric's units.
     """
-    alpha = ALPHA / m
     found = None if evidence is None else next((t for t in evidence.facts.tasks if t.name == task.name), None)
     known = found is not None and name in found.metrics
     runs = Runs(evidence) if evidence is not None and known else None
@@ -227,8 +228,11 @@ def _prospect(
     middle, low, high = (
         size if size <= span else math.inf for size in (d.mde(alpha, n=n), *d.mde_range(alpha, n))
     )
+    if math.isinf(middle):
+        said = "; ".join(filter(None, [said, "no difference that the metric can show"]))
     return replace(
         found,
+        why=said,
         detectable=middle,
         detectable_low=low,
         detectable_high=high,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,11 +151,16 @@ def safe(message: str) -> str:
     return printable(masked(message))
 
 
-def printing(as_json: bool) -> Console:
-    """The console of a command: standard output, or standard error where that is for JSON alone."""
+@contextmanager
+def printing(as_json: bool) -> Iterator[Console]:
+    """The console of a command: standard output, or standard error where that is for JSON alone.
+
+    Then whatever is printed inside, by plugins and by trainings in this process too, goes to standard error.
+    """
     from rich.console import Console
 
-    return Console(stderr=as_json)
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        yield Console(stderr=as_json)
 
 
 def gated(folder: StudyFolder, gate: bool, strict: bool) -> int:

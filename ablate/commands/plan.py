@@ -77,19 +77,19 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
     from ablate.stages.options import Options
     from ablate.stages.plan import planned, study_of
 
-    console = printing(as_json)
-    settings = Options(**options)
-    experiment, folder = study_of(study, settings)
-    failed = _pilot(experiment, folder, pilot, settings, console) if pilot is not None else []
-    if pilot is not None:
+    settings, failed = Options(**options), []
+    with printing(as_json) as console:
         experiment, folder = study_of(study, settings)
-    found = planned(experiment, folder, settings, saying(console), detect, piloted=pilot is not None)
+        if pilot is not None:
+            failed = _pilot(experiment, folder, pilot, settings, console)
+            experiment, folder = study_of(study, settings)  # with rates that are measured now
+        found = planned(experiment, folder, settings, saying(console), detect, piloted=pilot is not None)
+        if not as_json:
+            show_plan(found, console)
     if as_json:
         from ablate.stages.as_json import plan_object, written
 
         click.echo(written(plan_object(found, failed)))
-    else:
-        show_plan(found, console)
     return 1 if failed else 0
 
 

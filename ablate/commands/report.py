@@ -30,7 +30,8 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: there is no such report; 3: with --strict, no claim is
     refuted, and one is inconclusive, incomplete or not judged. Exploratory claims count too.
     """
-    folder = rebuild(study, results, printing(as_json))
+    with printing(as_json) as console:
+        folder = rebuild(study, results, console)
     code = gated(folder, gate, strict)
     if as_json:
         from ablate.stages.as_json import report_object, written

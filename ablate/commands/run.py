@@ -72,7 +72,8 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     """
     from ablate.stages.options import Options
 
-    outcome = execute(study, Options(**options), printing(as_json))
+    with printing(as_json) as console:
+        outcome = execute(study, Options(**options), console)
     return ended(outcome, as_json, gate, strict)
 
 

@@ -52,4 +52,6 @@ def command(study: Path, trials: int | None, storage: str | None, as_json: bool,
     given = {"search.trials": trials, "search.storage": storage}
     more = [f"{path}={value}" for path, value in given.items() if value is not None]
     options["sets"] = (*options["sets"], *more)
-    return ended(execute(study, Options(**options, sweep=True), printing(as_json)), as_json)
+    with printing(as_json) as console:
+        outcome = execute(study, Options(**options, sweep=True), console)
+    return ended(outcome, as_json)

@@ -21,19 +21,22 @@ def power_parts(power: Power, study: str) -> Iterator[str | Table]:
     """Sentences and tables on what a study can detect; `study` is its file, as it can be typed."""
     if not power.comparisons:
         return
-    n, m, margin = power.seeds, power.comparisons, power.margin
-    level = "level .05" if m == 1 else f"level .05/{m}, since {m} comparisons are judged together"
+    n, margin, level = power.seeds, power.margin, _level(power)
+    seeds = wording.counted(n, "seed") + (" (the most)" if power.looks > 1 else "")
     detect = None if power.asked is None else power.asked.difference
     for of in power.tasks:
         what = f"{power.metric} on {of.task}" if len(power.tasks) > 1 else power.metric
-        yield from prospect_words(of, n, m, level, margin, what)
+        if of.by == "rate":
+            yield from _by_rate(of, seeds, n, level, margin, what)
+        else:
+            yield from _by_mean(of, seeds, n, level, what)
         if detect is not None:
             yield from detect_words(of, detect, what)
         if of.by == "mean" and power.source:
-            yield prospect_table(of, f"{what}: what {wording.counted(n, 'seed')} detect", margin, detect)
-    if power.source:
-        yield explained(n, level, margin, power.source)
-    elif any(of.by == "mean" for of in power.tasks):
+            yield prospect_table(of, f"{what}: what can be detected", margin, detect)
+    if any(one.spread is not None for of in power.tasks for one in of.prospects):
+        yield explained(seeds if n > 1 else "", level, margin, power.source)
+    elif not power.source and any(of.by == "mean" for of in power.tasks):
         yield (
             "How large that is can be said once two seeds have run: "
             f"`{typed('plan', study, '--pilot', '3')}` trains three seeds that are never judged."
@@ -42,11 +45,20 @@ def power_parts(power: Power, study: str) -> Iterator[str | Table]:
         yield from _cost(power.asked)
 
 
+def _level(power: Power) -> str:
+    """The level of each comparison, and why it is not .05."""
+    among = [wording.counted(power.comparisons, "comparison")] if power.comparisons > 1 else []
+    among += [f"{power.looks} looks"] if power.looks > 1 else []
+    leave = f", which {wording.joined(among)} leave of .05" if among else ""
+    return f"level {wording.significant(power.level)}{leave}"
+
+
 def _cost(asked: Asked) -> Iterator[str]:
     if asked.seeds is None:
         return
-    text = f"{wording.counted(asked.seeds, 'seed')} are {wording.counted(asked.trials, 'trial')}, "
-    text += f"{asked.to_train:,} of them to train" if asked.to_train else "and all are in the store"
+    text = f"{wording.counted(asked.seeds, 'seed')} are {asked.trials:,} trials, "
+    some = "all" if asked.to_train == asked.trials else f"{asked.to_train:,} of them"
+    text += f"{some} to train" if asked.to_train else "and all are in the store"
     if asked.to_train:
         text += (
             "; how long that takes is known once trials have run"
@@ -73,7 +85,7 @@ def prospect_table(of: Outlook, caption: str, margin: float | None, detect: floa
 
 def _row(one: Prospect) -> dict[str, str]:
     bounds = (one.detectable_low, one.detectable_high)
-    limits = "–".join(_shown(bound) for bound in bounds) if None not in bounds else NOTHING
+    limits = "–".join(_shown(bound, "∞") for bound in bounds) if None not in bounds else NOTHING
     return {
         "variant": one.variant,
         "pairs": f"{one.pairs}",
@@ -87,22 +99,18 @@ def _row(one: Prospect) -> dict[str, str]:
     }
 
 
-def prospect_words(of: Outlook, n: int, m: int, level: str, margin: float | None, what: str) -> Iterator[str]:
+def _by_mean(of: Outlook, seeds: str, n: int, level: str, what: str) -> Iterator[str]:
     """Sentences on what `n` seeds tell of one task, where `what` is its metric and task."""
-    seeds = wording.counted(n, "seed")
-    if of.by == "rate":
-        yield from _by_rate(of, n, m, level, margin, what)
-        return
     if n < 2:
         yield f"One seed gives no interval and no test of {what}: plan two or more."
         return
     found = [(one.detectable, one.variant) for one in of.prospects if one.detectable is not None]
     if not found:
         if of.effect is not None:
+            more = "; and a little more, since all seeds share their test examples" if of.examples else ""
             yield (
-                f"Before any spread is known: {seeds} detect a difference of {wording.significant(of.effect)} times "
-                f"the standard deviation of the differences, with 80 % power at {level}"
-                + (", or more, since all seeds share their test examples." if of.examples else ".")
+                f"{seeds} detect a difference of {wording.significant(of.effect)} standard deviations of the "
+                f"differences on {what}, with 80 % power at {level}{more}."
             )
         return
     middle, (worst, name) = median(size for size, _ in found), max(found)
@@ -114,13 +122,17 @@ def prospect_words(of: Outlook, n: int, m: int, level: str, margin: float | None
         yield f"{seeds} detect a difference of {_shown(middle)} on {what} with 80 % power{several}."
 
 
-def explained(n: int, level: str, margin: float | None, source: str) -> str:
-    """What the columns of the table mean."""
+def explained(seeds: str, level: str, margin: float | None, source: str) -> str:
+    """What the columns of the table mean; `seeds` is empty where one detects nothing."""
     words = (
         f"spread: standard deviation of the differences from the baseline, over the pairs of seeds that are known "
-        f"({source}). detects: the smallest true difference that {wording.counted(n, 'seed')} find with 80 % power "
-        f"at {level}; range: the same at both ends of the 95 % interval of the spread."
+        f"({source})."
     )
+    if seeds:
+        words += (
+            f" detects: the smallest true difference that {seeds} find with 80 % power at {level}; range: the same at "
+            "both ends of the 95 % interval of the spread."
+        )
     if margin is not None:
         words += (
             f" equivalent: the probability that a variant which differs by nothing is found `equivalent` within "
@@ -129,13 +141,12 @@ def explained(n: int, level: str, margin: float | None, source: str) -> str:
     return words
 
 
-def _by_rate(of: Outlook, n: int, m: int, level: str, margin: float | None, what: str) -> Iterator[str]:
-    seeds = wording.counted(n, "seed")
-    among = f" among {m} comparisons" if m > 1 else ""
+def _by_rate(of: Outlook, seeds: str, n: int, level: str, margin: float | None, what: str) -> Iterator[str]:
+    """The same of one that is solved or not."""
     yield (
         f"On {what}, a run solves the task or does not. "
         + (
-            f"{seeds} tell no failure rate from 0{among}: plan more."
+            f"{seeds} tell no failure rate from 0 at {level}: plan more."
             if of.failure_rate is None
             else f"{seeds} tell a failure rate of {wording.exact(round(of.failure_rate, 2))} from 0 with 80 % power at "
             f"{level}."
@@ -200,5 +211,5 @@ def _seeds(seeds: float | None) -> str:
     return NOTHING if seeds is None else f"{seeds:.0f}" if math.isfinite(seeds) else f">{MAX_SEEDS}"
 
 
-def _shown(value: float | None) -> str:
-    return NOTHING if value is None else "none" if math.isinf(value) else wording.significant(value)
+def _shown(value: float | None, infinite: str = "none") -> str:
+    return NOTHING if value is None else infinite if math.isinf(value) else wording.significant(value)

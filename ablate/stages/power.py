@@ -13,6 +13,7 @@ from itertools import count
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ablate.analysis.looks import weights
 from ablate.analysis.power import ALPHA
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import counted, exact
@@ -46,6 +47,7 @@ def power(
     `seconds` of a training at each place that are known, `jobs` workers; `piloted`: by trials in the store before any
     report. Raises `AblateError` for a difference that the metric cannot show, or a study that compares nothing.
     """
+    from ablate.analysis.compare import family_size
     from ablate.analysis.prospects import Power, outlook
 
     metric, facts = experiment.metric, facts_of(experiment)
@@ -53,19 +55,19 @@ def power(
     if detect is not None:
         _check(detect, metric, [task.metrics[metric] for task in tasks])
     variants = [variant.name for variant in experiment.variants[1:] if not variant.placebo]
-    m = len(variants) * len(tasks)
-    n = experiment.study.seeds.count
+    m, seeds = family_size(facts), experiment.study.seeds
+    looks = max(1, len(seeds.looks))
+    level = ALPHA * weights(looks)[-1] / max(m, 1)
     margin = experiment.study.metric.margin
     evidence, source = _known(
         experiment, folder, store, warn, first_report=bool(experiment.tune) and not piloted
     )
     found = [
-        outlook(task, task.metrics[metric], metric, variants, evidence, n, max(m, 1), margin, detect)
+        outlook(task, task.metrics[metric], metric, variants, evidence, seeds.count, level, margin, detect)
         for task in (tasks if m else ())
     ]
-    known = source if any(one.spread is not None for of in found for one in of.prospects) else ""
     asked = _asked(detect, found, experiment, folder, store, seconds, jobs) if detect is not None else None
-    return Power(metric, n, m, ALPHA / max(m, 1), margin, known, found, asked)
+    return Power(metric, seeds.count, m, level, looks, margin, source, found, asked)
 
 
 def _check(detect: float, name: str, metrics: Sequence[Metric]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import subprocess
 import sys
@@ -264,9 +265,11 @@ def test_the_fast_path_finds_a_report_beside_without_torch(
     code = "import sys\nfrom ablate.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
     code += "assert 'torch' not in sys.modules\n"
     call = [sys.executable, "-c", code, "run", str(toy_study), "--results", str(results), "--seeds", "2"]
+    call += ["--json", "--strict"]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "/toy@seeds=2 is up to date" in done.stdout.replace("\n", "")
+    assert "/toy@seeds=2 is up to date" in done.stderr.replace("\n", "")
+    assert json.loads(done.stdout)["study"] == "toy@seeds=2"
     # Without the report as written, the same run would report in its place.
     shutil.rmtree(results / "toy")
     assert up_to_date(toy_study, Options(results, seeds=2)) is None

@@ -1,0 +1,186 @@
+"""`--json`, `--gate` and `--strict`, through the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from harness import TOY_STUDY, ablate, with_database
+from rich.console import Console
+
+from ablate.cli import main
+from ablate.commands.run import execute
+from ablate.stages.gate import pass_gate
+from ablate.stages.options import Options
+
+STUDY = (
+    TOY_STUDY
+    + """\
+metric: {name: accuracy, margin: 0.05}
+placebo: on
+claims:
+  - model.effect=0.2 beats baseline on accuracy
+  - model.noise=0.3 beats baseline on accuracy
+"""
+)
+"""The first claim is supported, the second stays open."""
+REFUTED = STUDY.replace("  - model.effect=0.2 beats baseline", "  - baseline beats model.effect=0.2")
+Call = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study, run once."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "study.yaml").write_text(STUDY)
+    with_database(folder / "results/store")
+    execute(folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO()))
+    return folder
+
+
+@pytest.fixture
+def call(made: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """The command line, where the study has run."""
+    monkeypatch.chdir(made)
+    return lambda *words: CliRunner().invoke(main, [*map(str, words)])
+
+
+def strict_json(text: str) -> dict[str, Any]:
+    """One JSON object and nothing else, without what is no JSON."""
+    found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("words", [("run", "study.yaml"), ("report", "toy")])
+def test_a_run_and_a_report_say_the_same_as_the_files(call: Call, made: Path, words: tuple[str, ...]) -> None:
+    done = call(*words, "--json")
+    found = strict_json(done.stdout)
+    assert (done.exit_code, found["exit_code"]) == (0, 0)
+    assert "inconclusive" in done.stderr  # what is else printed
+    assert (found["study"], found["trained"], found["failed"], found["missing"]) == ("toy", 0, [], 0)
+    for key, file in (("verdicts", "comparisons.csv"), ("claims", "claims.csv")):
+        rows = list(csv.DictReader((made / "results/toy" / file).read_text().splitlines()))
+        assert [row.keys() for row in found[key]] == [row.keys() for row in rows]
+        for mine, theirs in zip(found[key], rows, strict=True):
+            for name, value in mine.items():
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    assert value == float(theirs[name])
+                else:
+                    assert value is None or str(value) == theirs[name]
+                    assert value is not None or theirs[name] in ("", "inf")
+    kinds = {name: type(value) for name, value in found["verdicts"][0].items()}
+    assert (kinds["n"], kinds["diff"], kinds["exploratory"], kinds["task"]) == (int, float, bool, str)
+    assert [claim["verdict"] for claim in found["claims"]] == ["supported", "inconclusive"]
+    floor = found["noise_floor"]
+    assert [row["variant"] for row in floor["placebo"]] == ["placebo"]
+    assert [row["variant"] for row in floor["smallest_detectable"]] == ["model.effect=0.2", "model.noise=0.3"]
+    assert all((made / path).is_file() for path in found["paths"].values())
+    assert {"report.html", "comparisons.csv"} <= found["paths"].keys()
+    assert found["answer"] == (made / "results/toy/answer.txt").read_text().splitlines()
+
+
+def test_a_plan_says_what_it_prints(call: Call) -> None:
+    done = call("plan", "study.yaml", "--json", "--detect", "0.1")
+    found = strict_json(done.stdout)
+    assert done.exit_code == 0
+    assert [(row["variant"], row["trials"], row["cached"]) for row in found["variants"]] == [
+        (name, 3, 3) for name in ("baseline", "model.effect=0.2", "model.noise=0.3", "placebo")
+    ]
+    assert (found["to_train"], found["expected_seconds"]) == (0, 0)
+    power = found["power"]
+    assert (power["seeds"], power["comparisons"], power["level"]) == (3, 2, 0.025)
+    (task,) = power["tasks"]
+    assert [one["pairs"] for one in task["prospects"]] == [3, 3]
+    needed = max(one["seeds"] for one in task["prospects"])
+    assert power["asked"]["seeds"] == needed
+    assert power["asked"]["trials"] == 4 * needed
+    assert power["asked"]["to_train"] == 4 * (needed - 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("run", "nowhere.yaml"), "nowhere.yaml: does not exist"),
+        (("run", "study.yaml", "--seeds", "0"), "Invalid value for '--seeds'"),
+        (("run", "study.yaml", "--nope"), "No such option '--nope'"),
+        (("run", "study.yaml", "--set", "model.width=13"), "must not be unlucky"),
+        (("sweep", "study.yaml"), "search: is required"),
+        (("report", "nothing"), "nothing"),
+        (("plan", "study.yaml", "--detect", "nan"), "must be a number above 0"),
+        (("plan", "study.yaml", "--pilot", "1"), "Invalid value for '--pilot'"),
+    ],
+)
+def test_what_cannot_be_done_is_an_object_too(call: Call, words: tuple[str, ...], part: str) -> None:
+    done = call(*words, "--json")
+    found = strict_json(done.stdout)
+    assert (done.exit_code, found["exit_code"]) == (2, 2)
+    assert part in found["error"]
+    assert part in done.stderr
+    assert all(problem in found["error"] for problem in found["problems"])
+    assert bool(found["problems"]) == ("problem" in found["error"])
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ((), 0, []),
+        (("--gate",), 0, []),
+        (("--strict",), 3, ["inconclusive: model.noise=0.3 beats baseline on accuracy"]),
+        (("--strict", "--gate", "--json"), 3, ["inconclusive: model.noise=0.3 beats baseline on accuracy"]),
+    ],
+)
+def test_a_gate_lets_pass_what_is_not_refuted(
+    call: Call, options: tuple[str, ...], code: int, said: list[str]
+) -> None:
+    done = call("run", "study.yaml", *options)
+    assert done.exit_code == code
+    assert [line for line in done.stderr.splitlines() if line.startswith("inconclusive: ")] == said
+    if "--json" in options:
+        assert strict_json(done.stdout)["exit_code"] == code
+
+
+def test_a_refuted_claim_wins_and_one_that_came_late_counts(call: Call, made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made / "results", tmp_path / "results")
+    study = tmp_path / "study.yaml"
+    study.write_text(REFUTED)
+    done = call("run", study, "--results", tmp_path / "results", "--jobs", 0, "--strict", "--json")
+    assert done.exit_code == 1
+    found = strict_json(done.stdout)
+    assert (found["trained"], found["exit_code"]) == (0, 1)
+    assert done.stderr.splitlines()[-2:] == [
+        "refuted (exploratory): baseline beats model.effect=0.2 on accuracy",
+        "inconclusive: model.noise=0.3 beats baseline on accuracy",
+    ]
+    assert call("report", tmp_path / "results/toy", "--gate").exit_code == 1
+
+
+def test_claims_that_nothing_has_judged_are_open() -> None:
+    row = {"claim": "a beats b on m", "verdict": "", "reason": "not judged yet", "exploratory": "False"}
+    assert pass_gate([row], strict=False) == (0, [])
+    assert pass_gate([row], strict=True) == (3, ["not judged yet: a beats b on m"])
+    assert pass_gate([row | {"verdict": "incomplete"}], strict=True)[0] == 3
+    assert pass_gate([row | {"verdict": "supported"}], strict=True) == (0, [])
+    assert pass_gate([], strict=True) == (0, ["note: the study makes no claim that could be refuted."])
+
+
+def test_a_failed_trial_wins_over_an_open_claim(made: Path, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    with_database(tmp_path / "results/store")
+    done = ablate(
+        *("run", "study.yaml", "--set", "training.fault=raise", "--jobs", 0, "--strict", "--json"),
+        cwd=tmp_path,
+    )
+    assert "training under seed 0" in done.stderr  # in this process, and not in the object
+    found = strict_json(done.stdout)
+    assert (done.returncode, found["exit_code"]) == (1, 1)
+    assert "baseline seed 0: RuntimeError: the toy broke" in found["failed"]
+    assert {row["verdict"] for row in found["verdicts"]} == {"incomplete"}
+    assert "incomplete: model.noise=0.3 beats baseline on accuracy" in done.stderr
