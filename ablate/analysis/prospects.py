@@ -56,9 +56,11 @@ class Prospect:
 
 @dataclass(frozen=True)
 class Outlook:
-    """One task: what its planned comparisons can tell."""
+    """One metric of one task: what its planned comparisons can tell."""
 
     task: str
+    metric: str
+    margin: float | None
     by: Literal["mean", "rate"]
     "rate: an all-or-nothing task, on which the seeds that only one side solves decide."
     effect: float | None
@@ -107,6 +109,7 @@ class Power:
     """What a study can detect."""
 
     metric: str
+    "The primary one."
     seeds: int
     comparisons: int
     "m, the size of the family."
@@ -114,7 +117,6 @@ class Power:
     "α/m, at which each comparison is judged; of seeds until settled, what the last look has of it."
     looks: int
     "K, at each of which a comparison may end; 1 of a fixed number of seeds, which is else the largest."
-    margin: float | None
     source: str
     "Where the spread comes from, in words; empty where none is known."
     tasks: Sequence[Outlook]
@@ -123,7 +125,6 @@ class Power:
 
 def outlook(
     task: TaskFacts,
-    metric: Metric,
     name: str,
     variants: Sequence[str],
     evidence: Evidence | None,
@@ -132,7 +133,7 @@ def outlook(
     margin: float | None = None,
     detect: float | None = None,
 ) -> Outlook:
-    """Of `n` seeds of each of `variants` on one task, by its `metric` called `name`, each judged at `alpha`.
+    """Of `n` seeds of each of `variants` on one task, by its metric called `name`, each judged at `alpha`.
 
     `evidence` has the pairs that are known, also under other seeds; `detect` is a difference in the metric's units.
     """
@@ -140,16 +141,16 @@ def outlook(
     known = found is not None and name in found.metrics
     runs = Runs(evidence) if evidence is not None and known else None
     if task.outcome == "all_or_nothing" and solving_metric(task, name) is not None:
-        return _by_rate(task, metric, name, runs, n, alpha, margin, detect)
+        return _by_rate(task, name, runs, n, alpha, margin, detect)
     grouped = runs is not None and found is not None and suspect(runs, found, name)
     # Equivalence of such a task is not shown by the mean.
-    margin = margin if task.outcome == "graded" and not grouped else None
+    shown = margin if task.outcome == "graded" and not grouped else None
     prospects = []
     for variant in variants:
         contrast = None
         if runs is not None and found is not None:
             contrast = Contrast.of([runs.of(variant, found)], [runs.of(BASELINE, found)], name)
-        one = _prospect(variant, contrast, metric, n, alpha, margin, detect)
+        one = _prospect(variant, contrast, task.metrics[name], n, alpha, shown, detect)
         if grouped and one.spread is not None:
             one = replace(
                 one, why="; ".join(filter(None, [one.why, "runs fall into groups: no equivalence"]))
@@ -157,6 +158,8 @@ def outlook(
         prospects.append(one)
     return Outlook(
         task.name,
+        name,
+        margin,
         "mean",
         detectable_effect(n, alpha) if n > 1 else None,
         prospects,
@@ -166,7 +169,6 @@ def outlook(
 
 def _by_rate(
     task: TaskFacts,
-    metric: Metric,
     name: str,
     runs: Runs | None,
     n: int,
@@ -174,6 +176,7 @@ def _by_rate(
     margin: float | None,
     detect: float | None,
 ) -> Outlook:
+    metric = task.metrics[name]
     rate = detectable_failure_rate(n, alpha) if n > 1 else math.nan
     solvable = metric.solved is not None and bool(metric.span)
     sides = [side for side in runs.sides() if side.task.name == task.name] if runs is not None else []
@@ -181,6 +184,8 @@ def _by_rate(
     some = any(bool(side.solved[side.ended].any()) for side in sides if solving_metric(side.task, name))
     return Outlook(
         task.name,
+        name,
+        margin,
         "rate",
         None,
         failure_rate=None if math.isnan(rate) else rate,

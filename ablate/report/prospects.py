@@ -21,21 +21,27 @@ def power_parts(power: Power, study: str) -> Iterator[str | Table]:
     """Sentences and tables on what a study can detect; `study` is its file, as it can be typed."""
     if not power.comparisons:
         return
-    n, margin, level = power.seeds, power.margin, _level(power)
+    n, level = power.seeds, _level(power)
     seeds = wording.counted(n, "seed") + (" (the most)" if power.looks > 1 else "")
     detect = None if power.asked is None else power.asked.difference
+    several = len({of.task for of in power.tasks}) > 1
     for of in power.tasks:
-        what = f"{power.metric} on {of.task}" if len(power.tasks) > 1 else power.metric
+        what = f"{of.metric} on {of.task}" if several else of.metric
+        within = "" if of.margin is None else f", margin {wording.exact(of.margin)}"
         if of.by == "rate":
-            yield from _by_rate(of, seeds, n, level, margin, what)
+            yield from _by_rate(of, seeds, n, level, what)
         else:
             yield from _by_mean(of, seeds, n, level, what)
-        if detect is not None:
+        if detect is not None and of.metric == power.metric:
             yield from detect_words(of, detect, what)
         if of.by == "mean" and power.source:
-            yield prospect_table(of, f"{what}: what can be detected", margin, detect)
+            yield prospect_table(
+                of, f"{what}{within}: what can be detected", detect if of.metric == power.metric else None
+            )
     if any(one.spread is not None for of in power.tasks for one in of.prospects):
-        yield explained(seeds if n > 1 else "", level, margin, power.source)
+        yield explained(
+            seeds if n > 1 else "", level, power.source, any(of.margin is not None for of in power.tasks)
+        )
     elif not power.source and any(of.by == "mean" for of in power.tasks):
         yield (
             "How large that is can be said once two seeds have run: "
@@ -69,13 +75,13 @@ def _cost(asked: Asked) -> Iterator[str]:
     yield f"{text}."
 
 
-def prospect_table(of: Outlook, caption: str, margin: float | None, detect: float | None) -> Table:
+def prospect_table(of: Outlook, caption: str, detect: float | None) -> Table:
     """One row a comparison; `caption` names metric and task."""
     columns = [
         Column("variant", "variant"),
         *(Column(name, name, numeric=True) for name in ("pairs", "spread", "detects", "range")),
     ]
-    if margin is not None:
+    if of.margin is not None:
         columns += [Column("equivalent", "equivalent", numeric=True), Column("takes", "takes", numeric=True)]
     if detect is not None:
         columns.append(Column("seeds", f"for {wording.exact(detect)}", numeric=True))
@@ -122,7 +128,7 @@ def _by_mean(of: Outlook, seeds: str, n: int, level: str, what: str) -> Iterator
         yield f"{seeds} detect a difference of {_shown(middle)} on {what} with 80 % power{several}."
 
 
-def explained(seeds: str, level: str, margin: float | None, source: str) -> str:
+def explained(seeds: str, level: str, source: str, margins: bool) -> str:
     """What the columns of the table mean; `seeds` is empty where one detects nothing."""
     words = (
         f"spread: standard deviation of the differences from the baseline, over the pairs of seeds that are known "
@@ -133,15 +139,15 @@ def explained(seeds: str, level: str, margin: float | None, source: str) -> str:
             f" detects: the smallest true difference that {seeds} find with 80 % power at {level}; range: the same at "
             "both ends of the 95 % interval of the spread."
         )
-    if margin is not None:
+    if margins:
         words += (
-            f" equivalent: the probability that a variant which differs by nothing is found `equivalent` within "
-            f"{wording.exact(margin)}; takes: the seeds that make it 80 %."
+            " equivalent: the probability that a variant which differs by nothing is found `equivalent` within the "
+            "margin; takes: the seeds that make it 80 %."
         )
     return words
 
 
-def _by_rate(of: Outlook, seeds: str, n: int, level: str, margin: float | None, what: str) -> Iterator[str]:
+def _by_rate(of: Outlook, seeds: str, n: int, level: str, what: str) -> Iterator[str]:
     """The same of one that is solved or not."""
     yield (
         f"On {what}, a run solves the task or does not. "
@@ -152,10 +158,10 @@ def _by_rate(of: Outlook, seeds: str, n: int, level: str, margin: float | None, 
             f"{level}."
         )
     )
-    if of.equivalent_seeds is not None and margin is not None and n >= of.equivalent_seeds:
+    if of.equivalent_seeds is not None and of.margin is not None and n >= of.equivalent_seeds:
         yield (
-            f"`equivalent` within {wording.exact(margin)} takes {of.equivalent_seeds} seeds that all runs solve, and "
-            "there are enough."
+            f"`equivalent` within {wording.exact(of.margin)} takes {of.equivalent_seeds} seeds that all runs solve, "
+            "and there are enough."
         )
     if of.unsolved:
         yield (

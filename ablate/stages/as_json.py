@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
@@ -34,14 +34,14 @@ def written(found: Mapping[str, Any]) -> str:
 def report_object(folder: StudyFolder, outcome: Outcome | None = None, code: int = 0) -> dict[str, Any]:
     """What a report says; `outcome` and exit `code` are those of the run that made it."""
     found: dict[str, Any] = {"study": folder.name, "folder": str(folder.path)}
-    verdicts = [typed_row(row) for row in folder.comparisons()] if folder.has_report else []
     facts = folder.facts() if folder.has_report else None
     found |= {
         "question": facts.question if facts else None,
         "answer": folder.answer() if facts else [],
-        "verdicts": verdicts,
+        "verdicts": [typed_row(row) for row in folder.comparisons()] if facts else [],
         "claims": [typed_row(row) for row in folder.claims()],
-        "noise_floor": _noise_floor(verdicts, facts),
+        "noise_floor": [typed_row(row) for row in folder.noise()] if facts else [],
+        "stability": [typed_row(row) for row in folder.stability()] if facts else [],
         "paths": {name: str(path) for name, path in folder.readable().items()},
     }
     if outcome is None:
@@ -74,28 +74,12 @@ def _value(name: str, value: str | None) -> Any:
     return int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
 
 
-def _noise_floor(verdicts: Sequence[Mapping[str, Any]], facts: Facts | None) -> dict[str, Any] | None:
-    """The comparisons of the placebo, and the smallest difference that each planned comparison detects."""
-    if facts is None:
-        return None
-    primary = [row for row in verdicts if row["metric"] == facts.metric]
-    return {
-        "metric": facts.metric,
-        "placebo": [row for row in primary if row["placebo"]],
-        "smallest_detectable": [
-            {"variant": row["variant"], "task": row["task"], "difference": row["mde"]}
-            for row in primary
-            if not row["placebo"]
-        ],
-    }
-
-
 def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
     """The failed trials of a report with their reasons, and the number of planned ones without a result."""
     rows = [row for row in folder.rows() if row[0] and row[1].judged and row[1].seed in set(facts.seeds)]
     failed = [f"{cell.name}: {row['reason']}" for _, cell, row in rows if row["status"] == "failed"]
     ended = sum(row["status"] != "pruned" for _, _, row in rows)
-    return failed, max(0, len(facts.variants) * len(facts.tasks) * len(facts.seeds) - ended)
+    return failed, max(0, facts.planned - ended)
 
 
 def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:

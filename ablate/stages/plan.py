@@ -106,4 +106,6 @@ def planned(
     todo = {cell.id: (cell.variant, cell.task) for cell in here if cell.id not in done}
     jobs = default_jobs() if options.jobs is None else max(1, options.jobs)
     able = power(experiment, folder, store, warn, seconds, jobs, detect, piloted=piloted)
-    return Planned(experiment, cached, list(todo.values()), jobs, seconds, able, cautions(experiment), len(grid))
+    return Planned(
+        experiment, cached, list(todo.values()), jobs, seconds, able, cautions(experiment), len(grid)
+    )

@@ -42,7 +42,7 @@ def power(
     *,
     piloted: bool = False,
 ) -> Power:
-    """What the seeds of the study can detect, and what `detect`, a difference in the metric's units, takes.
+    """What the seeds of the study can detect, and what `detect`, a difference in the primary metric's units, takes.
 
     `seconds` of a training at each place that are known, `jobs` workers; `piloted`: by trials in the store before any
     report. Raises `AblateError` for a difference that the metric cannot show, or a study that compares nothing.
@@ -51,23 +51,25 @@ def power(
     from ablate.analysis.prospects import Power, outlook
 
     metric, facts = experiment.metric, facts_of(experiment)
-    tasks = [task for task in facts.tasks if metric in task.metrics]
     if detect is not None:
-        _check(detect, metric, [task.metrics[metric] for task in tasks])
+        _check(detect, metric, [task.metrics[metric] for task in facts.tasks if metric in task.metrics])
     variants = [variant.name for variant in experiment.variants[1:] if not variant.placebo]
     m, seeds = family_size(facts), experiment.study.seeds
     looks = max(1, len(seeds.looks))
     level = ALPHA * weights(looks)[-1] / max(m, 1)
-    margin = experiment.study.metric.margin
     evidence, source = _known(
         experiment, folder, store, warn, first_report=bool(experiment.tune) and not piloted
     )
     found = [
-        outlook(task, task.metrics[metric], metric, variants, evidence, seeds.count, level, margin, detect)
-        for task in (tasks if m else ())
+        outlook(
+            task, name, variants, evidence, seeds.count, level, margin, detect if name == metric else None
+        )
+        for name, margin in facts.judged.items()
+        for task in (facts.tasks if m else ())
+        if name in task.metrics
     ]
     asked = _asked(detect, found, experiment, folder, store, seconds, jobs) if detect is not None else None
-    return Power(metric, seeds.count, m, level, looks, margin, source, found, asked)
+    return Power(metric, seeds.count, m, level, looks, source, found, asked)
 
 
 def _check(detect: float, name: str, metrics: Sequence[Metric]) -> None:

@@ -24,7 +24,7 @@ OF_ONE = np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(5 / 3)
 def ahead(evidence: Evidence | None, n: int, *, m: int = 1, metric: Metric = LOSS, **more: object) -> Outlook:
     task = TaskFacts("recall", {"loss": metric}) if evidence is None else evidence.facts.tasks[0]
     name = next(iter(task.metrics))
-    return outlook(task, task.metrics[name], name, ["a"], evidence, n, ALPHA / m, **more)  # type: ignore[arg-type]
+    return outlook(task, name, ["a"], evidence, n, ALPHA / m, **more)  # type: ignore[arg-type]
 
 
 def one(evidence: Evidence | None, n: int, **more: object) -> Prospect:
