@@ -186,12 +186,11 @@ def detect_words(of: Outlook, detect: float, what: str) -> Iterator[str]:
     finite = [(seeds, name) for seeds, name in found if math.isfinite(seeds)]
     if finite:
         middle, (worst, name) = median(seeds for seeds, _ in found), max(finite)
-        text = f"To detect {size} on {what} with 80 % power takes {_needed(worst)}"
-        if len(finite) > 1 and middle < worst:
-            most = f"{_needed(middle)} for the median variant" if math.isfinite(middle) else ""
-            text = f"To detect {size} on {what} with 80 % power takes "
-            text += ", and ".join(filter(None, [most, f"{_needed(worst)} for the worst ({name})"]))
-        yield f"{text}."
+        of_those = "the worst" if len(finite) == len(found) else "the worst where seeds can do it"
+        text = f"{_needed(worst)} for {of_those} ({name})" if len(found) > 1 else _needed(worst)
+        if middle < worst:
+            text = f"{_needed(middle)} for the median variant, and {text}"
+        yield f"To detect {size} on {what} with 80 % power takes {text}."
     for limit, why in (
         ("examples", f"the {of.examples:,} test examples that all seeds share limit it"),
         ("pool", "every seed draws from one pool of examples, which limits it"),
