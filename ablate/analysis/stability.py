@@ -59,6 +59,8 @@ def stability(evidence: Evidence) -> pd.DataFrame:
                 a, b = (measure.side(runs, name) for name in (variant.name, baseline.name))
                 if measure.derived is None and (a.obstacle or b.obstacle):
                     continue
+                if measure.name == "lr_sensitivity" and variant.placebo:
+                    continue  # it is not trained over the grid
                 if count := int((~(a.asked & b.asked)).sum()):
                     fewer = runs.first(len(facts.seeds) - count)
                     a, b = (measure.side(fewer, name) for name in (variant.name, baseline.name))

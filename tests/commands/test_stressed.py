@@ -80,6 +80,9 @@ def test_every_variant_is_trained_over_the_grid(run: Run, folder: StudyFolder, t
     # Nothing but the study itself is compared.
     assert len(evidence.trials) == 6
     assert set(pd.read_csv(folder.path / "comparisons.csv").variant) == {"model.limit=0.05", "placebo"}
+    assert "could not be drawn" not in printed
+    rows = pd.read_csv(folder.path / "stability.csv").query("metric == 'lr_sensitivity'")
+    assert set(rows.variant) == {"model.limit=0.05"}  # a placebo has no grid
 
     for trial, place in zip(stress.id, zip(stress.variant, stress.seed, strict=True), strict=True):
         assert f"rated: {place[0]}, seed {place[1]}" in show(trial, tmp_path / "results", print)
@@ -119,8 +122,9 @@ def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgo
 def test_a_part_of_the_study_has_its_part_of_the_grid(run: Run, folder: StudyFolder, tmp_path: Path) -> None:
     """And a run that goes on trains what is missing; a failed trial is tried again."""
     text = STUDY.replace("[0.05]", "[0.05], model.fails_at: [0.1]") + GRID
-    outcome, _ = run(text, only=["model.limit=0.05"], seed=1)
+    outcome, printed = run(text, only=["model.limit=0.05"], seed=1)
     assert outcome.trained == 2 * 3
+    assert "could not be drawn" not in printed
     assert set(folder.evidence().stress.seed) == {1}
     outcome, _ = run(text)
     assert outcome.trained == 8 + 12 - 6

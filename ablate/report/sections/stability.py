@@ -131,6 +131,7 @@ def sensitivity(facts: Facts, stability: pd.DataFrame | None, task: str) -> pd.D
     """One row a variant, the baseline first: variant, label, verdict (`baseline` or `exploratory`), mean, low, high."""
     assert stability is not None
     mine = stability[(stability["task"] == task) & (stability["metric"] == "lr_sensitivity")]
+    mine = mine[mine["n"] > 0]  # one of which no seed has its whole grid yet has no place on an axis
     columns = {f"{of}_{{}}": of for of in ("mean", "low", "high")}
     sides = [
         ("baseline", mine.head(1).assign(label=BASELINE, verdict=BASELINE)),
@@ -205,8 +206,11 @@ def by_layer(evidence: Evidence) -> dict[str, pd.DataFrame]:
     They are among the curves, as NAME/LAYER at the last step, where NAME is a column of the trials.
     """
     every, trials = evidence.curves, evidence.trials
+    every = every[every["metric"].astype(str).str.contains("/", regex=False)]
+    if every.empty:
+        return {}
     split = every["metric"].astype(str).str.partition("/")
-    layered = every.assign(name=split[0], layer=split[2])[(split[1] == "/") & split[0].isin(trials.columns)]
+    layered = every.assign(name=split[0], layer=split[2])[split[0].isin(trials.columns)]
     joined = layered.merge(trials[["id", "variant", "task"]], on="id")
     joined = joined[np.isfinite(joined["value"].astype(float))]
     found = {}
