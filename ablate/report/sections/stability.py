@@ -62,12 +62,12 @@ LAYERED = "{} of each layer after the last step: mean ± standard deviation over
 class Stability(Section):
     """What is decided, and where runs diverged; the rest is folded. With `stress:`, two figures a task."""
 
-    place = 230
+    place = 270
     title = "Stability"
     open = True
 
     def applies(self, material: Material) -> bool:
-        return material.stability is not None and len(material.stability) > 0
+        return material.stability is not None and bool((material.stability["n"] > 0).any())
 
     def findings(self, material: Material) -> list[str]:
         said = finding(rows_of(material.stability), short_names(material.facts))
@@ -205,8 +205,11 @@ def by_layer(evidence: Evidence) -> dict[str, pd.DataFrame]:
     They are among the curves, as NAME/LAYER at the last step, where NAME is a column of the trials.
     """
     every, trials = evidence.curves, evidence.trials
+    every = every[every["metric"].astype(str).str.contains("/", regex=False)]
+    if every.empty:
+        return {}
     split = every["metric"].astype(str).str.partition("/")
-    layered = every.assign(name=split[0], layer=split[2])[(split[1] == "/") & split[0].isin(trials.columns)]
+    layered = every.assign(name=split[0], layer=split[2])[split[0].isin(trials.columns)]
     joined = layered.merge(trials[["id", "variant", "task"]], on="id")
     joined = joined[np.isfinite(joined["value"].astype(float))]
     found = {}
