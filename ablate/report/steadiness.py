@@ -46,9 +46,10 @@ def chance(rows: Sequence[Row]) -> str:
     """How many verdicts to expect of so many exploratory comparisons were nothing different."""
     some = sum(number(row["p"]) is not None for row in rows)
     often = f"{0.05 * some:.1f}".removesuffix(".0")
-    return (
-        f"{counted(some, 'comparison')}, each judged at .05 alone: about {often} would be decided by chance"
-    )
+    seeds = {int(number(row["n"]) or 0) for row in rows}
+    on = f" on {counted(seeds.pop(), 'seed')}" if len(seeds) == 1 else ""
+    each = f"each judged at .05 alone: about {often} would be decided by chance"
+    return f"{counted(some, 'comparison')}{on}, {each}"
 
 
 def finding(rows: Sequence[Row], names: Mapping[str, str]) -> str:
@@ -90,17 +91,17 @@ def _lost(row: Row, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def stability_table(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> Table:
-    """Rows of `analysis.stability` as strings; a task column is there only where it varies."""
+    """Rows of `analysis.stability` as strings; task and seeds have a column only where they vary."""
     columns = [
         Column("variant", "Variant"),
         *([Column("task", "Task")] if len({row["task"] for row in rows}) > 1 else []),
         Column("metric", "Metric"),
-        Column("verdict", "Verdict"),
+        Column("verdict", "Verdict", words=True),
         Column("mean_variant", "Variant [95 %]", True),
         Column("mean_baseline", "Baseline [95 %]", True),
         Column("difference", "Difference [95 %]", True),
         Column("p", "p", True),
-        Column("n", "Seeds", True),
+        *([Column("n", "Seeds", True)] if len({number(row["n"]) for row in rows}) > 1 else []),
         Column("note", "Note", below=True),
     ]
     cells = [

@@ -38,9 +38,8 @@ def claimable(
     asked = {found[1] for text in study.claims if (found := re.search(r" on (\S+)", str(text)))}
     numbers = {name: metric for task in tasks for name, metric in task.stability.items()}
     known = {*DERIVED, *(name for task in tasks for name in task.metrics)}
-    for one in others:
-        if asked <= {*known, *numbers}:
-            break
+    each = iter(others)
+    while not asked <= {*known, *numbers} and (one := next(each, None)) is not None:
         numbers = {**one.stability, **numbers}
     stressed = workload.rate_path in getattr(study, "stress", {}) or document.is_faulty(("stress",))
     offers = [Offer(task.metrics, stressed, workload.rate_path) for task in tasks if task.metrics]

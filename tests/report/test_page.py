@@ -143,7 +143,7 @@ def test_the_page_says_what_was_found_and_how(page: Page) -> None:
 def test_what_a_busy_reader_needs_is_open_and_the_rest_is_folded(source: str) -> None:
     folded = re.findall(r'<details>\n<summary><h2 id="([^"]*)"', source)
     opened = [name for name in re.findall(r'<h2 id="([^"]*)"', source) if name not in folded]
-    assert opened == ["headline", "forest", "verdicts", "claims", "stability", "notes"]
+    assert opened == ["headline", "forest", "verdicts", "claims", "notes", "stability"]
     assert {"seeds", "curves", "cost", "comparisons", "provenance"} <= set(folded)
     summaries = re.findall(r"<summary>(<h2.*?)</summary>", source)
     assert len(summaries) == len(folded)

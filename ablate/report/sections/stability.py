@@ -62,12 +62,12 @@ LAYERED = "{} of each layer after the last step: mean ± standard deviation over
 class Stability(Section):
     """What is decided, and where runs diverged; the rest is folded. With `stress:`, two figures a task."""
 
-    place = 230
+    place = 270
     title = "Stability"
     open = True
 
     def applies(self, material: Material) -> bool:
-        return material.stability is not None and len(material.stability) > 0
+        return material.stability is not None and bool((material.stability["n"] > 0).any())
 
     def findings(self, material: Material) -> list[str]:
         said = finding(rows_of(material.stability), short_names(material.facts))

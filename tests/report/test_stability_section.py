@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_evidence import study
+
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.compare import compare
+from ablate.analysis.stability import stability
+from ablate.core.evidence import Evidence
+from ablate.core.metric import Metric
+from ablate.records.folder import StudyFolder
+from ablate.report.draw import style
+from ablate.report.section import Folded, Material, Picture, Text, unfolded
+from ablate.report.sections.stability import Stability, by_layer, sensitivity
+from ablate.report.tables import Table
+from ablate.stages.publish import describe, publish
+
+N = 5
+rng = np.random.default_rng(9)
+VALUES = {name: 0.8 + 0.01 * rng.normal(size=N) for name in ("baseline", "a", "b")}
+STEEP = np.where(np.arange(3) == 2, math.inf, 0.5 + 0.02 * rng.normal(size=(N, 3)))
+GRIDS = {name: 0.5 + 0.02 * rng.normal(size=(N, 3)) for name in VALUES} | {"a": STEEP}
+
+
+def material(evidence: Evidence) -> Material:
+    return Material(evidence, compare(evidence), judge_claims(evidence), stability=stability(evidence))
+
+
+def test_what_is_decided_is_seen_and_the_rest_folded() -> None:
+    made = material(study(VALUES, stress=GRIDS, statuses={("b", 1): "diverged"}))
+    table, curves, points, folded = Stability().blocks(made)
+    assert isinstance(table, Table)
+    assert [(row["variant"], row["metric"], row["verdict"]) for row in table.rows] == [
+        ("a", "lr_sensitivity", "less steady (exploratory)"),
+        ("b", "divergence_rate", "inconclusive (exploratory)"),
+    ]
+    assert table.rows[1]["mean_variant"] == "1 of 5 [.01, .72]"
+    assert isinstance(folded, Folded)
+    every = next(block for block in folded.blocks if isinstance(block, Table))
+    assert len(every.rows) == 6
+    assert not any("nan" in cell.lower() for row in every.rows for cell in row.values())
+    assert isinstance(curves, Picture)
+    assert isinstance(points, Picture)
+    (said,) = Stability().findings(made)
+    assert said.startswith(
+        "Stability: runs diverged, 1 of 5 of b; less steady than the baseline: a (lr_sensitivity)"
+    )
+    assert "exploratory" in said
+
+
+def test_nothing_that_differs_is_a_sentence() -> None:
+    made = material(study(VALUES))
+    first, *rest = Stability().blocks(made)
+    assert isinstance(first, Text)
+    assert first.words.startswith(
+        "No run diverged, and nothing tells a variant from the baseline (2 comparisons"
+    )
+    assert not any(isinstance(block, Picture) for block in unfolded(rest))
+    assert Stability().findings(made) == []
+    nothing = study({"baseline": np.full(N, np.nan), "a": np.full(N, np.nan)})
+    assert not Stability().applies(material(nothing))
+
+
+def test_the_figures_show_where_runs_diverged() -> None:
+    made = material(study(VALUES, stress=GRIDS))
+    with style.context():
+        curves, points = (b for b in Stability().blocks(made) if isinstance(b, Picture))
+        drawn = curves.draw()
+        assert all(ax.get_xscale() == "log" for ax in drawn.axes)
+        words = [text.get_text() for ax in drawn.axes for text in ax.texts]
+        assert words == ["5 of 5"]
+        points.draw()
+    assert "cross" in curves.caption
+    assert made.stability is not None
+    data = sensitivity(made.facts, made.stability, "recall")
+    assert list(data["variant"]) == ["baseline", "a", "b"]
+    assert list(data["verdict"]) == ["baseline", "exploratory", "exploratory"]
+    assert (data["low"] < data["mean"]).all()
+
+
+def test_numbers_of_layers_come_from_the_curves() -> None:
+    evidence = study(VALUES, others={"entropy": dict.fromkeys(VALUES, np.ones(N))})
+    ids = evidence.trials["id"][evidence.trials["variant"] == "a"]
+    rows = [(i, 10, f"entropy/blocks.{k}.mixer", k + 0.1 * s) for s, i in enumerate(ids) for k in range(2)]
+    extra = pd.DataFrame(rows, columns=["id", "step", "metric", "value"])
+    evidence = dataclasses.replace(evidence, curves=pd.concat([evidence.curves, extra]))
+    (frame,) = by_layer(evidence).values()
+    assert frame.to_dict("records") == [
+        {"variant": "a", "task": "recall", "blocks.0.mixer": ".20 ± .16", "blocks.1.mixer": "1.20 ± .16"}
+    ]
+    tables = [b for b in unfolded(Stability().blocks(material(evidence))) if isinstance(b, Table)]
+    assert tables[-1].caption.startswith("Entropy of each layer")
+    assert by_layer(study(VALUES)) == {}
+
+
+def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Path) -> None:
+    folder = StudyFolder(tmp_path, "x")
+    folder.path.mkdir()
+    numbers = {
+        "grad_norm_max": {"baseline": 3 + rng.random(N), "a": 9 + rng.random(N), "b": 3 + rng.random(N)}
+    }
+    lost = {("b", 1): "diverged"}
+    known = {"grad_norm_max": Metric("min")}
+    folder.save_evidence(study(VALUES, others=numbers, stability=known, statuses=lost))
+    publish(folder, pytest.fail)
+    rows = folder.stability()
+    assert [row["verdict"] for row in rows if row["metric"] == "grad_norm_max"] == ["worse", "unstable"]
+    assert {row["exploratory"] for row in rows} == {"True"}
+    text = (folder.path / "report.md").read_text()
+    assert "## Stability" in text
+    assert "less steady (exploratory)" in text
+    assert not re.search(r"\bnan\b", text, re.IGNORECASE)
+    said = describe(folder)
+    assert "less steady than the baseline: a" in said
+    assert "| a | grad_norm_max | less steady (exploratory) |" in said
+    *_, frame = folder.frames()
+    assert len(frame) == len(rows)
