@@ -15,7 +15,7 @@ from ablate.analysis.learning import baseline_learned
 from ablate.analysis.verdicts import DECIDED
 from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.core.facts import TaskFacts
+from ablate.core.facts import Facts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.search_table import WINNER
 from ablate.core.short_names import short_names
@@ -47,7 +47,12 @@ def answer(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
         rows = [row for row in family.itertuples() if row.task == task.name]
         if not rows:
             continue
-        sentences = _sentences(rows, task, task.metrics[facts.metric], names, evidence)
+        judged = [name for name in facts.judged if name in task.metrics]
+        groups = [
+            _sentences([row for row in rows if row.metric == name], task, name, names, facts)
+            for name in judged
+        ]
+        sentences = list(dict.fromkeys(sentence for group in groups for sentence in group))
         if task.name in failed:
             missed = f"The baseline did not learn: it {failed[task.name]}"
             decided = any(row.verdict in DECIDED for row in rows)
@@ -58,16 +63,18 @@ def answer(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
 
 
 def _sentences(
-    rows: Sequence[Any], task: TaskFacts, metric: Metric, names: dict[str, str], evidence: Evidence
+    rows: Sequence[Any], task: TaskFacts, name: str, names: dict[str, str], facts: Facts
 ) -> list[str]:
-    facts = evidence.facts
+    """Of the comparisons on one metric of a task; which it is, where others are judged too."""
+    metric, margin = task.metrics[name], facts.judged[name]
+    on = f" on {name}" if len(facts.judged) > 1 else ""
     rows = sorted(rows, key=lambda row: -abs(row.diff) if row.diff == row.diff else 0.0)
     sentences = []
     decided = [row for row in rows if row.verdict in ("worse", "better")]
     by_rate = [row for row in decided if row.decided_by == "rate"]
     order = ("better", "worse") if facts.searched == "sweep" else ("worse", "better")
     if effects := _effects([row for row in decided if row.decided_by != "rate"], metric, names, order):
-        sentences.append(f"{facts.metric} {effects}")
+        sentences.append(f"{name} {effects}")
     if by_rate:
         sentences.append(_rates(by_rate, names))
     solved = [row for row in rows if row.verdict == "saturated" and row.solved_rate == 1]
@@ -79,14 +86,16 @@ def _sentences(
     for verdict, opening in WITHOUT_EFFECT.items():
         mine = [names[row.variant] for row in rows if row.verdict == verdict and row not in solved]
         if mine:
-            if verdict == "equivalent" and facts.margin is not None and task.outcome == "graded":
-                opening = f"within {_amount(facts.margin, metric)} of the baseline"
-            sentences.append(f"{opening}: {_some(mine, MAX_NAMES)}")
+            if verdict == "equivalent" and margin is not None and task.outcome == "graded":
+                opening = f"within {_amount(margin, metric)} of the baseline"
+            sentences.append(f"{opening}{on}: {_some(mine, MAX_NAMES)}")
     # A sentence about rates begins with the number of seeds.
     seeds = (
         "" if by_rate and not effects else _on(sorted({row.n for row in rows if row.verdict != "incomplete"}))
     )
     rate = f"at {facts.rate}, which was not tuned, " if facts.rate else ""
+    if name != facts.metric:
+        return sentences
     return [f"{seeds}{rate}{sentences[0]}", *sentences[1:]]
 
 

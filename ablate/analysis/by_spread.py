@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
 from ablate.analysis.contrast import Contrast, suspect
 from ablate.analysis.grounds import Grounds
 from ablate.analysis.paired import NAN, Floats, Interval
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side
-from ablate.analysis.student import t_p_above
+from ablate.analysis.student import sd_interval, t_p_above
 from ablate.analysis.verdicts import Verdict
 from ablate.base import wording
 from ablate.core.claim import Claim
@@ -48,11 +47,8 @@ def pitman_morgan(a: Floats, b: Floats, resolution: float = 0.0) -> float:
 
 
 def spread_interval(sd: float, n: int, alpha: float = ALPHA) -> Interval:
-    """The interval of the standard deviation of n ≥ 2 normal values at level 1 − `alpha`, by chi-square."""
-    if n < 2:
-        return NAN, NAN
-    low, high = (math.sqrt((n - 1) / special.chdtri(n - 1, q)) for q in (alpha / 2, 1 - alpha / 2))
-    return sd * low, sd * high
+    """The interval of the standard deviation of n normal values at level 1 − `alpha`; NaN for fewer than two."""
+    return sd_interval(sd, n - 1, alpha) if n > 1 else (NAN, NAN)
 
 
 @dataclass(frozen=True)

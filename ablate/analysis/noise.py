@@ -14,6 +14,7 @@ Part of the spread over seeds is only the finite test set, and would go with mor
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -28,7 +29,6 @@ from ablate.analysis.runs import Runs, Side
 from ablate.analysis.student import sd_interval
 from ablate.analysis.variance import MeanSquares
 from ablate.core.evidence import Evidence
-from ablate.core.metric import Metric
 
 COLUMNS = (
     *(
@@ -49,7 +49,7 @@ COLUMNS = (
 
 
 def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
-    """One row a task that has the primary metric, with `COLUMNS`; NaN or an empty text for what is not known.
+    """One row a task and metric that is judged there, with `COLUMNS`; NaN or an empty text for what is not known.
 
     - `n` runs of the baseline that have a value, of which `diverged` count with the metric's floor; `unscored` diverged
       where it has none. `mean`, and `spread`, their standard deviation, with its 95 % interval.
@@ -63,28 +63,27 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
     `comparisons` is the result of `compare`.
     """
     facts, runs = evidence.facts, Runs(evidence)
-    judged = comparisons[comparisons["metric"] == facts.metric]
-    family, placebos = planned(judged), judged[judged["placebo"].astype(bool)]
+    family = planned(comparisons)
     level = ALPHA * looks(facts)[-1].weight / max(len(family), 1)
     rows = []
-    for task in facts.tasks:
-        metric = task.metrics.get(facts.metric)
-        if metric is None:
+    for task, name in itertools.product(facts.tasks, facts.judged):
+        if name not in task.metrics:
             continue
-        side = runs.of(facts.variants[0].name, task)
-        scored = side.scored(facts.metric)
+        metric, side = task.metrics[name], runs.of(facts.variants[0].name, task)
+        scored = side.scored(name)
         values = np.sort(scored[~np.isnan(scored)])
         n, known = len(values), len(values) > 1
         # Equal values may differ from their mean by rounding.
         spread = float(values.std(ddof=1)) * bool(np.ptp(values)) if known else NAN
         bounds = sd_interval(spread, n - 1) if known and spread else (NAN, NAN)
-        mine = family[family["task"] == task.name]
-        of_placebo = placebos[placebos["task"] == task.name].head(1)
+        here = (comparisons["task"] == task.name) & (comparisons["metric"] == name)
+        mine = family[here[family.index]]
+        of_placebo = comparisons[here & comparisons["placebo"].astype(bool)].head(1)
         all_or_nothing = task.outcome == "all_or_nothing"
         rows.append(
             {
                 "task": task.name,
-                "metric": facts.metric,
+                "metric": name,
                 "outcome": task.outcome,
                 "n": n,
                 "diverged": side.diverged if metric.floor is not None else 0,
@@ -95,7 +94,7 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
                 "spread_high": bounds[1],
                 "examples": task.sampling.test,
                 "shared": task.sampling.pool == "held_out",
-                "test_share": _of_the_test_set(side, metric, spread**2) if known and spread else NAN,
+                "test_share": _of_the_test_set(side, name, spread**2) if known and spread else NAN,
                 **_placebo(of_placebo),
                 "comparisons": len(mine),
                 "within": int(mine["within_noise"].sum()),
@@ -106,9 +105,9 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _of_the_test_set(side: Side, metric: Metric, variance: float) -> float:
+def _of_the_test_set(side: Side, name: str, variance: float) -> float:
     """The share of the `variance` between seeds that is the finite test set's; NaN where that cannot be told."""
-    name, size = side.runs.facts.metric, side.task.sampling.test
+    metric, size = side.task.metrics[name], side.task.sampling.test
     scored, completed = side.scored(name), side.status == "completed"
     if side.task.sampling.pool == "held_out":
         examples = side.by_example(name)

@@ -36,7 +36,7 @@ def _notes(c: Comparison) -> list[str]:
     grouped = c.suspect and c.margin is not None and c.judgement.verdict == "inconclusive"
     unclear = c.judgement.verdict in ("better", "worse", "inconclusive", "unstable")
     return [
-        f"placebo: {placebo_words(c.variant)}, the noise floor" if c.variant.placebo else "",
+        f"placebo: {placebo_words(c.variant)}" if c.variant.placebo else "",
         _rates(c) if one.by_rate and unclear else "",
         _deciding(c),
         looked(c.look, c.judgement.verdict) if c.look.count > 1 else "",

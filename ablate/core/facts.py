@@ -69,7 +69,7 @@ class VariantFacts:
     changes: dict[str, str]
     "Of those, the paths that it changes → the label of its level."
     placebo: bool = False
-    "The baseline again, with other initialisation and dropout streams: the noise floor."
+    "The baseline again, with other initialisation and dropout streams."
     parameters: dict[str, int] = field(default_factory=dict)
     "Task → trainable parameters."
     parameters_by_part: dict[str, dict[str, int]] = field(default_factory=dict)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from ablate.analysis.headline import matched
-from ablate.analysis.looks import looks
 from ablate.analysis.noise import noise
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.base import wording
+from ablate.core.claim import INTERACTION
 from ablate.core.facts import TaskFacts
 from ablate.report import bibliography as cite
 from ablate.report.bibliography import Source
@@ -57,7 +57,7 @@ DERIVED = {
 
 def methods(material: Material) -> list[Sentence]:
     """The paragraph, sentence by sentence; none where the study planned no comparison."""
-    family = [row for row in verdict_rows(material.comparisons) if row["metric"] == material.facts.metric]
+    family = verdict_rows(material.comparisons)
     if not family:
         return []
     return [
@@ -118,13 +118,11 @@ def _design(material: Material) -> Iterator[Sentence]:
         cite.BOUTHILLIER,
         ".",
     ]
-    if len(facts.looks) > 1:
-        at = wording.joined([str(seeds) for seeds in facts.looks])
+    if facts.looks:
         yield [
-            f"Seeds were added until a comparison was decided, with looks planned at {at} seeds, of which "
-            f"{len(looks(facts))} were taken. At look k of K each p-value is divided by the weight k/(1 + ... + K), "
-            "and the smallest so far decides, which the union bound allows for any stopping. The difference of a "
-            "comparison that stopped early is biased away from 0."
+            f"{facts.looks_in_words}. At look k of K each p-value is divided by the weight k/(1 + ... + K), and the "
+            "smallest so far decides, which the union bound allows for any stopping. The difference of a comparison "
+            "that stopped early is biased away from 0."
         ]
     else:
         yield ["The number of seeds was fixed in advance."]
@@ -137,7 +135,9 @@ def _design(material: Material) -> Iterator[Sentence]:
 
 def _outcome(material: Material) -> Iterator[Sentence]:
     facts = material.facts
-    yield [f"The outcome of a run is its {facts.metric} on test data {AT.get(facts.at, facts.at)}."]
+    yield [
+        f"A run is judged by its {wording.joined([*facts.judged])} on test data {AT.get(facts.at, facts.at)}."
+    ]
     for task in facts.tasks:
         name = solving_metric(task, facts.metric)
         if task.outcome == "all_or_nothing" and name is not None:
@@ -168,20 +168,19 @@ def _tests(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
             cite.CLOPPER,
             ".",
         ]
-    margin = material.facts.margin
-    if margin is None:
+    judged = material.facts.judged
+    margins = {name: wording.exact(margin) for name, margin in judged.items() if margin is not None}
+    if not margins:
         yield ["No margin of equivalence was declared, and none of the comparisons can show equivalence."]
         return
-    halves = (
-        " Where rates decide, half of it bounds the share of seeds that one side alone solves."
-        if rated
-        else ""
+    within = wording.joined(
+        [f"±{margin}{f' of {name}' * (len(judged) > 1)}" for name, margin in margins.items()]
     )
+    halves = "Where rates decide, half of it bounds the share of seeds that one side alone solves."
     yield [
-        f"Equivalence is a difference within ±{wording.exact(margin)}, the margin that the study declares, shown by "
-        "two one-sided tests",
+        f"Equivalence is a difference within {within}, the declared margin, shown by two one-sided tests",
         cite.SCHUIRMANN,
-        f".{halves}",
+        f". {halves}" if rated else ".",
     ]
 
 
@@ -194,6 +193,10 @@ def _family(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
             f"equivalence alike, so that the chance of any false verdict is at most {level}"
         )
     yield [f"{each}. All other comparisons are exploratory."]
+    if units := material.facts.units:
+        yield [
+            f"An aggregate over {len(units)} tasks is in units that were declared beforehand, and exploratory."
+        ]
 
 
 def _claims(material: Material) -> Iterator[Sentence]:
@@ -217,6 +220,8 @@ def _claims(material: Material) -> Iterator[Sentence]:
             cite.SCHUIRMANN,
             ".",
         ]
+    if any(claim.kind == INTERACTION for claim in claims):
+        yield ["Claims of an interaction rest on the difference of differences of each seed."]
     for name in dict.fromkeys(claim.metric.partition("@")[0] for claim in claims):
         if name in DERIVED:
             words, papers = DERIVED[name]
@@ -252,6 +257,9 @@ def _floor(task: TaskFacts, metric: str) -> str:
 
 def _settings(material: Material) -> Iterator[Sentence]:
     facts, searched = material.facts, material.searched
+    for path, grid in facts.stress.items():
+        values = ", ".join(map(wording.brief, grid))
+        yield [f"Sensitivity: every variant was also trained with {path} = {values}", cite.WORTSMAN, "."]
     if searched is None or not facts.searched:
         at = f": all variants were trained at {facts.rate}, and the verdicts hold there" if facts.rate else ""
         yield [f"Hyperparameters were not tuned{at}."]

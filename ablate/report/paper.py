@@ -143,18 +143,21 @@ def comparisons(material: Material) -> tuple[str, str] | None:
     facts = material.facts
     names, every = (
         short_names(facts),
-        [r for r in rows_of(material.comparisons) if r["metric"] == facts.metric],
+        [r for r in rows_of(material.comparisons) if r["metric"] in facts.judged],
     )
     planned = verdict_rows(every)
     if not planned:
         return None
     rows: list[dict[str, str]] = []
     rules: list[int] = []
-    for task in dict.fromkeys(row["task"] for row in every):
-        mine = [row for row in every if row["task"] == task]
-        if len(facts.tasks) > 1:
+    for place in dict.fromkeys((row["task"], row["metric"]) for row in every):
+        mine = [row for row in every if (row["task"], row["metric"]) == place]
+        several = len(facts.tasks) > 1, len(facts.judged) > 1
+        if any(several):
             rules += [len(rows)] if rows else []
-            rows.append({"variant": str(task)})
+            rows.append(
+                {"variant": ", ".join(str(part) for part, shown in zip(place, several, strict=True) if shown)}
+            )
         rows.append(_baseline(mine, names[BASELINE]))
         rows += [_cells(row, names) for row in mine if not is_true(row["placebo"])]
         if placebos := [row for row in mine if is_true(row["placebo"])]:
@@ -194,11 +197,12 @@ def _caption(facts: Facts, planned: Sequence[Row]) -> str:
     at = f", {planned[0]['at']}" if planned[0]["at"] else ""
     solved = " in the share of solved runs" if all(row["decided_by"] == "rate" for row in planned) else ""
     adjusted = f", adjusted for {len(planned)} comparisons" if len(planned) > 1 else ""
+    metric = wording.joined([name.replace("_", " ") for name in facts.judged])
     within = any(row["verdict"] == "equivalent" for row in planned) and facts.margin
     marked = any(is_true(row["within_noise"]) for row in planned)
     placebo = any(variant.placebo for variant in facts.variants)
     said = [
-        f"Mean {facts.metric.replace('_', ' ')}{of} and its paired difference from the {BASELINE}{at}, positive is "
+        f"Mean {metric}{of} and paired difference from the {BASELINE}{at}, positive is "
         f"better, with a 95 % interval over {over}.",
         f"p: of no difference{solved}{adjusted}.",
         f"{MARK}: smaller than what is detected with 80 % power." if marked else "",

@@ -137,7 +137,7 @@ def test_failed_and_pruned_runs_leave_out_their_pairs():
     )
 
 
-def test_placebos_are_the_noise_floor_outside_the_family():
+def test_placebos_are_outside_the_family():
     low = BASE - 0.1
     values = {"baseline": low, "again": low - 0.01 + WOBBLE, "a": low + 0.003 + WOBBLE}
     frame = compare(study(values, placebos=["again"], margin=0.02))
@@ -146,7 +146,7 @@ def test_placebos_are_the_noise_floor_outside_the_family():
     assert row["exploratory"]
     assert math.isnan(row["p_adjusted"])
     assert row["verdict"] == "equivalent"
-    assert "noise floor" in row["note"]
+    assert row["note"].startswith("placebo: the baseline with other random streams")
     assert only(frame)["p_adjusted"] == only(frame)["p"]
 
 

@@ -41,7 +41,7 @@ class NoiseFloor(Section):
 
 
 def noise_blocks(material: Material) -> Iterator[Block]:
-    """A short paragraph and a small table for each task, to be shown below the answer."""
+    """A small table for each task and metric that is judged, and a short paragraph, to be shown below the answer."""
     from ablate.analysis.noise import noise
 
     rows = rows_of(noise(material.evidence, material.comparisons))
@@ -51,9 +51,9 @@ def noise_blocks(material: Material) -> Iterator[Block]:
 
 
 def noise_tables(rows: Sequence[Row]) -> Iterator[Table]:
-    """Of each task, of which `rows` are the noise: spread, placebo, and what can be detected."""
+    """Of each task and metric, of which `rows` are the noise: spread, placebo, and what can be detected."""
     for row in rows:
-        on = f" on {text(row['task'])}" if len(rows) > 1 else ""
+        on = f" on {text(row['task'])}" if len({row["task"] for row in rows}) > 1 else ""
         seeds = wording.counted(_count(row["n"]), "seed")
         columns = [
             Column("noise", "Noise floor"),
@@ -66,7 +66,7 @@ def noise_tables(rows: Sequence[Row]) -> Iterator[Table]:
 
 def remarks(rows: Sequence[Row]) -> list[str]:
     """What follows from the noise, in sentences."""
-    return [*_marked(rows), *(words for row in rows for words in _of_task(row, len(rows) > 1))]
+    return [*_marked(rows), *(words for row in rows for words in _of_one(row, len(rows) > 1))]
 
 
 def _marked(rows: Sequence[Row]) -> Iterator[str]:
@@ -79,8 +79,8 @@ def _marked(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _of_task(row: Row, several: bool) -> Iterator[str]:
-    on = f" on {text(row['task'])}" if several else ""
+def _of_one(row: Row, several: bool) -> Iterator[str]:
+    on = f" ({text(row['metric'])}, {text(row['task'])})" if several else ""
     if diverged := _count(row["diverged"]):
         runs = f"{wording.share(diverged, _count(row['n']))} baseline runs{on}"
         yield f"{runs} diverged and count with the metric’s floor."
