@@ -205,6 +205,8 @@ def by_layer(evidence: Evidence) -> dict[str, pd.DataFrame]:
     They are among the curves, as NAME/LAYER at the last step, where NAME is a column of the trials.
     """
     every, trials = evidence.curves, evidence.trials
+    if every.empty:
+        return {}
     split = every["metric"].astype(str).str.partition("/")
     layered = every.assign(name=split[0], layer=split[2])[(split[1] == "/") & split[0].isin(trials.columns)]
     joined = layered.merge(trials[["id", "variant", "task"]], on="id")
