@@ -1,6 +1,7 @@
 """What several tests share: the toy study, and the command line."""
 
 import atexit
+import contextlib
 import functools
 import shutil
 import subprocess
@@ -27,6 +28,18 @@ def ablate(*arguments: object, cwd: Path, **kwargs: object) -> subprocess.Comple
     command = [sys.executable, "-m", "ablate", *map(str, arguments)]
     kwargs.setdefault("timeout", 120)
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, **kwargs)  # type: ignore[call-overload,no-any-return]
+
+
+def ablate_here(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same inside this process, without the seconds of a new one; not for what a kill or a thread may end."""
+    from click.testing import CliRunner
+
+    from ablate.cli import main
+
+    words = [*map(str, arguments)]
+    with contextlib.chdir(cwd):
+        done = CliRunner(catch_exceptions=False).invoke(main, words, prog_name="ablate")
+    return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from ablate.core.short_names import in_short_names, short_names
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
-from ablate.report.section import Failed, Material, Shown, pictures, shown, unfolded
+from ablate.report.section import Failed, Material, Picture, Shown, pictures, shown, unfolded
 from ablate.report.tables import text
 
 FIGURES = "figures"
@@ -33,7 +33,7 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str | b
     with style.context():
         for picture in pictures(blocks):
             try:
-                png, source = style.saved(picture.draw(), picture.name)
+                png, source = drawn(picture)
             except Exception as error:
                 inline[picture.name] = Failed(f"The figure “{picture.title}”", error)
                 continue
@@ -46,6 +46,11 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str | b
     for name in ("report.html", "report.md"):
         files[name] = _rendered(name, material, sections, inline)
     return files
+
+
+def drawn(picture: Picture) -> tuple[bytes, str]:
+    """The picture as PNG and SVG; to be called inside `draw.style.context()`."""
+    return style.saved(picture.draw(), picture.name)
 
 
 def figures(material: Material) -> dict[str, Figure]:

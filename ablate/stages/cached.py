@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -95,6 +96,7 @@ def _digest(
     )
 
 
+@functools.cache
 def _package() -> str:
     """Changes with any file of the package, and with the versions of the libraries that make the numbers."""
     root = Path(__file__).resolve().parents[1]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from drivers import records, wait_for
 from filelock import FileLock
-from harness import TOY_STUDY, ablate, with_database
+from harness import TOY_STUDY, ablate_here, with_database
 from rich.console import Console
 from searching import PEAK_STUDY
 
@@ -222,12 +222,12 @@ def test_the_other_commands_take_the_name_of_such_a_report(run: Run, results: Pa
     assert f"ablate run {folder.study_file} --only" in shown
     command = next(line for line in shown.splitlines() if str(folder.study_file) in line).split()
     before = content(results / "toy") | content(folder.path)
-    done = ablate(*command[1:], "--jobs", "0", cwd=toy_study.parent)
+    done = ablate_here(*command[1:], "--jobs", "0", cwd=toy_study.parent)
     assert done.returncode == 0, done.stderr
     assert content(results / "toy") | content(folder.path) == before
     assert len(names(results)) == 3
     for arguments in (["plan", folder.study_file], ["clean", "--yes"], ["list", "results"]):
-        done = ablate(*arguments, "--results", results, cwd=toy_study.parent)
+        done = ablate_here(*arguments, "--results", results, cwd=toy_study.parent)
         assert done.returncode == 0, done.stderr
     assert "toy@seeds=2" in done.stdout
     assert len(records(toy_study.parent)) == 9

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from harness import TOY_STUDY, ablate, with_database
+from harness import TOY_STUDY, ablate, ablate_here, with_database
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StoreError
@@ -286,14 +286,14 @@ def test_on_the_command_line_it_asks_or_wants_yes(results: Path, tmp_path: Path)
         assert "Remove these files? Trials can only be trained again, not restored [y/N]" in done.stdout
         assert len(stored(results)) == left
     strange(results)
-    done = ablate("clean", "--yes", cwd=tmp_path)
+    done = ablate_here("clean", "--yes", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(stored(results)) == 9
     assert run_in(tmp_path).trained == 0
 
 
 def test_a_folder_without_a_store_is_refused(tmp_path: Path) -> None:
-    done = ablate("clean", "--results", "nowhere", cwd=tmp_path)
+    done = ablate_here("clean", "--results", "nowhere", cwd=tmp_path)
     assert done.returncode == 2
     assert "nowhere: has no store of trials; name another folder with --results" in done.stderr
     assert not (tmp_path / "nowhere").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate, with_database
+from harness import TOY_STUDY, ablate_here, with_database
 from rich.console import Console
 from searching import PEAK_STUDY
 
@@ -76,7 +76,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "study.yaml").write_text(STUDY)
     with_database(folder / "results/store")
     execute(folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO()))
-    done = ablate("run", "study.yaml", "--confirm", "--jobs", 0, cwd=folder)
+    done = ablate_here("run", "study.yaml", "--confirm", "--jobs", 0, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants and 1 claim)" in " ".join(
         done.stdout.split()
@@ -256,7 +256,7 @@ def test_where_nothing_was_decided_nothing_is_trained(
     with pytest.raises(NothingDecided, match="has decided no comparison on accuracy and no claim"):
         run(text, confirm=True)
     assert not (tmp_path / "results/toy@confirm").exists()
-    done = ablate("run", write(text), "--confirm", cwd=tmp_path)
+    done = ablate_here("run", write(text), "--confirm", cwd=tmp_path)
     assert (done.returncode, "Nothing to confirm" in done.stderr) == (0, True)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate, with_database
+from harness import TOY_STUDY, ablate_here, with_database
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StudyError
@@ -289,7 +289,7 @@ def test_what_is_no_study_says_what_is_expected(folder: Path) -> None:
 
 
 def test_the_command_line(toy_study: Path) -> None:
-    done = ablate("eval", toy_study, cwd=toy_study.parent)
+    done = ablate_here("eval", toy_study, cwd=toy_study.parent)
     assert done.returncode == 2
     assert "workload toy keeps none" in done.stderr
     assert "Traceback" not in done.stderr

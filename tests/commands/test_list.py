@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import TOY, ablate
+from harness import TOY, ablate_here
 from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError
@@ -158,14 +158,14 @@ def test_only_parts_of_a_model_have_a_cost() -> None:
 
 def test_a_part_that_cannot_be_built_at_the_reference_size_is_shown_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(PLUGIN.replace("needed: int", "needed: str"))
-    done = ablate("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
+    done = ablate_here("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "cannot be built at d_model 64, num_layers 1: ValidationError" in done.stdout
 
 
 def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(PLUGIN)
-    done = ablate("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
+    done = ablate_here("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for line in (
         "q ⋆ k.",
@@ -202,7 +202,7 @@ def test_kinds_of_what_has_none() -> None:
 
 
 def test_a_workload_may_have_no_parameters(tmp_path: Path) -> None:
-    done = ablate("list", "workload", "toy", "--plugin", TOY, cwd=tmp_path)
+    done = ablate_here("list", "workload", "toy", "--plugin", TOY, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "no parameters" in done.stdout
 
@@ -226,7 +226,7 @@ def test_a_plugin_that_fails_is_named_with_its_line(
     command: str, source: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "own.py").write_text(source)
-    done = ablate(command, "--plugin", "own.py", cwd=tmp_path)
+    done = ablate_here(command, "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr

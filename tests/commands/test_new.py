@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from harness import ablate
+from harness import ablate_here
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
@@ -82,11 +82,11 @@ def test_it_points_editors_to_a_schema_that_is_there(tmp_path: Path) -> None:
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
-    done = ablate("new", "mine.yaml", "--task", "digits", cwd=tmp_path)
+    done = ablate_here("new", "mine.yaml", "--task", "digits", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Wrote mine.yaml. Edit it to ask your question, then run: ablate plan mine.yaml\n"
     content = (tmp_path / "mine.yaml").read_bytes()
-    done = ablate("new", "mine", cwd=tmp_path)
+    done = ablate_here("new", "mine", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("NAME: already exists; given 'mine.yaml'")
     assert (tmp_path / "mine.yaml").read_bytes() == content

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY, ablate, with_database
+from harness import TOY_STUDY, ablate_here, with_database
 from rich.console import Console
 from ruamel.yaml import YAML
 
@@ -97,7 +97,7 @@ def test_its_command_repeats_the_trial_and_no_other_variant(folder: Path) -> Non
     before = {path.stem: path.stat().st_mtime_ns for path in trials.glob("*.json")}
     program, *arguments = shlex.split(command)
     assert program == "ablate"
-    done = ablate(*arguments, "--jobs", "0", cwd=folder)
+    done = ablate_here(*arguments, "--jobs", "0", cwd=folder)
     # The other seed has failed, and is not asked for.
     assert done.returncode == 1, done.stderr
     after = {path.stem: path.stat().st_mtime_ns for path in trials.glob("*.json")}
@@ -169,11 +169,11 @@ def test_what_a_trial_printed_cannot_act_on_the_terminal(tmp_path: Path) -> None
 
 def test_on_the_command_line(folder: Path, tmp_path: Path) -> None:
     trial = next((folder / "results/store/trials").glob("*.json")).stem
-    done = ablate("show", trial[:10], cwd=folder)
+    done = ablate_here("show", trial[:10], cwd=folder)
     assert done.returncode == 0, done.stderr
     assert f"id: {trial}" in done.stdout
     assert f"ablate run {Path('results/toy/study.yaml')} --only" in done.stdout
-    done = ablate("show", "abc", cwd=tmp_path)
+    done = ablate_here("show", "abc", cwd=tmp_path)
     assert done.returncode == 2
     assert (
         done.stderr == "results: holds no trials; run a study first, or name another folder with --results\n"

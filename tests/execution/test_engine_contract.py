@@ -137,8 +137,8 @@ def test_output_goes_into_the_record(separate: Make, tmp_path: Path) -> None:
     ("fault", "fate"), [("kill", "was killed by SIGKILL"), ("exit", "ended with exit code 3")]
 )
 def test_a_lost_trial_is_begun_once_more(tmp_path: Path, fault: str, fate: str) -> None:
-    records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, f"training.fault={fault}"))
-    assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
+    records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, f"training.fault={fault}")[::3])
+    assert statuses(records) == ["completed"] * 2 + ["failed"]
     for record in records:
         if record.status == "failed":
             assert record.reason == f"the worker process {fate}, 2 times"
@@ -192,10 +192,10 @@ def test_an_idle_worker_that_dies_is_replaced(trials: list[Trial]) -> None:
 
 
 def test_a_time_limit_fails_the_trial_and_the_others_go_on(separate: Make, tmp_path: Path) -> None:
-    records = run(separate(), toy_trials(tmp_path, "training.fault=hang", "time_limit=0.5"))
-    assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
+    records = run(separate(), toy_trials(tmp_path, "training.fault=hang", "time_limit=1.5")[::3])
+    assert statuses(records) == ["completed"] * 2 + ["failed"]
     reasons = {record.reason for record in records if record.status == "failed"}
-    assert reasons == {"time limit of 0.5 s exceeded"}
+    assert reasons == {"time limit of 1.5 s exceeded"}
     assert all("" < record.started_at <= record.finished_at for record in records)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY, ablate
+from harness import TOY, ablate_here
 
 from ablate.base.errors import StudyError
 from ablate.study.experiment import prepare
@@ -83,7 +83,7 @@ def test_a_claim_about_a_factor_that_is_misspelled_is_no_second_mistake(write: C
 
 def test_nothing_is_written_and_the_exit_code_is_two(write: Callable[..., Path], tmp_path: Path) -> None:
     path = write(f"name: bad\n{TOY_HEAD}model: {{nois: 1}}\n")
-    done = ablate("run", path, cwd=tmp_path)
+    done = ablate_here("run", path, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
         "1 problem in the study; nothing was written or trained:\n"
@@ -110,7 +110,7 @@ def test_a_file_that_is_no_study(tmp_path: Path, content: bytes, expected: str) 
     with pytest.raises(StudyError) as caught:
         prepare(path)
     assert expected in str(caught.value)
-    done = ablate("run", path, cwd=tmp_path)
+    done = ablate_here("run", path, cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from harness import ablate
+from harness import ablate_here
 
 from ablate.base.errors import StudyError
 from ablate.study.experiment import prepare
@@ -230,7 +230,7 @@ def study_in(folder: Path, name: str) -> Path:
 
 
 def test_each_mistake_is_named_and_nothing_is_written_or_trained(tmp_path: Path) -> None:
-    done = ablate("run", study_in(tmp_path, "parts").name, cwd=tmp_path)
+    done = ablate_here("run", study_in(tmp_path, "parts").name, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     head, *said = [line.strip() for line in done.stderr.splitlines()]
     assert head.endswith("in the study; nothing was written or trained:")

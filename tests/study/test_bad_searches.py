@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import ablate, with_database
+from harness import ablate_here, with_database
 from rich.console import Console
 from searching import PEAK_STUDY, SWEEP
 
@@ -214,7 +214,7 @@ search:
 tune: {over: {model.z: {int: [1, 2]}}}
 """
     )
-    done = ablate("sweep", path, cwd=path.parent)
+    done = ablate_here("sweep", path, cwd=path.parent)
     assert done.returncode == 2
     assert [line.strip().split(": ")[0].rpartition(":")[2] for line in done.stderr.splitlines()[1:]] == [
         "9", "10", "11", "12", "13", "14", "15", "16",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import TOY, TOY_STUDY, ablate
+from harness import TOY, TOY_STUDY, ablate_here
 from jsonschema import Draft202012Validator
 
 from ablate.base.registry import CATALOGUE
@@ -186,7 +186,7 @@ class Both(Attention):
 @pytest.mark.slow
 def test_parts_of_plugins_that_hold_their_like(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(PARTS)
-    done = ablate("schema", "--plugin", "own.py", cwd=tmp_path)
+    done = ablate_here("schema", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     schema = json.loads(done.stdout)
     Draft202012Validator.check_schema(schema)
@@ -211,7 +211,7 @@ def test_parts_of_plugins_that_hold_their_like(tmp_path: Path) -> None:
 def test_what_plugins_register_is_known(validator: Draft202012Validator, tmp_path: Path) -> None:
     create_part("norm", tmp_path / "my_norm")
     create_task(tmp_path / "my_task", None)
-    done = ablate("schema", "--plugin", "my_norm.py", "--plugin", "my_task.py", cwd=tmp_path)
+    done = ablate_here("schema", "--plugin", "my_norm.py", "--plugin", "my_task.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     known = Draft202012Validator(json.loads(done.stdout))
     for name in ("my_norm", "my_task"):
@@ -223,7 +223,7 @@ def test_what_plugins_register_is_known(validator: Draft202012Validator, tmp_pat
 
 
 def test_of_another_workload(tmp_path: Path) -> None:
-    done = ablate("schema", "--workload", "toy", "--plugin", TOY, cwd=tmp_path)
+    done = ablate_here("schema", "--workload", "toy", "--plugin", TOY, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     validator = Draft202012Validator(json.loads(done.stdout))
     (tmp_path / "study.yaml").write_text(TOY_STUDY)
@@ -235,6 +235,7 @@ def test_of_another_workload(tmp_path: Path) -> None:
 
 
 def test_an_unknown_workload_is_named(tmp_path: Path) -> None:
-    done = ablate("schema", "--workload", "sequnce", cwd=tmp_path)
+    done = ablate_here("schema", "--workload", "sequnce", cwd=tmp_path)
     assert done.returncode == 2
-    assert "unknown workload 'sequnce'; allowed: sequence. Did you mean 'sequence'?" in done.stderr
+    assert "unknown workload 'sequnce'; allowed: " in done.stderr
+    assert "Did you mean 'sequence'?" in done.stderr

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import ablate
+from harness import ablate_here
 
 from ablate.base.errors import StudyError
 from ablate.study.experiment import prepare
@@ -95,4 +95,4 @@ def test_a_task_that_says_both_is_run(write: Callable[..., Path]) -> None:
         "fresh",
         32,
     )
-    assert ablate("plan", path, cwd=path.parent).returncode == 0
+    assert ablate_here("plan", path, cwd=path.parent).returncode == 0
