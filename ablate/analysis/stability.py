@@ -25,6 +25,7 @@ from ablate.core.claim import Claim
 from ablate.core.derived import Kind
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts
+from ablate.core.metric import HELD_OUT
 
 Row = dict[str, object]
 COLUMNS = (
@@ -36,7 +37,8 @@ COLUMNS = (
 
 def measures(task: TaskFacts, facts: Facts) -> list[Measure]:
     """What variants are compared by on a task, in order."""
-    names = ["divergence_rate", "lr_sensitivity", "seed_spread", *task.stability]
+    of_runs = [name for name in task.stability if name != HELD_OUT]
+    names = ["divergence_rate", "lr_sensitivity", "seed_spread", *of_runs]
     return [found for name in names if (found := measure_of(name, task, facts))]
 
 

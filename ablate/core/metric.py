@@ -11,6 +11,10 @@ Outcome = Literal["graded", "all_or_nothing"]
 Pool = Literal["fresh", "held_out", "resplit"]
 
 
+HELD_OUT = "test_loss"
+"""The metric of a record that a stress grid is summed up by; alone it says how well a run ended, not how steadily."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """Direction, range and resolution of a number by which trials are judged."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from ablate.base.errors import NOT_GIVEN, Invalid, nearest
+from ablate.core.metric import HELD_OUT
 from ablate.core.workload import Workload
 from ablate.study.designs.design import Design, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.expand import report_at
 from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import StudyBase
-
-NEEDED = "test_loss"
-"""What a record must have so that a grid can be summed up."""
 
 
 def check_stress(
@@ -28,8 +26,10 @@ def check_stress(
             document.refuse(at, rule, NOT_GIVEN, allowed, nearest(path, [allowed] if allowed else []))
             continue
         baseline = design.variants[0].configs
-        if any(NEEDED not in workload.describe(config).stability for config in baseline):
-            rule = f"needs a workload whose records have `{NEEDED}`, which {study.workload} does not declare"
+        if any(HELD_OUT not in workload.describe(config).stability for config in baseline):
+            rule = (
+                f"needs a workload whose records have `{HELD_OUT}`, which {study.workload} does not declare"
+            )
             document.refuse(at, rule)
         for index, level in enumerate(levels):
             try:

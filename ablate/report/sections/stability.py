@@ -51,7 +51,6 @@ TERMS = {
     "grad_norm_max": "largest norm of the gradient, before it is clipped",
     "attention_logit_max": "largest logit of attention (Wortsman et al. 2023)",
     "dead_units": "share of ReLU units that no example activates",
-    "test_loss": "held-out loss after the last step",
 }
 """What the metrics mean."""
 MAX_TICKS = 6
