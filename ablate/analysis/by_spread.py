@@ -2,6 +2,8 @@
 
 The test is that of Pitman (1939, Biometrika 31, 9–12) and Morgan (1939, Biometrika 31, 13–19): the variances of a pair
 of normal samples differ exactly where their sum and their difference are correlated.
+Like every test of variances it needs them normal: with tails as of t with 5 degrees of freedom it errs in a tenth of
+studies.
 """
 
 from __future__ import annotations

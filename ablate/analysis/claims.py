@@ -8,7 +8,8 @@ number that the claim names, 0 for a plain `beats`:
     A matches B within X      90 % interval inside ±X       95 % interval outside ±X
     A does not lose X to B    90 % interval above −X        95 % interval below −X
 
-An interaction, `A beats B by more at P = y than at P = x`, is a plain `beats` about the difference of differences.
+Rates over seeds and their spread have tests of their own, in `by_rate` and `by_spread`. An interaction, `A beats B by
+more at P = y than at P = x`, is a plain `beats` about the difference of differences.
 
 Otherwise it is inconclusive, or incomplete where a trial that it rests on failed or is missing. The 90 % intervals are
 those of one-sided tests at .05: equivalence as in Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657–680. On an

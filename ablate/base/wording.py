@@ -11,7 +11,7 @@ MINUS = "−"
 
 def decimals(uncertainty: float) -> int:
     """The decimals that show two significant digits of `uncertainty` (half the width of an interval)."""
-    if not math.isfinite(uncertainty) or uncertainty <= 0:
+    if not math.isfinite(uncertainty) or uncertainty < 1e-12:
         return 3
     return min(max(0, 1 - math.floor(math.log10(uncertainty))), MAX_DECIMALS)
 

@@ -1,4 +1,4 @@
-"""The files of `results/<study>/`, and those of the study in the store. No other module knows their names.
+"""The files of `results/<study>/`, and those of the study in the store. Only `verdicts` knows some of their names too.
 
 study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
@@ -17,7 +17,7 @@ rates.json, optuna.db                    measured seconds of a training step; Op
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,12 +27,12 @@ from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
-from ablate.records.claims import load_claims, save_claims
 from ablate.records.evaluated import Evaluated
 from ablate.records.evidence import EvidenceFiles
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
-from ablate.records.tables import existing, load_frame, load_importances, read_csv, rows_and_facts, save_frame
+from ablate.records.tables import load_frame, load_importances, rows_and_facts, save_frame
+from ablate.records.verdicts import ANSWER, CLAIMS, COMPARISONS, NOISE, STABILITY, UNTUNED, Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,30 +43,27 @@ Kind = Literal["sweep", "tuning"]
 _STUDY = "study.yaml"
 _TRIALS, _CURVES = "trials.parquet", "curves.parquet"
 _EXAMPLES, _STRESS = "examples.parquet", "stress.parquet"
-_ANSWER, _COMPARISONS, _CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
-_STABILITY, _NOISE = "stability.csv", "noise.csv"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
 _IMPORTANCES = "importances.csv"
-_UNTUNED = "untuned"
 _EVIDENCE = {
     untuned: tuple(f"{folder}{name}" for name in (_TRIALS, _CURVES, _EXAMPLES, _STRESS))
-    for untuned, folder in ((False, ""), (True, f"{_UNTUNED}/"))
+    for untuned, folder in ((False, ""), (True, f"{UNTUNED}/"))
 }
 """Of the variants as they are judged, and of those that were not tuned yet; the last two may be missing."""
 _RATES = "rates.json"
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
-_REPORTED = (_STUDY, _TRIALS, _CURVES, _COMPARISONS, _CLAIMS, *_PAGES)
+_REPORTED = (_STUDY, _TRIALS, _CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 _BESIDE = (
-    *(_ANSWER, _STABILITY, _NOISE, _FIGURES, _EXAMPLES, _STRESS, _EVALUATION, _MAPS, _IMPORTANCES),
+    *(ANSWER, STABILITY, NOISE, _FIGURES, _EXAMPLES, _STRESS, _EVALUATION, _MAPS, _IMPORTANCES),
     *(*_TABLES.values(), *_EVIDENCE[True]),
 )
 """The files of some: there are no figures where no trial has a result."""
 
 
-class StudyFolder:
+class StudyFolder(Verdicts):
     """The files of one study under a results folder; nothing exists before it is written."""
 
     def __init__(self, results: Path, name: str) -> None:
@@ -126,7 +123,7 @@ class StudyFolder:
     def written_folders(self) -> list[Path]:
         """The folders in which a run replaces files."""
         trials = self.results / "store" / "trials"
-        return [self.path, self.path / _FIGURES, self.path / _UNTUNED, self.roster.path.parent, trials]
+        return [self.path, self.path / _FIGURES, self.path / UNTUNED, self.roster.path.parent, trials]
 
     def begin(self, resolved: str, cells: Iterable[Cell]) -> None:
         """Before the first trial: writes the resolved study, and adds the planned trials to the roster."""
@@ -213,7 +210,7 @@ class StudyFolder:
 
     def forget_search(self, kind: Kind) -> None:
         """Removes the files of a search that the study no longer has; its trials stay in the store."""
-        beside = [self.path / _IMPORTANCES] if kind == "sweep" else (self.path / _UNTUNED).glob("*")
+        beside = [self.path / _IMPORTANCES] if kind == "sweep" else (self.path / UNTUNED).glob("*")
         for path in (self.search_tables[kind], *beside):
             path.unlink(missing_ok=True)
 
@@ -237,61 +234,6 @@ class StudyFolder:
     def save_evaluated(self, evaluated: Evaluated) -> None:
         """Writes the evaluations of kept weights."""
         evaluated.save(self.path / _EVALUATION, self.path / _MAPS)
-
-    def claims(self) -> list[dict[str, str]]:
-        """The claims with their dates and verdicts; none before the first run. Raises `AblateError`."""
-        return load_claims(self.path / _CLAIMS)
-
-    def write_claims(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Writes claims that have dates, and no verdicts yet."""
-        save_claims(self.path / _CLAIMS, rows)
-
-    def comparisons(self) -> list[dict[str, str]]:
-        """The comparisons of the last report, as text. Raises `AblateError` where there are none."""
-        return read_csv(existing(self.path / _COMPARISONS))
-
-    def stability(self) -> list[dict[str, str]]:
-        """How steadily the variants of the last report train, as text; none where it does not say."""
-        return self._rows(_STABILITY)
-
-    def noise(self) -> list[dict[str, str]]:
-        """The noise of each task in the last report, as text; none where it has none."""
-        return self._rows(_NOISE)
-
-    def _rows(self, name: str) -> list[dict[str, str]]:
-        path = self.path / name
-        return read_csv(path) if path.is_file() else []
-
-    def frames(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """Comparisons, judged claims and stability of the last report; the last without rows where it is not there."""
-        import pandas as pd
-
-        comparisons, claims = (pd.read_csv(self.path / name) for name in (_COMPARISONS, _CLAIMS))
-        steady = self.path / _STABILITY
-        stability = pd.read_csv(steady) if steady.is_file() else pd.DataFrame()
-        return comparisons, claims[claims["verdict"].notna()].reset_index(drop=True), stability
-
-    def answer(self) -> list[str]:
-        """The answer of the last report in sentences; none where it has none."""
-        path = self.path / _ANSWER
-        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
-
-    def save_verdicts(
-        self,
-        comparisons: pd.DataFrame,
-        claims: pd.DataFrame,
-        untuned: pd.DataFrame | None = None,
-        answer: Sequence[str] = (),
-        stability: pd.DataFrame | None = None,
-        noise: pd.DataFrame | None = None,
-    ) -> None:
-        """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
-        tables = {_COMPARISONS: comparisons, _CLAIMS: claims, f"{_UNTUNED}/{_COMPARISONS}": untuned}
-        tables |= {_STABILITY: stability, _NOISE: noise}
-        for name, frame in tables.items():
-            if frame is not None:
-                write_text(self.path / name, frame.to_csv(index=False))
-        write_text(self.path / _ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))
 
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this

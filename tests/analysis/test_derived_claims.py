@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -14,6 +15,8 @@ from ablate.analysis.by_spread import pitman_morgan, spread_interval
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.paired import Differences
 from ablate.analysis.rates import rate_p, rate_p_equivalent
+from ablate.analysis.settled import unsettled
+from ablate.core.claim import INTERACTION, Claim
 from ablate.core.derived import DERIVED
 from ablate.core.metric import Metric
 
@@ -135,6 +138,38 @@ def test_learning_rate_sensitivity_in_a_factorial_is_the_mean_by_seed():
     )
     a, b, base = (np.array(sensitivity(runs[name], 2.0)) for name in ("a", "b", "baseline"))
     assert row["diff"] == pytest.approx(np.mean(base - (a + b) / 2))
+
+
+def test_an_interaction_may_be_of_learning_rate_sensitivity():
+    names = ("baseline", "a", "p", "a,p")
+    runs = {name: 0.5 + 0.1 * (1 + k) * rng.random(size=(6, 3)) for k, name in enumerate(names)}
+    words = "a beats baseline on lr_sensitivity by more at p=1 than at p=0"
+    about = Claim(
+        words, INTERACTION, "lr_sensitivity", ["a,p"], ["p"], 0.0, "2025", False, ["a"], ["baseline"]
+    )
+    row = judged(study(values(6, *names[1:]), stress=runs, claims=[about]))
+    base, a, p, both = (np.array(sensitivity(runs[name], 2.0)) for name in names)
+    expected = stats.ttest_1samp((p - both) - (base - a), 0.0)
+    assert (row["n"], row["p"]) == (6, pytest.approx(expected.pvalue))
+    assert row["diff"] == pytest.approx(np.mean((p - both) - (base - a)))
+
+
+@pytest.mark.parametrize(("metric", "n"), [("lr_sensitivity", 4), ("divergence_rate", 8)])
+def test_derived_metrics_are_looked_at_as_others_are(metric, n):
+    steep = np.where(np.arange(3) == 2, 1.5, 0.5) + 0.01 * rng.normal(size=(8, 3))
+    made = study(
+        values(8, "a"),
+        stress={"baseline": 0.5 + 0.01 * rng.normal(size=(8, 3)), "a": steep},
+        statuses={("a", seed): "diverged" for seed in range(1, 8)},
+        claims=[claim("beats", "baseline", "a", metric=metric)],
+    )
+    made = dataclasses.replace(made, facts=dataclasses.replace(made.facts, looks=[4, 8, 12]))
+    row = judged(made)
+    # Three seeds of four tell no rate at the .05/6 that the first of three looks may spend.
+    assert (row["verdict"], row["n"]) == ("supported", n)
+    first = dataclasses.replace(made.facts, seeds=made.facts.seeds[:4])
+    still = unsettled(dataclasses.replace(made, facts=first))
+    assert {variant for variant, _ in still} >= ({"a", "baseline"} if n == 8 else set())
 
 
 def test_a_grid_with_a_gap_has_no_sensitivity():

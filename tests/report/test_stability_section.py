@@ -21,6 +21,7 @@ from ablate.report.section import Folded, Material, Picture, Text, unfolded
 from ablate.report.sections.stability import Stability, by_layer, sensitivity
 from ablate.report.tables import Table
 from ablate.stages.publish import describe, publish
+from ablate.tracking.parent import parent_of
 
 N = 5
 rng = np.random.default_rng(9)
@@ -120,5 +121,9 @@ def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Pa
     said = describe(folder)
     assert "less steady than the baseline: a" in said
     assert "| a | grad_norm_max | less steady (exploratory) |" in said
+    folder.study_file.write_text("name: x\n")
+    parent = parent_of(folder, describe)
+    assert (parent.metrics["stability_worse"], parent.metrics["stability_unstable"]) == (1, 2)
+    assert "grad_norm_max" in parent.columns
     *_, frame = folder.frames()
     assert len(frame) == len(rows)

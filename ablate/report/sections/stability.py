@@ -46,7 +46,10 @@ TERMS = {
         "how much loss a wrong learning rate costs: mean over the grid of the loss, at most that at initialisation, "
         "above the best of the grid (Wortsman et al. 2023)"
     ),
-    "seed_spread": "standard deviation of the primary metric over seeds; compared from 20 seeds on (Pitman, Morgan)",
+    "seed_spread": (
+        "standard deviation of the primary metric over seeds; compared from 20 seeds on by the test of Pitman and "
+        "Morgan, which holds for normal values"
+    ),
     "loss_spikes": "share of steps whose loss lies 7 standard deviations above the mean of the 100 steps before",
     "grad_norm_max": "largest norm of the gradient, before it is clipped",
     "attention_logit_max": "largest logit of attention (Wortsman et al. 2023)",
