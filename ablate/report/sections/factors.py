@@ -60,10 +60,11 @@ class Factors(Section):
         if not found:
             return
         contrasts, variance = effects(evidence), anova(evidence)
+        of_cells = "of the fraction at its level" if found[0].fraction else "that differ in nothing else"
         yield Text(
             "A description: every row is outside the families of planned comparisons and claims, and judged at .05. A "
-            "main effect is the mean over the cells that differ in nothing else; an interaction is what two levels "
-            "gain together beyond what each gains alone.",
+            f"main effect is the mean over the cells {of_cells}; an interaction is what two levels gain together beyond "
+            "what each gains alone.",
             aside=True,
         )
         for task, end, of in by_task(facts):

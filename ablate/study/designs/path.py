@@ -17,11 +17,12 @@ MAX_CHANGES = 20
 
 @register("design", "path")
 class Path(Kind):
-    """A greedy path from the baseline to a variant (Fawcett and Hoos 2016): each step adds the change that helps most.
+    """A greedy path from the baseline to a variant: each step adds the change that helps most.
 
     Which change that is, validation data say on tuning seeds, which never judge: the best of several is lucky, and on
     the seeds that chose it would look better than it is. Each configuration of the path is then trained on the seeds
-    of the study, and judged against the baseline and against the one before it.
+    of the study, and judged against the baseline and against the one before it. After the ablation paths
+    of Fawcett and Hoos 2016, J. Heuristics 22, 431–458.
     """
 
     walks = True
