@@ -24,7 +24,7 @@ def path_of(facts: Facts) -> list[VariantFacts]:
         return []
     found = facts.variants[:1]
     for variant in facts.variants[1:]:
-        if not variant.placebo and len(_added(variant, found[-1])) == 1 and _holds(variant, found[-1]):
+        if not variant.placebo and len(added(variant, found[-1])) == 1 and _holds(variant, found[-1]):
             found.append(variant)
         else:
             break
@@ -55,13 +55,14 @@ def steps(evidence: Evidence) -> pd.DataFrame:
                 found.p,
                 found.verdict,
             )
-            (path,) = _added(one[0], before[0])
+            (path,) = added(one[0], before[0])
             row = (task.name, number, one[0].name, path, c.n, *numbers, total.mean, *total.interval())
             rows.append(dict(zip(COLUMNS, row, strict=True)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _added(variant: VariantFacts, before: VariantFacts) -> list[str]:
+def added(variant: VariantFacts, before: VariantFacts) -> list[str]:
+    """The paths that it changes and the one before does not."""
     return [path for path in variant.changes if path not in before.changes]
 
 

@@ -45,11 +45,6 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     """
     if experiment.study.confirms is None:
         return experiment
-    if experiment.walks:
-        raise AblateError(
-            f"{experiment.path}: is a path, whose steps no study seed has chosen; give it other seeds instead of "
-            "confirming it: --set seeds={from: 100, count: 5}"
-        )
     source = StudyFolder(results, experiment.study.confirms)
     if not source.has_report:
         raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")

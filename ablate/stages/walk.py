@@ -9,12 +9,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 
+from ablate.analysis.steps import added, path_of
 from ablate.base import wording
 from ablate.base.errors import Invalid, StudyError
 from ablate.core.cell import Cell
 from ablate.core.events import Progress
+from ablate.core.facts import Facts
 from ablate.core.metric import Metric
 from ablate.core.record import Record, lost_to_its_variant
 from ablate.search.objectives import measured
@@ -22,6 +25,13 @@ from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.patch import key_of
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM, in_words
+
+
+def as_walked(experiment: Experiment, facts: Facts) -> Experiment:
+    """The study with the path that its report has; as it is where that does not lead to its target."""
+    walk, path = Walk(experiment), path_of(facts)
+    walk.taken = [added(variant, before)[0] for before, variant in pairwise(path)]
+    return walk.walked if set(walk.taken) == set(walk.target.patches) else experiment
 
 
 class Walk:
@@ -96,7 +106,11 @@ class Walk:
         steps = [known.get(key_of(variant.configs), variant) for variant in path]
         rest = [variant for variant in others if variant not in steps]
         found = self.experiment.judging([baseline, *steps, *rest], self.experiment.design.paths, "")
-        return dataclasses.replace(found, remarks=[*self.experiment.remarks, *self.remarks])
+        # Its variants are chosen: it is trained as it is.
+        remarks = [*self.experiment.remarks, *self.remarks]
+        return dataclasses.replace(
+            found, design=dataclasses.replace(found.design, kind=None), remarks=remarks
+        )
 
     def _variant(self, paths: Sequence[str]) -> Variant:
         """The configuration with some changes of the target; raises `Invalid` where it cannot be."""

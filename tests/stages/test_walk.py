@@ -18,7 +18,7 @@ from ablate.report.draw import style
 from ablate.report.section import Material
 from ablate.report.sections.path import AblationPath
 from ablate.stages.gather import gather
-from ablate.stages.walk import Walk
+from ablate.stages.walk import Walk, as_walked
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 
@@ -104,6 +104,10 @@ def test_the_steps_are_judged_on_the_seeds_of_the_study(write: Callable[..., Pat
     assert row["total"] == pytest.approx(
         (runs["model.kind=wide,training.lr=0.001"] - runs["baseline"]).mean()
     )
+    # From its facts the study is again what it was.
+    again = as_walked(plan.experiment, evidence.facts)
+    assert [(v.name, v.configs) for v in again.variants] == [(v.name, v.configs) for v in found.variants]
+    assert not again.walks
     planned = compare(evidence)
     shown = Material(evidence, planned, judge_claims(evidence))
     assert AblationPath().applies(shown)
