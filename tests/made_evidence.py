@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -152,7 +153,7 @@ def crossed(
     evidence = study(values, **{"metrics": {"accuracy": Metric("max")}, **options})
     facts = Facts(**{**vars(evidence.facts), "variants": variants, "design": design})
     facts.factors.update({path: list(levels) for path, levels in factors.items()})
-    return Evidence(facts, evidence.trials, evidence.curves)
+    return replace(evidence, facts=facts)
 
 
 def claim(

@@ -17,7 +17,7 @@ import pandas as pd
 from ablate.analysis.contrast import Contrast, suspect
 from ablate.analysis.crossings import Crossed, Levels, crossings
 from ablate.analysis.interactions import at_a_bound
-from ablate.analysis.paired import NAN
+from ablate.analysis.paired import NAN, ROUNDING
 from ablate.analysis.verdicts import judge
 from ablate.core.evidence import Evidence
 
@@ -120,6 +120,7 @@ def _anova(crossed: Crossed) -> Iterator[dict[str, Any]]:
         return
     residual = fitted.mse_resid
     total = float(((frame["value"] - frame["value"].mean()) ** 2).sum())
+    table["sum_sq"] = table["sum_sq"].where(table["sum_sq"] > ROUNDING * total, 0.0)
     for term, name in {**terms, "Residual": "residual"}.items():
         found = table.loc[term]
         size = (

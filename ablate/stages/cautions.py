@@ -29,6 +29,9 @@ def cautions(experiment: Experiment) -> list[str]:
             lines.append(f"{listed(names, MAX_NAMES)}{where}: {text}")
         else:
             lines.append(f"{where.strip()}, {text}" if where else text)
+    kind = experiment.design.kind
+    if kind is not None and not experiment.remarks and (words := kind.words(experiment.study)):
+        lines.append(words)
     if aliases := experiment.design.aliases:
         sets = (" = ".join(" × ".join(effect) for effect in found) for found in aliases)
         lines.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")

@@ -12,6 +12,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
 from ablate.search.table import best
+from ablate.stages.walk import as_walked
 from ablate.study.designs.design import Variant
 from ablate.study.document import read_document
 from ablate.study.experiment import Experiment
@@ -67,10 +68,12 @@ def judged(experiment: Experiment, kind: Kind, table: SearchTable) -> Experiment
 
 
 def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
-    """The study as it was last reported, after a search or without one.
+    """The study as it was last reported, after a search or a path, or without one.
 
     Raises `AblateError` where the study now searches another space.
     """
+    if experiment.walks and folder.has_report:
+        return as_walked(experiment, folder.facts())
     kind = folder.evidence().facts.searched if folder.has_report else ""
     table = folder.search_table(kind)
     if table is None or (experiment.search if kind == "sweep" else experiment.tune) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from itertools import islice
 
 from rich.console import Console
@@ -30,6 +31,7 @@ from ablate.stages.options import Options, Outcome
 from ablate.stages.publish import describe, print_places, print_table, publish
 from ablate.stages.search import SearchStage, for_sweep
 from ablate.stages.stress import stressed
+from ablate.stages.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.resolved import resolved_text
 from ablate.tracking.tracker import Tracker
@@ -71,7 +73,8 @@ def run(
         claims = date_claims(folder, given.claims, planned, store, begun)
         folder.begin(resolved_text(experiment, folder.path), planned)
         with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
-            at_most = search is not None or bool(study.seeds.looks)
+            walk = Walk(experiment) if experiment.walks else None
+            at_most = search is not None or walk is not None or bool(study.seeds.looks)
             display = Display(console, study.name, experiment.metric, jobs, at_most=at_most)
             with open_engine(experiment, where, jobs, devices, ready) as engine, display:
                 listen = everyone(tracker, display, preload)
@@ -90,7 +93,23 @@ def run(
                         failed = _failed(cells, tried, folder, warn)
                         say("The search is incomplete; run the same command to continue it.")
                         return Outcome(folder.path, failed, display.done)
+                if walk is not None:
+                    steps = drive(
+                        walk,
+                        engine,
+                        store,
+                        listen,
+                        later=walk.later,
+                        fresh=options.fresh,
+                        fail_fast=options.fail_fast,
+                    )
+                    folder.roster.add(walk.cells)
+                    if not walk.over:
+                        say("The path is incomplete; run the same command to continue it.")
+                        return Outcome(folder.path, _failed(walk.cells, steps, folder, warn), display.done)
+                    experiment = walk.walked
                 work = work_of(experiment, kind, table, claims, say)
+                work = replace(work, tried=walk.cells) if walk is not None else work
                 folder.roster.add(work.everything)
                 wanted = work.wanted(options)
                 if search is None:

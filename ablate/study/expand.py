@@ -108,7 +108,7 @@ def _combinations(
 ) -> list[Variant]:
     """The variants that the design makes of the factors; none where it refuses them, which is reported."""
     try:
-        kind.check({path: len(levels) for path, levels in factors.items()}, study.variants)
+        kind.check({path: len(levels) for path, levels in factors.items()}, study)
     except Invalid as error:
         # What is left of factors that are wrong themselves may be too few.
         if not any(document.is_faulty((section,)) for section in ("factors", "variants", "design")):

@@ -91,6 +91,11 @@ class Experiment:
         return self.study.match is not None and self.matcher is None
 
     @property
+    def walks(self) -> bool:
+        """Whether trainings choose its variants, on the way to one of them."""
+        return self.design.kind is not None and self.design.kind.walks
+
+    @property
     def trains_untuned(self) -> bool:
         """Whether variants that are tuned are also trained as the study gives them."""
         return self.tune is not None and self.study.tune is not None and self.study.tune.untuned

@@ -46,6 +46,7 @@ class Refused:
 
 
 NOTHING = Refused()
+ITSELF = "compares a variant with itself"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ def compared(names: Sequence[str], text: str, design: Design, refused: Refused) 
                 side = _read(name, text, design, refused)
                 found.append([] if side is None else _variants(side, text, design))
         same = len(found) == 2 and set(found[0]) & set(found[1])
-        at.refuse(same, "", "compares a variant with itself", text)
+        alone = "`path=level` alone is the mean over the other factors; more levels, joined by commas, are one variant"
+        at.refuse(same, "", ITSELF, text, hint=alone if design.crosses else "")
     return found
 
 
@@ -96,7 +98,7 @@ def crossed(
         at.refuse(pairs[0] == pairs[1], "", f"names {path}={more} twice, not two levels of {path}", text)
         for side in sides:
             at.refuse(path in side.levels, "", f"{side.name} itself sets {path}, the factor after `at`", text)
-        at.refuse(sides[0].levels == sides[1].levels, "", "compares a variant with itself", text)
+        at.refuse(sides[0].levels == sides[1].levels, "", ITSELF, text)
     return _cells(sides, path, [more, less], text, design)
 
 

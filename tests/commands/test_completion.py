@@ -74,7 +74,7 @@ def offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         ("ablate plan mine.yaml --set variants.bare.model.n", ["variants.bare.model.norm="]),
         # Bash splits at `=`, zsh and fish do not.
         ("ablate plan mine.yaml --set model.norm = ba", ["batch"]),
-        ("ablate plan mine.yaml --set design =", ["factorial", "fractional", "one_factor"]),
+        ("ablate plan mine.yaml --set design =", ["factorial", "fractional", "one_factor", "path"]),
         (
             "ablate run mine.yaml --only model.",
             ["model.norm=batch", "model.norm=rms", "model.mixer.num_heads=1"],

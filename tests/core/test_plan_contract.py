@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from searching import GRID, SWEEP, prepared, search_in_memory, train
+from searching import GRID, PEAK_STUDY, SWEEP, prepared, search_in_memory, train
 
 from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.plan import FixedPlan, Plan
 from ablate.core.record import Record
 from ablate.search.plans import SearchPlan
+from ablate.stages.walk import Walk
 from ablate.study.experiment import Experiment
 
 PRUNED = SWEEP + "  pruner: {name: median, n_startup_trials: 2, n_warmup_steps: 1}\n"
@@ -117,3 +118,14 @@ class TestSearchesTogether(PlanContract):
     def make(self, experiment: Experiment) -> Plan:
         searches = [search_in_memory(experiment, name) for name in ("a", "b")]
         return SearchPlan(searches, lambda message: None, "memory")
+
+
+class TestWalk(PlanContract):
+    study = (
+        PEAK_STUDY
+        + "design: {name: path, to: top, seeds: 2}\n"
+        + "variants: {top: {model.x: 0.3, training.lr: 1e-3, training.seconds: 1e-9}}\n"
+    )
+
+    def make(self, experiment: Experiment) -> Plan:
+        return Walk(experiment)

@@ -60,10 +60,11 @@ class Factors(Section):
         if not found:
             return
         contrasts, variance = effects(evidence), anova(evidence)
+        of_cells = "of the fraction at its level" if found[0].fraction else "that differ in nothing else"
         yield Text(
             "A description: every row is outside the families of planned comparisons and claims, and judged at .05. A "
-            "main effect is the mean over the cells that differ in nothing else; an interaction is what two levels "
-            "gain together beyond what each gains alone.",
+            f"main effect is the mean over the cells {of_cells}; an interaction is what two levels gain together "
+            "beyond what each gains alone.",
             aside=True,
         )
         for task, end, of in by_task(facts):
@@ -78,6 +79,7 @@ class Factors(Section):
                 yield Sentences([f"Left out: {'; '.join(crossed.left_out)}."])
             if crossed.fraction:
                 yield Sentences(aliases(crossed))
+            aliased = crossed.fraction and any(" = " in name for name, _ in crossed.estimable)
             if (data := parting(crossed, mine)) is not None:
                 pairs = len(data[["lines", "along"]].drop_duplicates())
                 more = len(crossed.factors) * (len(crossed.factors) - 1) // 2 - pairs
@@ -86,6 +88,7 @@ class Factors(Section):
                     f"difference in {facts.metric} from the level at the left, with its 95 % interval; up is better. "
                     "Where two lines part, the factors interact; the table says by how much, and how surely."
                     f"{f' {more} more pairs of factors are in the table.' if more else ''}"
+                    f"{' A pair shows its aliases as well.' if aliased else ''}"
                 )
                 alt = f"Interaction plot of {pairs} pairs of factors on {facts.metric}{of}."
                 names = _names(facts, crossed)

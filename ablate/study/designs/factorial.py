@@ -21,7 +21,7 @@ class Factorial(Kind):
     crosses = True
     collapses = True
 
-    def check(self, levels: Mapping[str, int], variants: Mapping[str, Mapping[str, Any]]) -> None:
+    def check(self, levels: Mapping[str, int], study: Any) -> None:
         """See `Kind`: not more than anyone trains."""
         count = math.prod(number + 1 for number in levels.values())
         if count > MAX_VARIANTS:

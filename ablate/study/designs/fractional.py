@@ -35,7 +35,7 @@ class Fractional(Kind):
         resolution: Literal[3, 4, 5] = 4
         "The least number of factors in a product that is the same in every combination."
 
-    def check(self, levels: Mapping[str, int], variants: Mapping[str, Mapping[str, Any]]) -> None:
+    def check(self, levels: Mapping[str, int], study: Any) -> None:
         """See `Kind`: two levels a factor, and at least as many factors as the resolution."""
         rule = "has several levels, and a fraction takes two of each factor: the baseline's and one other"
         several = [

@@ -21,13 +21,16 @@ class Kind(ABC):
     collapses: ClassVar[bool] = False
     "Whether combinations that are one config, since a level removes the path of another, are one variant."
 
+    walks: ClassVar[bool] = False
+    "Whether trainings choose its variants, on the way to one that is named; see `ablate.stages.walk`."
+
     def __init__(self, config: Any = None) -> None:
         self.config: Any = PartConfig() if config is None else config
 
-    def check(self, levels: Mapping[str, int], variants: Mapping[str, Mapping[str, Any]]) -> None:  # noqa: B027
-        """Raises `Invalid`, with paths from the root of the study, for factors and variants that it cannot take.
+    def check(self, levels: Mapping[str, int], study: Any) -> None:  # noqa: B027
+        """Raises `Invalid`, with paths from the root of the study, for what it cannot take.
 
-        `levels`: path of a factor → number of its levels beside the baseline's; `variants` are those named by hand.
+        `levels`: path of a factor → number of its levels beside the baseline's.
         """
 
     @abstractmethod
@@ -37,3 +40,7 @@ class Kind(ABC):
     def aliases(self, levels: Mapping[str, int]) -> list[list[Effect]]:
         """Sets of two effects and more that it cannot tell apart, of factors with so many levels."""
         return []
+
+    def words(self, study: Any) -> str:
+        """What a reader of the plan should know of its trainings; nothing where the variants say all."""
+        return ""

@@ -1,0 +1,158 @@
+"""Greedy paths: which steps are chosen, on which seeds, and what is then trained and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import ablate, with_database
+from searching import PEAK_STUDY, prepared, train
+
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.compare import compare
+from ablate.analysis.steps import steps
+from ablate.base.errors import StudyError
+from ablate.core.record import Record
+from ablate.report.draw import style
+from ablate.report.section import Material
+from ablate.report.sections.path import AblationPath
+from ablate.stages.gather import gather
+from ablate.stages.walk import Walk, as_walked
+from ablate.study.experiment import Experiment
+from ablate.study.facts import facts_of
+
+# From .1, the learning rate gains 4; `wide` gains .1 beside one head and .2 beside three, which gain nothing without
+# it; x gains .09.
+CHANGES = "model.x: 0.3, model.heads: 3, model.kind: wide, training.lr: 1e-3"
+PATH = f"""{PEAK_STUDY}training: {{noise: 1e-3}}
+design: {{name: path, to: top, seeds: 2}}
+variants: {{top: {{{CHANGES}}}, other: {{model.twin: 1}}}}
+claims: [top beats baseline on score]
+"""
+
+
+def walk(experiment: Experiment) -> tuple[Walk, dict[str, Record], list[int]]:
+    """Trains all that the plan asks for; how many each time."""
+    plan, records, rounds = Walk(experiment), dict[str, Record](), list[int]()
+    while asked := plan.ask(records):
+        rounds.append(len(asked))
+        assert all(cell.seed >= 10_000 and not cell.judged for cell in asked)
+        for cell in asked:
+            try:
+                records[cell.id] = train(experiment, cell.trial)
+            except RuntimeError as error:
+                records[cell.id] = Record.of(cell.trial, "failed", reason=str(error))
+    return plan, records, rounds
+
+
+def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(
+    write: Callable[..., Path],
+) -> None:
+    experiment = prepared(write(PATH))
+    plan, records, rounds = walk(experiment)
+    assert plan.taken == ["training.lr", "model.kind", "model.heads", "model.x"]
+    assert rounds == [8, 6, 4]
+    assert len(records) == 18
+    names = [variant.name for variant in plan.walked.variants]
+    assert names == [
+        "baseline",
+        "training.lr=0.001",
+        "model.kind=wide,training.lr=0.001",
+        "model.heads=3,model.kind=wide,training.lr=0.001",
+        "top",
+        "other",
+    ]
+    assert plan.walked.variants[4].configs == experiment.variants[1].configs
+    assert [cell.seed for cell in plan.walked.cells()] == [seed for seed in range(3) for _ in range(6)]
+    first, *_ = plan.walked.remarks
+    assert first.startswith("step 1 of the path to top takes training.lr (−.2")
+    assert first.endswith("by validation score on seeds 10000–10001")
+
+
+def test_a_change_that_diverges_comes_last_and_one_that_fails_ends_the_choice(
+    write: Callable[..., Path],
+) -> None:
+    plan, _, _ = walk(prepared(write(PATH), training__fault="diverge", training__above=0.3))
+    assert plan.taken[-1] == "model.x"
+    plan, records, _ = walk(prepared(write(PATH), training__fault="raise", training__above=0.3))
+    assert (plan.over, plan.taken) == (False, [])
+    assert [record.status for record in records.values()].count("failed") == 2
+
+
+def test_a_configuration_that_is_known_is_not_trained_again(write: Callable[..., Path]) -> None:
+    # Another `seconds` is no other trial, so that the step that adds it beside the best one is known.
+    plan, _, rounds = walk(
+        prepared(write(PATH.replace(CHANGES, "training.lr: 1e-3, model.x: 0.3, training.seconds: 1e-9")))
+    )
+    assert plan.taken == ["training.lr", "model.x", "training.seconds"]
+    assert rounds == [6, 2]
+
+
+def test_the_steps_are_judged_on_the_seeds_of_the_study(write: Callable[..., Path]) -> None:
+    plan, _, _ = walk(prepared(write(PATH)))
+    found, cells = plan.walked, plan.walked.cells()
+    records = {cell.id: train(found, cell.trial) for cell in cells}
+    evidence = gather(facts_of(found), cells, records)
+    table = steps(evidence)
+    assert list(table["path"]) == ["training.lr", "model.kind", "model.heads", "model.x"]
+    runs = evidence.trials.pivot(index="seed", columns="variant", values="score")
+    assert sorted(runs.index) == [0, 1, 2]
+    d = runs["model.kind=wide,training.lr=0.001"] - runs["training.lr=0.001"]
+    row = table.iloc[1]
+    assert (row["diff"], row["verdict"]) == (pytest.approx(d.mean()), "better")
+    assert row["total"] == pytest.approx(
+        (runs["model.kind=wide,training.lr=0.001"] - runs["baseline"]).mean()
+    )
+    # From its facts the study is again what it was.
+    again = as_walked(plan.experiment, evidence.facts)
+    assert [(v.name, v.configs) for v in again.variants] == [(v.name, v.configs) for v in found.variants]
+    assert not again.walks
+    planned = compare(evidence)
+    shown = Material(evidence, planned, judge_claims(evidence))
+    assert AblationPath().applies(shown)
+    _, picture, printed = AblationPath().blocks(shown)
+    assert [row["change"] for row in printed.rows] == ["lr 0.001", "wide kind", "heads 3", "x 0.3"]
+    assert printed.rows[1]["verdict"] == "better (exploratory)"
+    assert {row["verdict_total"] for row in printed.rows} == {"better"}
+    with style.context():
+        assert picture.draw().axes[0].get_lines()
+    evidence.facts.variants[1:] = []
+    assert not AblationPath().applies(shown)
+
+
+@pytest.mark.slow
+def test_a_run_trains_and_reports_the_path(write: Callable[..., Path], tmp_path: Path) -> None:
+    with_database(tmp_path / "results/store")
+    study = write(PATH)
+    for trained in (18 + 18, 0):
+        done = ablate("run", study, "--jobs", "0", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert len(list((tmp_path / "results/store/trials").glob("*.json"))) == 36
+        assert f"{trained} trials to train" in done.stdout or not trained
+    text = (tmp_path / "results/peaks/report.md").read_text()
+    assert f"## {AblationPath.title}\n" in text
+    assert "step 2 of the path to top takes model.kind" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "rule"),
+    [
+        (("to: top", "to: tp"), 8, "is no variant that is named under `variants:`"),
+        (("to: top", "to: other"), 8, "has 1 change, and a path takes from 2"),
+        (("to: top, ", ""), 8, "is required"),
+        (("claims:", "factors: {model.x: [0.1]}\nclaims:"), 10, "have no part in a path"),
+        (
+            ("task: {name: peak}", "tasks: [{name: peak}, {name: valley}]"),
+            4,
+            "are several, and a path is chosen on one",
+        ),
+    ],
+)
+def test_a_path_that_leads_nowhere(
+    write: Callable[..., Path], change: tuple[str, str], line: int, rule: str
+) -> None:
+    with pytest.raises(StudyError) as caught:
+        prepared(write(PATH.replace(*change)))
+    problem = caught.value.problems[0]
+    assert (problem.line, rule in problem.rule) == (line, True), problem
