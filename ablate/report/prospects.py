@@ -20,6 +20,8 @@ MAX_NAMES = 4
 def power_parts(power: Power, study: str) -> Iterator[str | Table]:
     """Sentences and tables on what a study can detect; `study` is its file, as it can be typed."""
     if not power.comparisons:
+        if power.asked is not None:
+            yield "There is no variant to compare with the baseline."
         return
     n, level = power.seeds, _level(power)
     seeds = wording.counted(n, "seed") + (" (the most)" if power.looks > 1 else "")
@@ -180,7 +182,8 @@ def detect_words(of: Outlook, detect: float, what: str) -> Iterator[str]:
                 f"fails takes {_needed(of.seeds)}."
             )
         else:
-            yield f"How many seeds detect {size} on {what} cannot be said: the metric has no floor and ceiling."
+            why = "it is no share of what the metric can differ by"
+            yield f"How many seeds detect {size} on {what} cannot be said: {why}."
         return
     found = [(one.seeds, one.variant) for one in of.prospects if one.seeds is not None]
     finite = [(seeds, name) for seeds, name in found if math.isfinite(seeds)]

@@ -22,6 +22,7 @@ from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.stages.expect import Place, seconds_left
+from ablate.stages.stress import stressed
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
@@ -45,7 +46,7 @@ def power(
     """What the seeds of the study can detect, and what `detect`, a difference in the primary metric's units, takes.
 
     `seconds` of a training at each place that are known, `jobs` workers; `piloted`: by trials in the store before any
-    report. Raises `AblateError` for a difference that the metric cannot show, or a study that compares nothing.
+    report. Raises `AblateError` for a difference that the metric can show on no task.
     """
     from ablate.analysis.compare import family_size
     from ablate.analysis.prospects import Power, outlook
@@ -62,7 +63,8 @@ def power(
     )
     found = [
         outlook(
-            task, name, variants, evidence, seeds.count, level, margin, detect if name == metric else None
+            *(task, name, variants, evidence, seeds.count, level, margin),
+            detect if name == metric and (detect or 0) <= (task.metrics[name].span or math.inf) else None,
         )
         for name, margin in facts.judged.items()
         for task in (facts.tasks if m else ())
@@ -200,6 +202,7 @@ def _asked(
     seeds = max(finite)
     planned = experiment.study.seeds.values[:seeds]
     cells = experiment.cells(planned)
+    cells += [cell for cell in stressed(experiment, cells) if cell.seed in planned]
     each = len({cell.id for cell in cells}) // len(planned)
     tuned = experiment.tune is not None
     known = cells  # what a search has chosen has other trials

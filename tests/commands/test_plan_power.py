@@ -141,16 +141,21 @@ def test_one_seed_and_no_variant(plan: Plan, stored: Callable[..., None]) -> Non
     said = plan(TOY, 0.2, "seeds=1")
     assert said.startswith("- One seed gives no interval and no test of accuracy: plan two or more.")
     assert "13 seeds" in said
-    assert (
-        plan("\n".join(line for line in TOY.splitlines() if "model." not in line and "factors" not in line))
-        == ""
-    )
+    alone = "\n".join(line for line in TOY.splitlines() if "model." not in line and "factors" not in line)
+    assert plan(alone) == ""
+    assert plan(alone, 0.2) == "- There is no variant to compare with the baseline."
 
 
 def test_seeds_until_settled_are_planned_for_the_last_look(plan: Plan) -> None:
     said = plan(TOY, None, "seeds={min: 5, max: 20}")
     assert "- 20 seeds (the most) detect a difference of .84 standard deviations" in said
     assert "at level .010, which 2 comparisons and 4 looks leave of .05" in said
+
+
+def test_the_cost_has_the_runs_of_a_stress_grid(plan: Plan) -> None:
+    stress = RECALL.replace("seeds: 8", "stress: {training.lr: [1e-4, 1e-2, 1]}\nseeds: 8")
+    # Two variants at their own rate and at three others, for each of 12 seeds.
+    assert "12 seeds are 96 trials, all to train" in plan(stress, 0.46875)
 
 
 def test_every_metric_of_the_family_is_planned(plan: Plan, stored: Callable[..., None]) -> None:

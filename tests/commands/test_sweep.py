@@ -11,6 +11,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from harness import with_database
 from rich.console import Console
 from scipy.stats import ttest_rel
@@ -18,6 +19,7 @@ from searching import GRID, PEAK_STUDY, SWEEP, TIMES, prepared, train
 
 import ablate
 from ablate.base.errors import AblateError
+from ablate.cli import main
 from ablate.commands.clean import clean
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
@@ -439,3 +441,13 @@ def test_the_report_of_twins_says_what_fresh_seeds_made_of_the_winner(sweep: Swe
     assert winner.score == table.score.max() > -0.2 - 0.09 + 0.05
     results = ablate.load(outcome.folder)
     assert list(results.comparisons[~results.comparisons.exploratory].verdict) != ["better"]
+
+
+def test_a_sweep_answers_programs(made: Path) -> None:
+    study = made.parent / "study.yaml"
+    done = CliRunner().invoke(main, ["sweep", str(study), "--results", str(made), "--json"])
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert (found["study"], found["trained"], found["exit_code"]) == ("peaks", 0, 0)
+    assert {row["variant"] for row in found["verdicts"]} == {"winner"}
+    assert "Nothing to train" in done.stderr
