@@ -11,7 +11,6 @@ from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.base import wording
 from ablate.core.claim import INTERACTION
-from ablate.core.facts import TaskFacts
 from ablate.report import bibliography as cite
 from ablate.report.bibliography import Source
 from ablate.report.brief.noise_floor import detectable, placebo, spread
@@ -194,9 +193,7 @@ def _family(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
         )
     yield [f"{each}. All other comparisons are exploratory."]
     if units := material.facts.units:
-        yield [
-            f"An aggregate over {len(units)} tasks is in units that were declared beforehand, and exploratory."
-        ]
+        yield [f"An aggregate over {len(units)} tasks, in units declared beforehand, is exploratory."]
 
 
 def _claims(material: Material) -> Iterator[Sentence]:
@@ -207,19 +204,12 @@ def _claims(material: Material) -> Iterator[Sentence]:
         on = f", {' and '.join(dict.fromkeys([days[0], days[-1]]))}" if days else ""
         holm: Sentence = [", with the correction of Holm", cite.HOLM] if len(early) > 1 else []
         family = f"as a family of its own at {wording.exact(ALPHA)}"
-        yield [
-            f"Declared before the first trial{on}: {wording.counted(len(early), 'claim')}, {family}",
-            *holm,
-            ".",
-        ]
+        count = wording.counted(len(early), "claim")
+        yield [f"Declared before the first trial{on}: {count}, {family}", *holm, "."]
     if late:
         yield [f"Declared after trials existed, and exploratory: {wording.counted(len(late), 'claim')}."]
     if material.facts.margin is None and any(claim.kind in ("matches", "does_not_lose") for claim in claims):
-        yield [
-            "Claims of a match, or of no loss, name their margin and rest on one-sided tests",
-            cite.SCHUIRMANN,
-            ".",
-        ]
+        yield ["Claims of a match or of no loss name their margin, for one-sided tests", cite.SCHUIRMANN, "."]
     if any(claim.kind == INTERACTION for claim in claims):
         yield ["Claims of an interaction rest on the difference of differences of each seed."]
     for name in dict.fromkeys(claim.metric.partition("@")[0] for claim in claims):
@@ -234,13 +224,18 @@ def _diverged(material: Material) -> Iterator[Sentence]:
     missing = sum(int((side.asked & ~side.ended).sum()) for side in sides)
     diverged = sum(side.diverged for side in sides)
     if diverged:
-        floors = {task.name: _floor(task, facts.metric) for task in facts.tasks}
-        known = sorted({floor for floor in floors.values() if floor})
+        floors = {
+            metric.floor
+            for task in facts.tasks
+            for name, metric in task.metrics.items()
+            if name in facts.judged
+        }
+        known = [
+            wording.significant(floor) for floor in sorted(floor for floor in floors if floor is not None)
+        ]
         scored = f"are scored at the floor of the metric ({' or '.join(known)}), and no pair is left out"
         if not known:
-            scored = (
-                "cannot be scored, for the metric has no floor; comparisons with one of them stay undecided"
-            )
+            scored = "cannot be scored, for the metric has no floor; comparisons with them stay undecided"
         exact = "Rates of divergence have exact 95 % intervals"
         yield [f"{wording.share(diverged, total)} runs diverged; they {scored}. {exact}", cite.CLOPPER, "."]
     else:
@@ -248,11 +243,6 @@ def _diverged(material: Material) -> Iterator[Sentence]:
     if missing:
         runs = f"{wording.share(missing, total)} planned runs"
         yield [f"{runs} have no result; comparisons that need them have no verdict."]
-
-
-def _floor(task: TaskFacts, metric: str) -> str:
-    floor = task.metrics[metric].floor if metric in task.metrics else None
-    return "" if floor is None else wording.significant(floor)
 
 
 def _settings(material: Material) -> Iterator[Sentence]:
@@ -283,15 +273,10 @@ def _settings(material: Material) -> Iterator[Sentence]:
 def _noise(material: Material) -> Iterator[Sentence]:
     rows = rows_of(noise(material.evidence, material.comparisons))
     for row in rows:
-        on = f" on {row['task']}" if len(rows) > 1 else ""
-        yield [
-            f"Standard deviation of the baseline over seeds{on}: {spread(row)}.",
-            f" Detectable: {detectable(row)}.",
-        ]
+        on = f" ({row['metric']}, {row['task']})" if len(rows) > 1 else ""
+        yield [f"Spread of the baseline over seeds{on}: {spread(row)}. Detectable: {detectable(row)}."]
         if row["placebo"]:
-            yield [
-                f"A placebo, the baseline with other initial values and dropout, differed{on} by {placebo(row)}."
-            ]
+            yield [f"Placebo, the baseline with other initial values and dropout{on}: {placebo(row)}."]
 
 
 def _software(material: Material) -> Iterator[Sentence]:

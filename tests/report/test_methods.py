@@ -163,7 +163,7 @@ ALL_OR_NOTHING = study({"baseline": [0.99] * 8, "a": [0.3] * 8}, outcome="all_or
             ["family", "placebo", "declared before"],
         ),
         (study(TWO | {"b": BASE - WOBBLE}), {}, ["The 2 planned comparisons are one family"], []),
-        (study(TWO | {"again": BASE - WOBBLE}, placebos=["again"]), {}, ["A placebo, the baseline with"], []),
+        (study(TWO | {"again": BASE - WOBBLE}, placebos=["again"]), {}, ["Placebo, the baseline with"], []),
         (
             study(TWO, claims=[claim("beats"), claim("matches", by=0.01)]),
             {},

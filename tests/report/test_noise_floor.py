@@ -20,7 +20,7 @@ from ablate.report.brief.verdicts import verdict_table
 from ablate.report.section import Material, Text
 from ablate.report.tables import Table, rows_of
 from ablate.report.terminal import print_verdicts
-from ablate.stages.publish import describe, publish
+from ablate.stages.publish import describe
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
@@ -107,7 +107,7 @@ def shown(evidence: Evidence) -> tuple[dict[str, str], str]:
             study(BOTH | {"b": BASE + 3 * WOBBLE}),
             ".0027",
             HINT,
-            "(median; .0032 to .0097 over 2 comparisons)",
+            "(median of 2; .0032 to .0097)",
             "2 of 2",
         ),
     ],
@@ -142,23 +142,28 @@ def test_only_what_lies_within_the_noise_is_marked() -> None:
     assert [name for name, words in cells.items() if words.startswith("~ ")] == ["a"]
 
 
-def test_each_task_has_its_lines_in_terminal_mlflow_and_file(tmp_path: Path) -> None:
+def test_each_task_has_a_table() -> None:
     tasks = {name: {"accuracy": Metric("max", floor=0.1, ceiling=1.0)} for name in ("recall", "sort")}
-    folder = StudyFolder(tmp_path, "x")
-    folder.save_evidence(study(BOTH, tasks=tasks))
-    publish(folder, pytest.fail)
+    evidence = study(BOTH, tasks=tasks)
+    blocks = noise_blocks(Material(evidence, compare(evidence), pd.DataFrame()))
+    heads = [block.columns[1].heading for block in blocks if isinstance(block, Table)]
+    assert heads == [f"accuracy on {task}, 5 seeds" for task in tasks]
+
+
+def test_it_is_below_the_answer_in_page_terminal_mlflow_and_a_file(folder: Path) -> None:
+    found = StudyFolder.at(folder)
     buffer = io.StringIO()
-    print_verdicts(folder, Console(file=buffer, width=80))
+    print_verdicts(found, Console(file=buffer, width=80))
     lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
-    first, second = (lines.index(f"Noise floor  accuracy on {task}, 5 seeds") for task in tasks)
+    first = lines.index("Noise floor  accuracy, 5 seeds")
     assert [line.split("  ")[0] for line in lines[first + 1 : first + 4]] == [
         "Seed spread",
         "Placebo",
         "Detectable",
     ]
-    assert max(map(len, lines)) <= 80
-    assert first < second < next(i for i, line in enumerate(lines) if "variant − baseline" in line)
-    assert "| Noise floor | accuracy on sort, 5 seeds |" in describe(folder)
-    assert [row["task"] for row in folder.noise()] == [*tasks]
-    page = (folder.path / "report.md").read_text()
-    assert page.index("Seed spread") < page.index("## Differences from the baseline")
+    assert lines[first + 4] == ""
+    assert first < next(i for i, line in enumerate(lines) if "variant − baseline" in line)
+    assert "| Noise floor | accuracy, 5 seeds |" in describe(found)
+    assert [row["metric"] for row in found.noise()] == ["accuracy"]
+    page = (folder / "report.md").read_text()
+    assert page.index("## Answer") < page.index("| Seed spread |") < page.index("The baseline learned")

@@ -126,7 +126,7 @@ def placebo(row: Row) -> str:
 
 
 def detectable(row: Row) -> str:
-    """`.013 with 80 % power (.0077 to .033 over 7 comparisons)`; of an all-or-nothing task a failure rate."""
+    """`.013 with 80 % power (median of 7; .008 to .033)`; of an all-or-nothing task a failure rate."""
     total = _count(row["comparisons"])
     if not total:
         return "nothing was compared"
@@ -144,7 +144,7 @@ def detectable(row: Row) -> str:
         return f"no difference that the metric can show, {POWER}"
     places = wording.decimals(ends[0])
     shown, low, high = (_bound(bound, places) for bound in (median, *ends))
-    among = f" (median; {low} to {high} over {total} comparisons)" if total > 1 else ""
+    among = f" (median of {total}; {low} to {high})" if total > 1 else ""
     return f"{shown} {POWER}{among}"
 
 
