@@ -114,7 +114,14 @@ def test_the_same_seed_writes_the_same_numbers(tmp_path: Path) -> None:
         "from": [0.0, 0.5],
         "share": [0.5, 0.5],
     }
-    effect = {"variant": ["a"], "diff": [-0.1], "ci_low": [-0.2], "ci_high": [-0.05], "verdict": ["worse"]}
+    effect = {
+        "variant": ["a"],
+        "diff": [-0.1],
+        "ci_low": [-0.2],
+        "ci_high": [-0.05],
+        "verdict": ["worse"],
+        "study": ["labels"],
+    }
     frames = {"p_values": pd.DataFrame(bins), "planted": pd.DataFrame(effect)}
     for name in ("one", "other"):
         place = Place(tmp_path, studies=100, frames=frames)
