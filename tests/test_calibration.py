@@ -22,10 +22,10 @@ from ablate.analysis.compare import compare
 def fast(rules: Rules) -> list[Check]:
     rng = np.random.default_rng(0)
     return [
-        single.of(rng, 4000, 5, rules),
-        families.alike(rng, 1000, 5, rules),
-        coverage.of(rng, 10_000, 5, "normal", rules),
-        *(power.of(rng, 4000, n, effect, rules) for n, effect in ((5, 1.5), (10, 1.0))),
+        single.of(rng, 2000, 5, rules),
+        families.alike(rng, 500, 5, rules),
+        coverage.of(rng, 4000, 5, "normal", rules),
+        power.of(rng, 4000, 10, 1.0, rules),
     ]
 
 
