@@ -83,7 +83,7 @@ def test_the_report_shows_what_failed_and_what_was_not_found() -> None:
     assert "1 checks in 2 settings: **1 failed.**" in page
     assert "| 2 | 1,000 | .0500 – .0800 | .0330 – .0690 | **FAIL** 1 of 2 |" in page
     assert "- Alone: `better` or `worse` (n 8): .0800, band .0330 – .0690" in page
-    assert "| peeking | Alone: `better` or `worse` | 1 | 1,000 | .300 | ≤ .0690 | found |" in page
+    assert "| peeking | Alone: `better` or `worse` | 1 | 1,000 | .3000 | ≤ .0690 | found |" in page
     assert "**Not found: harmless.**" in page
     assert report.wrong_rules_missed(checks) == ["harmless"]
 
