@@ -165,7 +165,7 @@ def planted(table: pd.DataFrame, frames: Frames) -> Figure:
     )
     verdicts(ax, rows, "diff", "place", "x", ("ci_low", "ci_high", 1.4))
     ax.axvline(0, color=colour("soft"), lw=0.7, zorder=0)
-    ax.set_yticks(rows["place"], rows["variant"])
+    ax.set_yticks(rows["place"], rows["variant"] + ", " + rows["study"])
     ax.set(xlabel="difference in accuracy from the baseline", ylabel="")
     figure.legend(handles=verdict_handles(rows["verdict"]), loc="outside lower right", ncols=3)
     return figure

@@ -162,4 +162,5 @@ def _range(low: float, high: float) -> str:
 
 
 def _value(value: float) -> str:
-    return f"{value:.0f}" if value == round(value) else number(value, 4 if abs(value) < 0.1 else 3)
+    # Plus zero: what rounds to −0 is 0.
+    return f"{value + 0.0:.0f}" if value == round(value) else number(value, 4)
