@@ -88,17 +88,18 @@ def test_what_libraries_print_after_the_end_is_not_shown(tmp_path: Path) -> None
         [sys.executable, "leaky.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert "leaked 4 instances" in alone.stderr
-    done = ablate("list", "norm", "--plugin", "leaky.py", cwd=tmp_path)
+    (tmp_path / "study.yaml").write_text(TOY_STUDY.replace("plugins: [", "plugins: [leaky.py, "))
+    done = ablate("plan", "study.yaml", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "batch" in done.stdout
-    refused = ablate("list", "nrom", "--plugin", "leaky.py", cwd=tmp_path)
+    assert "9 trials to train" in done.stdout
+    refused = ablate("plan", "study.yaml", "--set", "model.nois=1", cwd=tmp_path)
     assert refused.returncode == 2
-    assert refused.stderr.startswith("unknown slot 'nrom'")
+    assert "model.nois: unknown key" in refused.stderr
     assert "leaked" not in refused.stderr
 
 
 def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
-    command = 'exec "$0" -m ablate list norm >&-'
+    command = 'exec "$0" -m ablate guide verdicts >&-'
     closed = subprocess.run(
         ["sh", "-c", command, sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False
     )
