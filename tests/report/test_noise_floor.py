@@ -41,7 +41,7 @@ def shown(evidence: Evidence) -> tuple[dict[str, str], str]:
     [
         (
             study(BOTH | {"again": BASE - WOBBLE}, placebos=["again"], sampling=Sampling("fresh", 20_000)),
-            ".0027 [.0016, .0078], about 32 % of the variance from the test set",
+            "sd .0027 [.0016, .0078]; about 32 % of the variance is the test set",
             ".0000 [−.0020, .0020], inconclusive",
             ".0027 with 80 % power",
             "About 32 % (at least 4 %) of the variance over seeds is the draw of 20,000 test examples for each seed",
@@ -67,24 +67,24 @@ def shown(evidence: Evidence) -> tuple[dict[str, str], str]:
             "unknown: fewer than two pairs",
             "",
         ),
-        (study({"baseline": BASE}), ".0027", HINT, "nothing was compared", ""),
+        (study({"baseline": BASE}), "sd .0027", HINT, "nothing was compared", ""),
         (
             study(BOTH, statuses={("baseline", 0): "diverged"}),
-            ".38 [.23, 1.09]",
+            "sd .38 [.23, 1.09]",
             HINT,
             "",
             "1 of 5 baseline runs diverged and count with the metric’s floor.",
         ),
         (
             study(BOTH, statuses={("baseline", 0): "diverged"}, metrics={"accuracy": Metric("max")}),
-            ".0030 [.0017, .0111]",
+            "sd .0030 [.0017, .0111]",
             HINT,
             "",
             "1 baseline run diverged, left out of the spread: the metric has no floor.",
         ),
         (
             study({"baseline": [0.2, 0.9], "a": [0.9, 0.2]}),
-            ".5 [.2, 15.8]",
+            "sd .5 [.2, 15.8]",
             HINT,
             "no difference that the metric can show, with 80 % power",
             "1 of 1 difference is smaller than what these seeds detect: within the noise, marked ~.",
@@ -105,7 +105,7 @@ def shown(evidence: Evidence) -> tuple[dict[str, str], str]:
         ),
         (
             study(BOTH | {"b": BASE + 3 * WOBBLE}),
-            ".0027",
+            "sd .0027",
             HINT,
             "(median of 2; .0032 to .0097)",
             "2 of 2",
@@ -131,7 +131,7 @@ def test_shared_examples_are_not_said_to_be_drawn_anew() -> None:
         {"baseline": values, "a": values}, examples={"baseline": outcomes, "a": outcomes}, **shared
     )
     cells, words = shown(evidence)
-    assert "about 100 % of the variance from the test set" in cells["Seed spread"]
+    assert "about 100 % of the variance is the test set" in cells["Seed spread"]
     assert "would go with many more test examples than these 4, on which runs differ one by one" in words
     assert "draw" not in words
 
