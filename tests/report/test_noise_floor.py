@@ -41,7 +41,7 @@ def shown(evidence: Evidence) -> tuple[dict[str, str], str]:
     [
         (
             study(BOTH | {"again": BASE - WOBBLE}, placebos=["again"], sampling=Sampling("fresh", 20_000)),
-            "sd .0027 [.0016, .0078]; about 32 % of the variance is the test set",
+            "sd .0027 [.0016, .0078]; test set: about 32 % of the variance",
             ".0000 [−.0020, .0020], inconclusive",
             ".0027 with 80 % power",
             "About 32 % (at least 4 %) of the variance over seeds is the draw of 20,000 test examples for each seed",
@@ -131,7 +131,7 @@ def test_shared_examples_are_not_said_to_be_drawn_anew() -> None:
         {"baseline": values, "a": values}, examples={"baseline": outcomes, "a": outcomes}, **shared
     )
     cells, words = shown(evidence)
-    assert "about 100 % of the variance is the test set" in cells["Seed spread"]
+    assert "test set: about 100 % of the variance" in cells["Seed spread"]
     assert "would go with many more test examples than these 4, on which runs differ one by one" in words
     assert "draw" not in words
 

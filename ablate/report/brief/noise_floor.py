@@ -101,7 +101,7 @@ def _of_one(row: Row, several: bool) -> Iterator[str]:
 
 
 def spread(row: Row) -> str:
-    """`sd .0067 [.0044, .0136]; about 62 % of the variance is the test set`."""
+    """`sd .0067 [.0044, .0136]; test set: about 62 % of the variance`."""
     n, sd, low, high = _count(row["n"]), *(number(row[f"spread{end}"]) for end in ("", "_low", "_high"))
     if sd is None:
         return "unknown: " + ("the baseline has one run" if n else "no run of the baseline has a value")
@@ -110,7 +110,7 @@ def spread(row: Row) -> str:
         return f"none: all {n} seeds gave {wording.number(mean, 4)}"
     places = decimals(low, high)
     share = number(row["test_share"])
-    of = "" if share is None else f"; about {100 * share:.0f} % of the variance is the test set"
+    of = "" if share is None else f"; test set: about {100 * share:.0f} % of the variance"
     return f"sd {wording.number(sd, places)} {interval(low, high, places)}{of}"
 
 
