@@ -144,7 +144,10 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
         ("seeds: {form: 1}", "line 5: seeds.form: unknown key; allowed: from, count. Did you mean 'from'?"),
         ("seeds: {start: 1}", "line 5: seeds.start: unknown key; allowed: from, count"),
         ("placebo: maybe", "line 5: placebo: must be on or off"),
-        ("design: full", "line 5: design: is not a choice; given 'full'; allowed: one_factor, factorial"),
+        (
+            "design: full",
+            "line 5: design: unknown design; given 'full'; allowed: factorial, fractional, one_factor, path",
+        ),
         ("metric: {name: accuracy, margin: -1}", "line 5: metric.margin: must be greater than 0; given -1"),
         ("factors: {model.effect: []}", "line 5: factors.model.effect: must not be empty; given []"),
         ("factors: {model.effect: 3}", "line 5: factors.model.effect: must be a list; given 3"),
