@@ -16,7 +16,7 @@ import numpy as np
 
 from ablate.analysis.contrast import Contrast, suspect
 from ablate.analysis.grounds import Grounds
-from ablate.analysis.paired import NAN, Floats, Interval
+from ablate.analysis.paired import NAN, ROUNDING, Floats, Interval
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side
 from ablate.analysis.student import sd_interval, t_p_above
@@ -78,10 +78,13 @@ class Spreads:
 
     @cached_property
     def sds(self) -> tuple[float, float]:
-        """The standard deviations over them, NaN below two."""
+        """The standard deviations over them, NaN below two; 0 where only rounding tells the values apart."""
         if self.n < 2:
             return NAN, NAN
-        a, b = (float(np.sort(side).std(ddof=1)) for side in self.pairs)
+        a, b = (
+            0.0 if np.ptp(side) <= ROUNDING * np.abs(side).max() else float(np.sort(side).std(ddof=1))
+            for side in self.pairs
+        )
         return a, b
 
     @property

@@ -69,7 +69,7 @@ class Width(click.ParamType):
     help="Write only this table or figure, for instance forest, or methods; may be repeated.",
 )
 def command(study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...]) -> int:
-    """Write tables, figures (PDF, SVG) and the statistical methods for a paper.
+    """Write tables, figures and the statistical methods for a paper.
 
     STUDY is a study file, the name of a study, or its results folder. The command reads only the
     results folder, and trains nothing.

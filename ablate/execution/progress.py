@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from rich.console import Console
@@ -124,7 +125,10 @@ class Display:
         validation = f"validation_{self.metric}"
         name = self.metric if cell.judged or validation not in record.metrics else validation
         value = record.metrics.get(name)
-        return f"{name.replace('_', ' ')} {value:.4g}" if value is not None else "completed"
+        if value is None:
+            return "completed"
+        said = name.replace("_", " ")
+        return f"{said} {value:.4g}" if math.isfinite(value) else f"completed, but {said} is no finite number"
 
     def _state(self) -> str:
         failed = f" · {self.failed} failed" if self.failed else ""

@@ -1,0 +1,122 @@
+"""Mistaken studies, and runs that give too little or nothing: a clear error or a clear verdict, never a NaN."""
+
+import re
+from pathlib import Path
+
+import pytest
+from harness import TOY, TOY_STUDY, ablate_here, with_database
+
+from ablate.records.folder import StudyFolder
+
+CLAIMS = """\
+metric: {name: accuracy, margin: 0.05}
+placebo: on
+claims:
+  - model.effect=0.2 beats baseline on accuracy
+  - model.noise=0.3 matches baseline on accuracy within 0.01
+  - model.effect=0.2 beats baseline on seed_spread
+"""
+VALUE = "value = 0.8 +"
+ODD = "value = ({} if model['effect']{} else 0.8) +"
+
+
+def altered(folder: Path, old: str, new: str) -> str:
+    """The toy study on the toy with a change to its source."""
+    source = TOY.read_text().replace('"workload", "toy"', '"workload", "altered"')
+    assert old in source
+    (folder / "altered.py").write_text(source.replace(old, new))
+    return TOY_STUDY.replace(str(TOY), "altered.py").replace("workload: toy", "workload: altered")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seeds", "verdict", "claims"),
+    [
+        ("", "", 1, "inconclusive", ["inconclusive"] * 3),
+        ('model["noise"] * float(np.mean(draws))', "0", 3, "better", ["supported"] + ["inconclusive"] * 2),
+        (
+            VALUE,
+            ODD.format("float('nan')", ""),
+            2,
+            "incomplete",
+            ["incomplete", "inconclusive", "incomplete"],
+        ),
+        (
+            VALUE,
+            ODD.format("float('inf')", " and trial.seed"),
+            3,
+            "incomplete",
+            ["incomplete", "inconclusive", "incomplete"],
+        ),
+        (
+            'training["fault"] if trial.seed ==',
+            '"raise" if model["effect"] and trial.seed ==',
+            3,
+            "incomplete",
+            ["incomplete", "inconclusive", "incomplete"],
+        ),
+    ],
+    ids=["one seed", "constant", "NaN", "infinite on some seeds", "a seed is missing for one variant"],
+)
+def test_runs_that_give_little_have_a_clear_verdict(
+    old: str, new: str, seeds: int, verdict: str, claims: list[str], tmp_path: Path
+) -> None:
+    text = altered(tmp_path, old, new) if old else TOY_STUDY
+    (tmp_path / "study.yaml").write_text(text + CLAIMS)
+    with_database(tmp_path / "results/store")
+    done = ablate_here("run", "study.yaml", "--jobs", 0, "--seeds", seeds, cwd=tmp_path)
+    assert done.returncode == ("raise" in new), done.stderr
+    (folder,) = StudyFolder.all(tmp_path / "results")
+    rows = folder.comparisons()
+    assert rows[0]["variant"] == "model.effect=0.2"
+    assert rows[0]["verdict"] == verdict
+    assert [row["verdict"] for row in folder.claims()] == claims
+    planned = ablate_here("plan", "study.yaml", "--seeds", seeds, cwd=tmp_path)
+    for shown in (done.stdout, planned.stdout, (folder.path / "report.md").read_text()):
+        assert not re.search(r"\b(nan|inf|[0-9.]+e[-−]1[5-9])\b", shown, re.IGNORECASE), shown
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("metric: {name: accuracy, margin: 0}", "metric.margin: must be greater than 0; given 0"),
+        ("metric: {name: accuracy, margin: -0.1}", "metric.margin: must be greater than 0; given -0.1"),
+        (
+            "claims: [baseline matches model.effect=0.2 on accuracy within 0]",
+            "claims[0]: has a margin that is no positive number: '0'",
+        ),
+        (
+            "claims: [baseline beats model.effect=0.2 on acuracy]",
+            "claims[0]: unknown metric 'acuracy'; given 'baseline beats model.effect=0.2 on acuracy'; allowed: ",
+        ),
+        (
+            "claims: [baseline beats model.effect=0.2 on lr_sensitivity]",
+            "claims[0]: is about lr_sensitivity, which this study cannot tell",
+        ),
+        (
+            "claims: [baseline beats model.effect=0.2 on accuracy by more at model.noise=0.3 than at model.noise=0.1]",
+            "claims[0]: needs model.effect=0.2 at model.noise=0.3, which the design does not train",
+        ),
+        (
+            "claims: [baseline beats model.effect=0.2 on accuracy by more at model.width=8 than at model.width=4]",
+            "claims[0]: unknown factor 'model.width'",
+        ),
+        (
+            "design: {name: fractional, resolution: 5}",
+            "design: does not exist: a fraction takes 3 factors or more",
+        ),
+        (
+            "design: {name: fractional, resolution: 6}",
+            "design.resolution: is not a choice; given 6; allowed: 3, 4, 5",
+        ),
+        ("seeds: {min: 2, max: 5}", "seeds: has a max, 5, that is no multiple of its min, 2"),
+        ("seeds: {min: 1, max: 4}", "seeds: has a first look at fewer than two seeds"),
+    ],
+)
+def test_a_mistaken_study_is_refused_with_its_line(section: str, said: str, tmp_path: Path) -> None:
+    base = TOY_STUDY.replace("seeds: 3\n", "") if section.startswith("seeds") else TOY_STUDY
+    (tmp_path / "study.yaml").write_text(f"{base}{section}\n")
+    done = ablate_here("run", "study.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    line = len(base.splitlines()) + 1
+    assert f"  study.yaml:{line}: {said}" in done.stderr
+    assert not (tmp_path / "results").exists()
