@@ -16,7 +16,8 @@ from ablate.search.plans import SearchPlan
 from ablate.search.queue import Queue
 from ablate.search.quiet import quiet
 from ablate.search.search import Search
-from ablate.study.experiment import Experiment, prepare
+from ablate.study.experiment import Experiment
+from ablate.study.prepare import prepare
 
 PEAKS = Path(__file__).parent / "peaks.py"
 

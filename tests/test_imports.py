@@ -136,7 +136,7 @@ def loaded_by(statement: str) -> set[str]:
     [
         ("import ablate.cli", {"torch", "mlflow", "pandas", "numpy", "pydantic", "rich", "matplotlib"}),
         ("import ablate", {"torch", "mlflow", "pandas", "matplotlib", "scipy"}),
-        ("import ablate.study.experiment", {"torch", "mlflow", "pandas", "matplotlib", "scipy"}),
+        ("import ablate.study.prepare", {"torch", "mlflow", "pandas", "matplotlib", "scipy"}),
         ("import ablate.execution.worker", {"torch", "mlflow", "pandas", "matplotlib", "scipy"}),
         ("import ablate.analysis.compare, ablate.analysis.claims", {"torch", "mlflow", "matplotlib"}),
         ("import ablate.report.page", {"torch", "mlflow"}),

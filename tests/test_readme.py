@@ -13,7 +13,7 @@ from harness import ablate
 
 from ablate.commands.guide import PAGES
 from ablate.commands.results import load
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

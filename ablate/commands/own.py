@@ -91,7 +91,7 @@ def create_task(target: Path, data: Path | None) -> list[Path]:
 
 def faults_of(study: Path) -> str:
     """What keeps a study that was written from being run; nothing where it can be."""
-    from ablate.study.experiment import prepare
+    from ablate.study.prepare import prepare
 
     try:
         prepare(study)

@@ -125,7 +125,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
             from ablate.stages.match import match
             from ablate.stages.run import run
             from ablate.stages.select import select
-            from ablate.study.experiment import prepare
+            from ablate.study.prepare import prepare
 
             experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
             experiment = confirming(experiment, options.results, options.seeds)

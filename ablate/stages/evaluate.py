@@ -33,9 +33,10 @@ from ablate.stages.publish import publish
 from ablate.stages.select import select
 from ablate.study.designs.design import Resolve
 from ablate.study.document import parse_value
-from ablate.study.experiment import Experiment, prepare
+from ablate.study.experiment import Experiment
 from ablate.study.load import EMPTY
 from ablate.study.patch import apply_patches, has_path, is_empty
+from ablate.study.prepare import prepare
 
 if TYPE_CHECKING:
     from ablate.core.cell import Cell

@@ -17,7 +17,8 @@ from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.power import pilot_seeds, power
 from ablate.stages.stress import stressed
-from ablate.study.experiment import Experiment, prepare
+from ablate.study.experiment import Experiment
+from ablate.study.prepare import prepare
 from ablate.study.searches import SearchSpec
 
 

@@ -16,7 +16,7 @@ from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.stages.options import Options
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 from ablate.study.resolved import resolved_text
 
 STUDY = f"""

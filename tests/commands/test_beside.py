@@ -26,7 +26,7 @@ from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.stages.cached import up_to_date
 from ablate.stages.options import Options, Outcome
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 Run = Callable[..., tuple[Outcome, str]]
 TUNE = "tune: {over: {training.lr: {choice: [1e-3, 1e-2, 1e-1]}}, trials: 2, untuned: off}\n"

@@ -10,9 +10,9 @@ import pytest
 
 from ablate.base.registry import CATALOGUE
 from ablate.cli import main
-from ablate.study.experiment import prepare
 from ablate.study.load import study_model
 from ablate.study.outline import Outline
+from ablate.study.prepare import prepare
 from ablate.study.suggestions import paths_of
 
 STUDY = """\

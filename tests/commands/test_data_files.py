@@ -10,7 +10,7 @@ import pytest
 from harness import ablate
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 from ablate.study.resolved import resolved_text
 
 READER = Path(__file__).parents[1] / "reader.py"

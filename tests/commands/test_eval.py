@@ -23,7 +23,7 @@ from ablate.records.evaluated import Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.stages.evaluate import evaluate
 from ablate.stages.options import Options, Outcome
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 STUDY = """
 name: tiny

@@ -9,8 +9,8 @@ from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.commands.new import SCHEMA, SMALL, create, study_text
 from ablate.study.document import read_document
-from ablate.study.experiment import prepare
 from ablate.study.patch import apply_patches
+from ablate.study.prepare import prepare
 from ablate.study.schema import config_model
 
 

@@ -17,7 +17,7 @@ from ablate.cli import main
 from ablate.commands.list import describe
 from ablate.commands.own import PARTS, create_part, create_task
 from ablate.commands.results import run
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 TESTS = Path(__file__).parents[1]
 SLOW = pytest.mark.slow

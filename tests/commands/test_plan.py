@@ -13,7 +13,7 @@ from ablate.core.record import Record
 from ablate.execution.local_pool import default_jobs
 from ablate.records.store import Store
 from ablate.stages.options import Options
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 STUDY = """
 name: sizes

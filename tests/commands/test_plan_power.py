@@ -25,7 +25,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.stages.claims import date_claims
 from ablate.stages.options import Options
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 TOY = TOY_STUDY + "metric: {name: accuracy, margin: 0.05}\n"
 EFFECT, NOISE = "model.effect=0.2", "model.noise=0.3"

@@ -18,7 +18,7 @@ import ablate
 from ablate.base.errors import AblateError, StudyError
 from ablate.commands.results import Results
 from ablate.stages.options import Options
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 TOY_DICT: dict[str, Any] = {
     "name": "toy",

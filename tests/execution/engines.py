@@ -16,7 +16,7 @@ from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 TOY_REF = WorkloadRef("toy", (load_plugin(TOY),), command="a test")
 

@@ -17,7 +17,7 @@ from ablate.models.build import build_model
 from ablate.models.model import Model
 from ablate.models.reference import section_with
 from ablate.models.section import ModelSection
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 CATALOGUE.load_builtin()
 B, T, S, D, H = 4, 5, 7, 8, 2

@@ -16,8 +16,8 @@ from ablate.records.folder import StudyFolder
 from ablate.speed import rates
 from ablate.speed.rates import time_steps
 from ablate.stages.match import match
-from ablate.study.experiment import prepare
 from ablate.study.patch import value_at
+from ablate.study.prepare import prepare
 
 
 class Clocked:

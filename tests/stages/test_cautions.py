@@ -7,7 +7,7 @@ import pytest
 
 from ablate.base.registry import register
 from ablate.stages.cautions import cautions
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 from ablate.tasks.recall import Recall
 
 STUDY = """\

@@ -13,7 +13,8 @@ from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store
 from ablate.stages import expect
 from ablate.stages.expect import seconds_each, seconds_known
-from ablate.study.experiment import Experiment, prepare
+from ablate.study.experiment import Experiment
+from ablate.study.prepare import prepare
 
 BASELINE, OTHER = ("baseline", "coin"), ("model.effect=0.2", "coin")
 

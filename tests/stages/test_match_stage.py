@@ -17,7 +17,7 @@ from ablate.records.folder import StudyFolder
 from ablate.speed.rates import Timing
 from ablate.stages.match import kept_rates
 from ablate.stages.options import Options
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 CONFIGS = {"baseline": {"a": 1}, "x": {"a": 2}, "placebo": {"a": 1}}
 GROUPS = {"recall": CONFIGS}

@@ -17,7 +17,7 @@ from ablate.records.folder import StudyFolder
 from ablate.stages.differences import differences
 from ablate.stages.options import Options
 from ablate.stages.place import explained, place, refuse_another, source_of
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 EVIDENCE = made({"baseline": [0.5, 0.6], "a": [0.5, 0.7]})
 

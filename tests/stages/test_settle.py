@@ -69,7 +69,7 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
 )
 def test_looks_that_are_none(write: Callable[..., Path], seeds: str, said: str) -> None:
     from ablate.base.errors import StudyError
-    from ablate.study.experiment import prepare
+    from ablate.study.prepare import prepare
 
     with pytest.raises(StudyError, match=":9: seeds: ") as error:
         prepare(write(TOY_STUDY.replace("seeds: 3", f"seeds: {seeds}")))

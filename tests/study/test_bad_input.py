@@ -7,7 +7,7 @@ import pytest
 from harness import TOY, ablate_here
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 TOY_HEAD = f"workload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 

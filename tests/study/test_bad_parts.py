@@ -12,7 +12,7 @@ import pytest
 from harness import ablate_here
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 RAGGED = '''
 """Sequences of several lengths in one batch."""

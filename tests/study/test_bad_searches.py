@@ -15,7 +15,7 @@ from ablate.base.errors import AblateError, StudyError
 from ablate.commands.run import execute
 from ablate.search.storage import StorageError
 from ablate.stages.options import Options
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 WIDE = "model.kind: {choice: [plain, wide]}"
 

@@ -7,7 +7,7 @@ from harness import TOY
 from ablate.base.errors import Invalid, StudyError
 from ablate.study.claims import parse_claim
 from ablate.study.designs.design import Design
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 METRICS = ("accuracy", "loss")

@@ -11,7 +11,7 @@ from harness import TOY
 from ablate.base.errors import StudyError
 from ablate.stages.cautions import cautions
 from ablate.study.designs.fractional import cells, generators
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 FIVE = "factors: {model.effect: [1], model.noise: [0.2], model.width: [5], training.steps: [4], training.note: [a]}\n"

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from ablate.base import plugins
 from ablate.base.errors import StudyError
 from ablate.cli import main
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 HEAD = "name: big\ntask: recall\n"
 

@@ -13,7 +13,7 @@ from harness import TOY_STUDY
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.study import sources
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 PLUGIN = '''
 """Parts of a user."""

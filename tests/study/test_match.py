@@ -10,9 +10,9 @@ from harness import TOY
 
 from ablate.base.errors import Invalid, StudyError
 from ablate.base.registry import CATALOGUE
-from ablate.study.experiment import prepare
 from ablate.study.facts import facts_of
 from ablate.study.patch import value_at
+from ablate.study.prepare import prepare
 
 CATALOGUE.load_builtin()
 EXPANSION = "model.feedforward.expansion"

@@ -7,8 +7,8 @@ import pytest
 from harness import TOY_STUDY
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import prepare
 from ablate.study.facts import facts_of
+from ablate.study.prepare import prepare
 
 TWO = TOY_STUDY.replace("task: {name: coin}", "tasks: [{name: coin}, {name: die}]")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 VALID: dict[str, Any] = {
     "name": "toy",

@@ -8,8 +8,8 @@ from harness import TOY_STUDY
 
 from ablate.base.errors import StudyError
 from ablate.study.document import read_document
-from ablate.study.experiment import prepare
 from ablate.study.facts import facts_of
+from ablate.study.prepare import prepare
 from ablate.study.resolved import resolved_text
 
 STUDY = """\

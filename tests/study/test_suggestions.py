@@ -5,7 +5,7 @@ import pytest
 
 from ablate.base.errors import StudyError
 from ablate.base.registry import CATALOGUE
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 from ablate.study.suggestions import OTHER_WORDS, paths_of
 
 STUDY = """\

@@ -9,7 +9,7 @@ import pytest
 from harness import ablate_here
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import prepare
+from ablate.study.prepare import prepare
 
 PARITY = '''
 import numpy as np
