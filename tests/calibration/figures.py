@@ -143,8 +143,9 @@ def p_values(table: pd.DataFrame, frames: Frames) -> Figure:
             ax.stairs(rows["share"] / width, edges, color=colour(shade), ls=line, lw=1, label=f"{n} seeds")
         ax.axhline(1, color=colour("ink"), lw=0.8, ls=DOTTED)
         ax.set_title(f"{task}, {kind}", size=style.SMALL)
-        ax.set(xlim=(0, 1), ylim=(0, None))
+        ax.set_xlim(0, 1)
         ax.label_outer()
+    axes.flat[0].set_ylim(bottom=0)
     for ax in axes[..., 0].flat if axes.ndim > 1 else axes[:1]:
         ax.set_ylabel("density")
     for ax in axes[-1] if axes.ndim > 1 else axes:

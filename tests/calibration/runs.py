@@ -40,6 +40,10 @@ def runs(rng: np.random.Generator, place: Place) -> Iterator[Check]:
         evidence = _slim(place.trained(task).evidence)
         count = float(len(evidence.facts.seeds))
         yield Check("Trained runs of one configuration, at least 40", {"task": task}, count, MINIMUM, np.inf)
+        drawn = [compare(fictitious(rng, evidence, "A/A", LOOKS[-1], LOOKS)) for _ in range(place.draws)]
+        verdicts = pd.concat(drawn).query("not exploratory")["verdict"]
+        what = "Trained runs, A/A, looks at 5, 10, 15, 20 seeds: `better` or `worse`"
+        yield frequency(what, verdicts.isin(["better", "worse"]), {"task": task})
         for kind in ("A/A", "placebo"):
             for n in SEEDS:
                 drawn = [compare(fictitious(rng, evidence, kind, n)) for _ in range(place.draws)]
