@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import drawn_once
 from made_searches import by_learning_rate, searched
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import UGLY, study
@@ -68,6 +69,12 @@ def published(
         study.save_evidence(untuned, untuned=True)
     publish(study, pytest.fail)
     return folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _figures_are_drawn_once() -> Iterator[None]:
+    with drawn_once():
+        yield
 
 
 @pytest.fixture(scope="module")
