@@ -91,6 +91,12 @@ def test_a_single_seed_is_in_view_without_an_interval() -> None:
     assert data["diff"].between(*full.get_xlim()).all()
 
 
+def test_a_placebo_alone_has_a_point_and_no_warning() -> None:
+    """Warnings are errors: the palette of filled marks is not asked for without one."""
+    alone = study(factors={}, named={}, claims=False, trouble=False, num_seeds=4)
+    assert len(figures(material(alone))["forest"].axes[0].collections) > 1
+
+
 def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
     perfect = study(factors={"a": {"x": 0.5, "y": 0.5}}, named={}, claims=False, num_seeds=2, trouble=False)
     perfect = Evidence(perfect.facts, perfect.trials.assign(accuracy=1.0), perfect.curves)

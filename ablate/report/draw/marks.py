@@ -40,20 +40,21 @@ def verdicts(
     for mark, rows in inside[hollow].groupby("verdict"):
         edge = colour(MARKS[mark].colour)
         ax.scatter(rows[x], rows[y], s=26, marker=MARKS[mark].marker, fc=colour("paper"), ec=edge, zorder=4)
-    seaborn.scatterplot(
-        inside[~hollow],
-        x=x,
-        y=y,
-        hue="verdict",
-        style="verdict",
-        palette={verdict: colour(mark.colour) for verdict, mark in MARKS.items()},
-        markers={verdict: mark.marker for verdict, mark in MARKS.items()},
-        s=30,
-        linewidth=0.5,
-        legend=False,
-        zorder=4,
-        ax=ax,
-    )
+    if not hollow.all():
+        seaborn.scatterplot(
+            inside[~hollow],
+            x=x,
+            y=y,
+            hue="verdict",
+            style="verdict",
+            palette={verdict: colour(mark.colour) for verdict, mark in MARKS.items()},
+            markers={verdict: mark.marker for verdict, mark in MARKS.items()},
+            s=30,
+            linewidth=0.5,
+            legend=False,
+            zorder=4,
+            ax=ax,
+        )
     ax.set(xlabel="", ylabel="", **{f"{along}lim": limits})
     outside = data[(data[value] < low) | (data[value] > high)]
     for index, found, at in zip(outside.index, outside[value], outside[other], strict=True):
