@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from made_evidence import study
+from made_evidence import claim, study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
@@ -18,6 +18,7 @@ from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Folded, Material, Picture, Text, unfolded
+from ablate.report.sections.headline import answers
 from ablate.report.sections.stability import Stability, by_layer, sensitivity
 from ablate.report.tables import Table
 from ablate.stages.publish import describe, publish
@@ -54,6 +55,15 @@ def test_what_is_decided_is_seen_and_the_rest_folded() -> None:
         "Stability: runs diverged, 1 of 5 of b; less steady than the baseline: a (lr_sensitivity)"
     )
     assert "exploratory" in said
+
+
+def test_the_answer_has_the_claims_that_no_verdict_speaks_of() -> None:
+    asked = claim("beats", "baseline", "a", metric="lr_sensitivity")
+    plain = claim("beats", "baseline", "a")
+    found = answers(material(study(VALUES, stress=GRIDS, claims=[asked, plain])))
+    assert found[-1] == f"Supported: {asked.text}."
+    late = dataclasses.replace(asked, exploratory=True)
+    assert answers(material(study(VALUES, stress=GRIDS, claims=[late]))) == found[:-1]
 
 
 def test_nothing_that_differs_is_a_sentence() -> None:

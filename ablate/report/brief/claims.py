@@ -20,6 +20,22 @@ class Claims(Section):
     title = "Claims"
     open = True
 
+    def answers(self, material: Material) -> list[str]:
+        facts = material.facts
+        found = []
+        for verdict in ("supported", "refuted"):
+            # Of the other metrics the verdicts speak.
+            mine = [
+                short_claim(row["claim"], facts)
+                for row in rows_of(material.claims)
+                if row["verdict"] == verdict
+                and row["metric"] not in facts.judged
+                and not is_true(row["exploratory"])
+            ]
+            if mine:
+                found.append(f"{verdict.capitalize()}: {'; '.join(mine)}.")
+        return [" ".join(found)] if found else []
+
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.claims):
             yield claim_table(rows_of(material.claims), CAPTION, partial(short_claim, facts=material.facts))
