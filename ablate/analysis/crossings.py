@@ -98,6 +98,8 @@ class Crossed:
         if single := [path for path in labels if path not in varying]:
             clauses.append(f"nothing varies {wording.joined(single)}")
         found = cls(runs, task, kept, varying, clauses)
+        if found.fraction and not found.estimable:
+            clauses.append("every effect, since a fraction without all of its cells mixes them")
         if incomplete := len(found.runs.seeds) - found.complete["seed"].nunique():
             seeds = wording.counted(incomplete, "seed")
             clauses.append(f"in the analysis of variance {seeds} on which some cell has no outcome")
@@ -171,18 +173,27 @@ class Crossed:
 
     @cached_property
     def estimable(self) -> list[tuple[str, Effect]]:
-        """Names and paths of the effects that these cells tell apart: of aliases the first, named with the others."""
+        """Names and paths of the effects that these cells tell apart: of aliases the first, named with the others.
+
+        None of a fraction that has lost a cell, where every effect is mixed with others.
+        """
         if self.fraction and all(len(labels) == 2 for labels in self.factors.values()):
             signs = {
                 path: [1 if levels[path] != self.factors[path][0] else -1 for levels in self.cells.values()]
                 for path in self.factors
             }
+            sets = alias_sets(signs)
+            columns = [np.prod([signs[path] for path in found[0]], axis=0) for found in sets]
+            coded = np.stack([np.ones(len(self.cells)), *columns])
+            balanced = np.array_equal(coded @ coded.T, len(self.cells) * np.eye(len(coded)))
             return [
-                (" = ".join(" × ".join(effect) for effect in found), found[0]) for found in alias_sets(signs)
+                (" = ".join(" × ".join(effect) for effect in found), found[0]) for found in sets if balanced
             ]
         mains: list[tuple[str, Effect]] = [(path, (path,)) for path in self.factors]
         pairs: list[tuple[str, Effect]] = [(" × ".join(pair), pair) for pair in combinations(self.factors, 2)]
-        return [*mains, *pairs] if self._full_rank([effect for _, effect in pairs]) else mains
+        if self._full_rank([effect for _, effect in pairs]):
+            return [*mains, *pairs]
+        return mains if self._full_rank([]) else []
 
     def _full_rank(self, pairs: Sequence[Effect]) -> bool:
         """Whether the cells tell all main effects and these interactions apart."""

@@ -132,6 +132,22 @@ def test_a_fraction_names_the_aliases_of_what_it_shows():
     assert list(anova(half)["effect"])[:3] == list(effects(half)["effect"])
 
 
+def test_a_fraction_that_lost_a_cell_shows_no_effects():
+    # Only `c` matters; means over the three cells that are left would blame `a` and `b` as well.
+    lost = {("a=1,c=1", seed): "failed" for seed in range(5)}
+    half = crossed(
+        TWO,
+        lambda of, seed: 0.5 + 0.3 * int(of["c"]) + 0.001 * seed,
+        design="fractional",
+        keep=lambda of: sum(map(int, of.values())) % 2 == 0,
+        statuses=lost,
+    )
+    assert effects(half).empty
+    assert anova(half).empty
+    (one,) = crossings(half)
+    assert "every effect, since a fraction without all of its cells mixes them" in one.left_out
+
+
 def test_bounds_divergence_and_rates():
     bounded = {"metrics": {"accuracy": Metric("max", 0.001, floor=0.1, ceiling=1.0)}}
     near = crossed(TWO, lambda of, seed: min(1.0, value(of, seed, 0.5)), **bounded)

@@ -74,9 +74,12 @@ class Factors(Section):
             mine = contrasts[contrasts["task"] == task.name]
             if of:
                 yield Heading(f"Effects{of}")
-            yield _table(mine, facts)
+            if len(mine):
+                yield _table(mine, facts)
             if crossed.left_out:
                 yield Sentences([f"Left out: {'; '.join(crossed.left_out)}."])
+            if crossed.fraction and not crossed.estimable:
+                continue
             if crossed.fraction:
                 yield Sentences(aliases(crossed))
             aliased = crossed.fraction and any(" = " in name for name, _ in crossed.estimable)
