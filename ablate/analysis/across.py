@@ -13,7 +13,9 @@ import pandas as pd
 
 from ablate.analysis.compare import planned
 from ablate.analysis.contrast import Contrast
-from ablate.analysis.paired import Differences, Floats
+from ablate.analysis.looks import looks, p_sequential
+from ablate.analysis.paired import NAN, Differences, Floats
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
@@ -32,6 +34,7 @@ def across(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
       others are `open`.
     - `diff` with its 95 % interval and two-sided `p` over the `n` seeds that have a score on every task: the aggregate
       in units of `Facts.units`, oriented; NaN where none are declared, below two seeds, and where a trial is missing.
+      Both allow for all looks, as in `compare`.
     - `iqm`, `iqm_baseline`: the mean of the middle half of all scores; NaN where the metric has no range.
     """
     facts, runs = evidence.facts, Runs(evidence)
@@ -42,7 +45,13 @@ def across(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
         verdicts = mine.loc[mine["variant"] == variant.name, "verdict"]
         counts = {verdict: int((verdicts == verdict).sum()) for verdict in COUNTED}
         d = aggregate(runs, variant.name)
-        low, high = d.interval()
+        taken = [look for look in looks(facts) if look.seeds <= d.n]
+        p = (
+            p_sequential([d.on(np.arange(d.n) < look.seeds).p() for look in taken], taken[-1].count)
+            if taken
+            else NAN
+        )
+        low, high = d.interval(ALPHA * taken[-1].weight if taken else ALPHA)
         rows.append(
             {
                 "variant": variant.name,
@@ -53,7 +62,7 @@ def across(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
                 "diff": d.mean if d.n > 1 else np.nan,
                 "ci_low": low,
                 "ci_high": high,
-                "p": d.p(),
+                "p": p if d.n > 1 else NAN,
                 "iqm": _middle(scores(runs, variant.name)),
                 "iqm_baseline": _middle(scores(runs, BASELINE)),
             }

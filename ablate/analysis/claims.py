@@ -84,13 +84,23 @@ def follow(runs: Runs) -> list[Followed]:
     return followed
 
 
+def _supported(tasks: list[Grounds]) -> float:
+    """The p at which a claim is supported on every task at one look."""
+    return max((on.supported for on in tasks), default=1.0)
+
+
+def _refuted(tasks: list[Grounds]) -> float:
+    """The p at which it is refuted on some task."""
+    return min([1.0, *(len(tasks) * on.refuted for on in tasks)])
+
+
 @dataclass
 class Followed:
     """One claim before Holm's adjustment, and how it stood at each look."""
 
     claim: Claim
     looks: list[tuple[Look, list[Grounds]]] = field(default_factory=list)
-    "The last is shown."
+    "The last is shown, or the one that decided it."
     decided: bool = False
 
     def look_at(self, look: Look, runs: Runs) -> None:
@@ -111,7 +121,7 @@ class Followed:
 
     @property
     def look(self) -> Look:
-        """The one that is shown."""
+        """The last."""
         return self.looks[-1][0]
 
     @property
@@ -135,12 +145,12 @@ class Followed:
     @property
     def supported(self) -> float:
         """The p at which the claim is supported on every task."""
-        return self._sequential(lambda tasks: max((on.supported for on in tasks), default=1.0))
+        return self._sequential(_supported)
 
     @property
     def refuted(self) -> float:
         """The p at which it is refuted on some task."""
-        return self._sequential(lambda tasks: min([1.0, *(len(tasks) * on.refuted for on in tasks)]))
+        return self._sequential(_refuted)
 
     @property
     def way(self) -> ClaimVerdict:
@@ -157,20 +167,30 @@ class Followed:
         return min(self.supported, self.refuted)
 
     @property
-    def deciding(self) -> Grounds | None:
+    def strongest(self) -> tuple[Look, list[Grounds]]:
+        """The look from which p comes: not the last, where Holm's adjustment took other claims to decide."""
+        p = _supported if self.way == "supported" else _refuted
+        return min(self.looks, key=lambda at: p(at[1]) / at[0].weight)
+
+    def shown(self, decided: bool) -> tuple[Look, list[Grounds]]:
+        """The look whose numbers are shown: the one that decided it, else the last."""
+        return self.strongest if decided else self.looks[-1]
+
+    def deciding(self, tasks: list[Grounds]) -> Grounds | None:
         """The task whose numbers are shown: the one that stands against the claim most."""
-        if not self.tasks:
+        if not tasks:
             return None
         if self.way == "supported":
-            return max(self.tasks, key=lambda on: on.supported)
-        return min(self.tasks, key=lambda on: on.refuted)
+            return max(tasks, key=lambda on: on.supported)
+        return min(tasks, key=lambda on: on.refuted)
 
     def row(self, p_holm: float, family: int) -> dict[str, object]:
         """The row, with `COLUMNS`."""
-        claim, on = self.claim, self.deciding
+        claim = self.claim
         p = self.p() if claim.exploratory else p_holm
         decided = p <= ALPHA
-        alpha = ALPHA * self.look.weight
+        look, tasks = self.shown(decided)
+        on, alpha = self.deciding(tasks), ALPHA * look.weight
         bounds_95, bounds_90 = (
             ((NAN, NAN), (NAN, NAN)) if on is None else (on.interval(alpha), on.interval(2 * alpha))
         )
@@ -197,22 +217,25 @@ class Followed:
 
     def reason(self, p: float, family: int, decided: bool) -> str:
         """The evidence of each task, and why that decides or does not."""
-        if not self.tasks:
+        look, tasks = self.shown(decided)
+        if not tasks:
             return f"no task of the study has the metric {self.claim.metric}"
-        several = len(self.tasks) > 1
-        parts = [f"{on.task}: {on.reading}" if several else on.reading for on in self.tasks]
+        several = len(tasks) > 1
+        parts = [f"{on.task}: {on.reading}" if several else on.reading for on in tasks]
         if several and self.p() <= ALPHA:
             count = sum(
-                (on.supported if self.way == "supported" else on.refuted) <= ALPHA * self.look.weight
-                for on in self.tasks
+                (on.supported if self.way == "supported" else on.refuted) <= ALPHA * look.weight
+                for on in tasks
             )
-            parts.append(f"alone {self.way} on {wording.share(count, len(self.tasks))} tasks")
+            parts.append(f"alone {self.way} on {wording.share(count, len(tasks))} tasks")
         if family > 1 and not self.claim.exploratory and self.p() <= ALPHA:
             after = f"after Holm over {family} claims ({wording.p_value(p)})"
-            alone = wording.p_value(self.p())
+            alone, at = wording.p_value(self.p()), self.strongest[0]
+            if at != look:
+                alone += f" at look {at.number}"
             parts.append(f"{alone}, {after}" if decided else f"decided alone ({alone}) but not {after}")
         if self.look.count > 1:
-            parts.append(looked(self.look, self.claim.kind if decided else self.undecided))
+            parts.append(looked(look, self.claim.kind if decided else self.undecided))
         if self.claim.exploratory:
             parts.append("exploratory: declared after trials existed, judged on its own p")
         return "; ".join(parts)

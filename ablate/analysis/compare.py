@@ -82,7 +82,8 @@ def compared(
 ) -> Iterator[Comparison]:
     """Every comparison at the look that settled it, else at the last of its runs, in the order of the study.
 
-    Metrics outside the family are shown at the look of the primary one. Without `all_metrics`, only the family.
+    Metrics outside the family are shown at the look of the primary one, or before it. Without `all_metrics`, only the
+    family.
     `unfinished` and `half`: variant and task → what `Comparison` says of them.
     """
     facts = runs.facts
@@ -118,7 +119,7 @@ def compared(
                 unfinished.get((variant.name, task.name), ""),
                 half.get((variant.name, task.name), "") if name == facts.metric else "",
             )
-            if confirmatory and one.settled:
+            if one.settled:
                 break
         assert one is not None
         return one

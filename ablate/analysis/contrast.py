@@ -40,7 +40,7 @@ class Contrast:
     completed: Flags
     "The seeds on which every run completed."
     diverged: tuple[int, int]
-    "Runs of A, and of B, that diverged, whether or not the metric says what that is worth."
+    "Runs of A, and of B, that diverged on seeds asked of all, whether or not the metric says what that is worth."
     missing: int
     "Planned seeds on which a run has no outcome."
     solved: tuple[Flags, Flags] | None = None
@@ -81,7 +81,7 @@ class Contrast:
             b=second[:, usable],
             differences=Differences.between(means[0], means[1], metric.resolution, examples, overlap(task)),
             completed=completed[usable],
-            diverged=(sum(side.diverged for side in a), sum(side.diverged for side in b)),
+            diverged=(_diverged(a, asked), _diverged(b, asked)),
             missing=int(lost.sum()),
             solved=(a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]) if alone else None,
             on_this_metric=threshold == name,
@@ -196,6 +196,10 @@ class Contrast:
     @property
     def _oriented(self) -> Floats:
         return sign(self.metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
+
+
+def _diverged(sides: Sequence[Side], asked: Flags) -> int:
+    return sum(int((side.status[asked] == "diverged").sum()) for side in sides)
 
 
 def _sum_of_means(rows: Sequence[Floats] | Floats, parts: Sequence[Sequence[Side]]) -> Floats:

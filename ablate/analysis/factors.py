@@ -95,8 +95,8 @@ def anova(evidence: Evidence) -> pd.DataFrame:
     """One row a task and source of variation, with `ANOVA`: factors, interactions of two, `seed`, `residual`.
 
     Over the seeds on which every cell has an outcome. Interactions of three and more are in the residual. F, p and ω²
-    are NaN for the residual. No rows of a task without two seeds, where all runs are alike, where its
-    cells tell no effects apart, or above `MAX_RUNS`.
+    are NaN for the residual. No rows of a task without two seeds, where all runs are alike or the cells tell
+    no effects apart, or above `MAX_RUNS`.
     """
     rows = [row for crossed in crossings(evidence) for row in _anova(crossed)]
     return pd.DataFrame(rows, columns=list(ANOVA))

@@ -109,7 +109,10 @@ def _conditions(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
         )
     if facts.looks:
         yield f"{facts.looks_in_words}."
-        yield "Every p and interval allows for all looks; a difference that stopped early is biased away from 0."
+        yield (
+            "The p and intervals of comparisons and claims, and of a mean over tasks, allow for all looks; those that "
+            "describe do not. A difference that stopped early is biased away from 0."
+        )
     turned = family[family["half"].isin(DECIDED)]
     if len(turned):
         found = listed(f"{names[row.variant]} ({row.half} then)" for row in turned.itertuples())

@@ -112,16 +112,16 @@ def _design(material: Material) -> Iterator[Sentence]:
     tasks = f" on each of {len(facts.tasks)} tasks" if len(facts.tasks) > 1 else ""
     yield [
         f"The baseline and {wording.counted(len(variants), 'variant')} were trained{tasks} on the same "
-        f"{wording.counted(len(facts.seeds), 'seed')}, each a block: under one seed they share the data, their order "
-        "and the initial values of the parameters that they have in common, so that differences are paired",
+        f"{wording.counted(len(facts.seeds), 'seed')}{', or the first of these' * bool(facts.looks)}, each a block: "
+        "under one seed they share the data, their order and the initial values of the parameters that they have in common, so that differences are paired",
         cite.BOUTHILLIER,
         ".",
     ]
     if facts.looks:
         yield [
             f"{facts.looks_in_words}. At look k of K each p-value is divided by the weight k/(1 + ... + K), and the "
-            "smallest so far decides, which the union bound allows for any stopping. The difference of a comparison "
-            "that stopped early is biased away from 0."
+            "smallest so far decides, which the union bound allows for any stopping; an interval takes the same share "
+            "of its level. The difference of a comparison that stopped early is biased away from 0."
         ]
     else:
         yield ["The number of seeds was fixed in advance."]

@@ -11,6 +11,7 @@ from scipy import stats
 
 from ablate.analysis.across import across, profiles
 from ablate.analysis.compare import compare
+from ablate.analysis.looks import weights
 from ablate.core.evidence import Evidence
 
 A = {"digits": [0.5, 0.52, 0.47, 0.51], "recall": [0.3, 0.31, 0.33, 0.28]}
@@ -38,6 +39,16 @@ def test_the_aggregate_is_the_paired_test_of_the_mean_in_declared_units() -> Non
     test = stats.ttest_1samp(mean, 0)
     assert (row["diff"], row["p"]) == pytest.approx((mean.mean(), test.pvalue))
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(tuple(test.confidence_interval(0.95)))
+
+
+def test_the_aggregate_allows_for_the_looks_at_the_seeds_that_it_rests_on() -> None:
+    found = evidence(units={"digits": 0.1, "recall": 0.5}, looks=[2, 4, 6])
+    row = across(found, compare(found)).iloc[0]
+    mean = np.mean([(np.array(B[t]) - A[t]) / unit for t, unit in (("digits", 0.1), ("recall", 0.5))], axis=0)
+    by_look = [stats.ttest_1samp(mean[:n], 0) for n in (2, 4)]
+    assert row["p"] == pytest.approx(min(of.pvalue / w for of, w in zip(by_look, weights(3), strict=False)))
+    bounds = by_look[-1].confidence_interval(1 - 0.05 / 3)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(tuple(bounds))
 
 
 def test_no_aggregate_where_a_trial_failed() -> None:

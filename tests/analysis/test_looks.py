@@ -14,9 +14,12 @@ from scipy import stats
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.analysis.contrast import Contrast
 from ablate.analysis.looks import p_sequential, weights
+from ablate.analysis.runs import Runs
 from ablate.analysis.settled import unsettled
 from ablate.core.evidence import Evidence
+from ablate.report.sections.incidents import incidents
 
 
 def test_weights() -> None:
@@ -111,3 +114,39 @@ def test_a_claim_keeps_its_variants_in_training_until_it_is_decided() -> None:
 def test_nothing_is_asked_for_where_a_trial_failed() -> None:
     statuses = {("open", 2): "failed"}
     assert unsettled(looked_at(4, until=None, statuses=statuses)) == set()
+
+
+def with_looks(made: Evidence, looks: list[int]) -> Evidence:
+    return dataclasses.replace(made, facts=dataclasses.replace(made.facts, looks=looks))
+
+
+def test_no_exploratory_row_takes_the_sign_of_one_look_and_the_p_of_another() -> None:
+    turned = BASE + np.where(np.arange(12) < 4, 0.2 + 0.001 * NOISE, -0.3 + 0.03 * NOISE)
+    made = study({"baseline": BASE, "open": OPEN, "again": turned}, placebos=["again"])
+    row = compare(with_looks(made, [4, 8, 12])).set_index("variant").loc["again"]
+    assert (row["verdict"], row["look"]) == ("better", 1)
+    assert row["ci_low"] > 0
+
+
+def test_a_claim_that_other_claims_let_decide_is_shown_at_the_look_of_its_p() -> None:
+    """By Holm: at the first look its p is below .05 and not below .025; by the third the other claim is decided."""
+    early = BASE + np.where(np.arange(12) < 4, 0.03 + 0.0047 * NOISE, -0.05 + 0.01 * NOISE)
+    late = BASE + 0.02 + 0.01 * NOISE
+    claims = [claim("beats", "early"), claim("beats", "late")]
+    made = with_looks(study({"baseline": BASE, "early": early, "late": late}, claims=claims), [4, 8, 12])
+    first = judge_claims(dataclasses.replace(made, facts=dataclasses.replace(made.facts, seeds=[*range(4)])))
+    assert first.loc[0, "verdict"] == "inconclusive"
+    assert 0.025 < first.loc[0, "p"] < 0.05
+    row = judge_claims(made).iloc[0]
+    assert (row["verdict"], row["n"]) == ("supported", 4)
+    assert row["ci_low"] > 0
+    assert "lies above 0" in row["reason"]
+
+
+def test_runs_of_seeds_that_a_variant_was_not_asked_for_are_not_its_own() -> None:
+    """Neither missing, nor diverged where the baseline of such a seed diverged."""
+    evidence = looked_at(statuses={("baseline", 10): "diverged"})
+    assert incidents(evidence)["status"].tolist() == ["diverged"]
+    runs = Runs(evidence)
+    sides = [[runs.of(name, evidence.facts.tasks[0])] for name in ("clear", "baseline")]
+    assert Contrast.of(*sides, "accuracy").diverged == (0, 0)

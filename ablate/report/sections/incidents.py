@@ -78,13 +78,13 @@ def incidents(evidence: Evidence) -> pd.DataFrame:
     rows = bad.assign(reason=bad["reason"].fillna("") if "reason" in bad else "")[columns].to_dict("records")
     rows = [row | {"reason": why(row["status"], str(row["reason"]))} for row in rows]
     known = set(zip(trials["variant"], trials["task"], trials["seed"], strict=True))
-    # Under a plan that adds seeds only where they are needed, a seed that no variant has had is not missing.
+    # Under a plan that adds seeds only where they are needed, one that a variant was not asked for is not missing.
     started = set(trials["seed"])
     rows += [
         {"variant": v.name, "task": t.name, "seed": s, "status": "missing", "reason": "has not run", "id": ""}
         for v in facts.variants
         for t in facts.tasks
-        for s in facts.seeds
+        for s in facts.seeds[: facts.until.get(v.name, {}).get(t.name)]
         if (v.name, t.name, s) not in known and s in started
     ]
     order = {v.name: i for i, v in enumerate(facts.variants)}
