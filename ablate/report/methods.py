@@ -113,7 +113,8 @@ def _design(material: Material) -> Iterator[Sentence]:
     yield [
         f"The baseline and {wording.counted(len(variants), 'variant')} were trained{tasks} on the same "
         f"{wording.counted(len(facts.seeds), 'seed')}{', or the first of these' * bool(facts.looks)}, each a block: "
-        "under one seed they share the data, their order and the initial values of the parameters that they have in common, so that differences are paired",
+        "under one seed they share the data, their order and the initial values of the parameters that they have in "
+        "common, so that differences are paired",
         cite.BOUTHILLIER,
         ".",
     ]
