@@ -220,7 +220,8 @@ def _claims(material: Material) -> Iterator[Sentence]:
 
 
 def _diverged(material: Material) -> Iterator[Sentence]:
-    facts, sides = material.facts, Runs(material.evidence).sides()
+    facts, found = material.facts, Runs(material.evidence)
+    sides = found.sides()
     total = sum(int(side.asked.sum()) for side in sides)
     missing = sum(int((side.asked & ~side.ended).sum()) for side in sides)
     diverged = sum(side.diverged for side in sides)
@@ -240,7 +241,8 @@ def _diverged(material: Material) -> Iterator[Sentence]:
         exact = "Rates of divergence have exact 95 % intervals"
         yield [f"{wording.share(diverged, total)} runs diverged; they {scored}. {exact}", cite.CLOPPER, "."]
     else:
-        yield ["No run diverged."]
+        grid = any(bool(grid.diverged.any()) for grid in found.grids.values())
+        yield ["No run diverged but for those of the sensitivity grid." if grid else "No run diverged."]
     if missing:
         runs = f"{wording.share(missing, total)} planned runs"
         yield [f"{runs} have no result; comparisons that need them have no verdict."]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ablate.analysis.looks import weights
 from ablate.analysis.power import ALPHA
 from ablate.analysis.solving import seeds_without_failure
 from ablate.base.errors import listed
@@ -43,14 +44,16 @@ def _too_few_seeds(experiment: Experiment) -> Iterator[str]:
     study, baseline = experiment.study, experiment.describe(experiment.variants[0])
     metric = experiment.metric
     variants = sum(not variant.placebo for variant in experiment.variants[1:])
-    m = variants * sum(metric in described.metrics for described in baseline)
+    judged = [metric, *study.metric.also]
+    m = variants * sum(name in described.metrics for described in baseline for name in judged)
+    level = ALPHA * weights(max(1, len(study.seeds.looks)))[-1]
     for task, described in zip(experiment.tasks, baseline, strict=True):
         info, margin = described.metrics.get(metric), study.metric.margin
         if described.outcome != "all_or_nothing" or margin is None or info is None or not m:
             continue
         if info.solved is None or info.span is None:
             continue
-        alone, together = (seeds_without_failure(margin, info.span, ALPHA / count) for count in (1, m))
+        alone, together = (seeds_without_failure(margin, info.span, level / count) for count in (1, m))
         if study.seeds.count < together:
             several = f" ({together} each where {m} are judged together)" if m > 1 else ""
             yield (

@@ -121,7 +121,11 @@ ALL_OR_NOTHING = study({"baseline": [0.99] * 8, "a": [0.3] * 8}, outcome="all_or
         (
             study(TWO),
             {"looks": [2, 4, 5]},
-            ["looked at after 2, 4 and 5 seeds", "10 of 10 trials", "weight k/(1 + ... + K)"],
+            [
+                "looked at after 2, 4 and 5 seeds",
+                "the same 5 seeds, or the first of these",
+                "weight k/(1 + ... + K)",
+            ],
             ["fixed in advance"],
         ),
         (
@@ -143,6 +147,12 @@ ALL_OR_NOTHING = study({"baseline": [0.99] * 8, "a": [0.3] * 8}, outcome="all_or
         (study(TWO), {"at": "best_validation"}, ["best on validation"], ["at the last step"]),
         (study(TWO), {"rate": "lr 0.003"}, ["not tuned: all variants were trained at lr 0.003"], ["Akiba"]),
         (study(TWO), {}, ["No run diverged."], ["Clopper"]),
+        (
+            study(TWO, stress={"a": [[1.0, 2.0, np.inf]]}),
+            {},
+            ["No run diverged but for those of the sensitivity grid."],
+            ["Clopper"],
+        ),
         (
             study(TWO, statuses={("a", 0): "diverged"}),
             {},
