@@ -103,8 +103,7 @@ class Side:
     @cached_property
     def asked(self) -> Flags:
         """Whether the run was asked for: not where the variant was settled on fewer seeds."""
-        until = self.runs.facts.until.get(self.variant, {}).get(self.task.name, len(self.runs.seeds))
-        return np.arange(len(self.runs.seeds)) < until
+        return np.arange(len(self.runs.seeds)) < len(self.runs.facts.seeds_of(self.variant, self.task.name))
 
     @cached_property
     def status(self) -> NDArray[np.object_]:

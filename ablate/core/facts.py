@@ -152,7 +152,11 @@ class Facts:
     def planned(self) -> int:
         """The number of trials that verdicts were to rest on."""
         places = itertools.product(self.variants, self.tasks)
-        return sum(self.until.get(v.name, {}).get(task.name, len(self.seeds)) for v, task in places)
+        return sum(len(self.seeds_of(variant.name, task.name)) for variant, task in places)
+
+    def seeds_of(self, variant: str, task: str) -> list[int]:
+        """The seeds that a variant was asked for on a task: not all where it was settled before the last look."""
+        return self.seeds[: self.until.get(variant, {}).get(task)]
 
     @property
     def looks_in_words(self) -> str:

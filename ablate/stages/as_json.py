@@ -76,7 +76,11 @@ def _value(name: str, value: str | None) -> Any:
 
 def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
     """The failed trials of a report with their reasons, and the number of planned ones without a result."""
-    rows = [row for row in folder.rows() if row[0] and row[1].judged and row[1].seed in set(facts.seeds)]
+    rows = [
+        row
+        for row in folder.rows()
+        if row[0] and (cell := row[1]).judged and cell.seed in facts.seeds_of(cell.variant, cell.task)
+    ]
     failed = [f"{cell.name}: {row['reason']}" for _, cell, row in rows if row["status"] == "failed"]
     ended = sum(row["status"] != "pruned" for _, _, row in rows)
     return failed, max(0, facts.planned - ended)

@@ -20,6 +20,7 @@ from ablate.analysis.runs import Runs
 from ablate.analysis.settled import unsettled
 from ablate.core.evidence import Evidence
 from ablate.report.sections.incidents import incidents
+from ablate.report.sections.seeds import seeds
 
 
 def test_weights() -> None:
@@ -144,9 +145,11 @@ def test_a_claim_that_other_claims_let_decide_is_shown_at_the_look_of_its_p() ->
 
 
 def test_runs_of_seeds_that_a_variant_was_not_asked_for_are_not_its_own() -> None:
-    """Neither missing, nor diverged where the baseline of such a seed diverged."""
+    """Neither missing, nor drawn, nor diverged where the baseline of such a seed diverged."""
     evidence = looked_at(statuses={("baseline", 10): "diverged"})
     assert incidents(evidence)["status"].tolist() == ["diverged"]
+    drawn = seeds(evidence, "recall")
+    assert drawn.groupby("variant")["baseline"].size().to_dict() == {"clear": 4, "open": 12}
     runs = Runs(evidence)
     sides = [[runs.of(name, evidence.facts.tasks[0])] for name in ("clear", "baseline")]
     assert Contrast.of(*sides, "accuracy").diverged == (0, 0)

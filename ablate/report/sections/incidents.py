@@ -84,7 +84,7 @@ def incidents(evidence: Evidence) -> pd.DataFrame:
         {"variant": v.name, "task": t.name, "seed": s, "status": "missing", "reason": "has not run", "id": ""}
         for v in facts.variants
         for t in facts.tasks
-        for s in facts.seeds[: facts.until.get(v.name, {}).get(t.name)]
+        for s in facts.seeds_of(v.name, t.name)
         if (v.name, t.name, s) not in known and s in started
     ]
     order = {v.name: i for i, v in enumerate(facts.variants)}

@@ -50,7 +50,7 @@ class Seeds(Section):
 
 
 def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
-    """One row a variant and planned seed: variant, group, label, placebo, seed, baseline, value, status.
+    """One row a variant and seed that it was asked for: variant, group, label, placebo, seed, baseline, value, status.
 
     `baseline` and `value` are the primary metric of the pair, NaN where a trial has none; `status` is the
     variant's, `missing` where the trial has not run.
@@ -61,9 +61,9 @@ def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
     found = trials[["variant", "seed", "status"]].assign(value=values)
     baseline = found[found["variant"] == BASELINE].set_index("seed")["value"]
     planned = pd.DataFrame(map(vars, entries(facts) or [Entry(BASELINE, BASELINE, BASELINE)]))
-    data = planned.merge(pd.Series(facts.seeds, name="seed"), "cross").merge(
-        found, "left", ["variant", "seed"]
-    )
+    asked = [(entry, seed) for entry in planned["variant"] for seed in facts.seeds_of(entry, task)]
+    data = planned.merge(pd.DataFrame(asked, columns=["variant", "seed"]), "left", "variant")
+    data = data.merge(found, "left", ["variant", "seed"])
     data = data.assign(baseline=data["seed"].map(baseline), status=data["status"].fillna("missing"))
     return data[["variant", "group", "label", "placebo", "seed", "baseline", "value", "status"]]
 
