@@ -60,8 +60,7 @@ def finding(rows: Sequence[Row], names: Mapping[str, str]) -> str:
         for verdict in ("better", "worse")
         if (found := list(_named(mine, verdict, names)))
     ]
-    lost = list(dict.fromkeys(words for row in rows for words in _lost(row, names)))
-    if lost:
+    if lost := _lost(rows, names):
         parts.insert(0, f"runs diverged, {listed(lost, MAX_NAMES)}")
     if not parts:
         return ""
@@ -82,12 +81,18 @@ def _diverged(row: Row) -> bool:
     return row["metric"] == RATE and bool(number(row["mean_variant"]) or number(row["mean_baseline"]))
 
 
-def _lost(row: Row, names: Mapping[str, str]) -> Iterator[str]:
-    """`2 of 5 of post norm`, for each side of which some run diverged."""
-    n = int(number(row["n"]) or 0)
-    for side in ("variant", "baseline") if row["metric"] == RATE else ():
-        if lost := round((number(row[f"mean_{side}"]) or 0.0) * n):
-            yield f"{share(lost, n)} of {names.get(row[side], row[side])}"
+def _lost(rows: Sequence[Row], names: Mapping[str, str]) -> list[str]:
+    """`2 of 5 of post norm`, for each variant and task of which some run diverged, on the most seeds of any pair."""
+    several = len({row["task"] for row in rows}) > 1
+    found: dict[tuple[str, str], tuple[int, str]] = {}
+    for row in rows:
+        n, task = int(number(row["n"]) or 0), text(row["task"])
+        for side in ("variant", "baseline") if row["metric"] == RATE else ():
+            place, lost = (text(row[side]), task), round((number(row[f"mean_{side}"]) or 0.0) * n)
+            if lost and n > found.get(place, (0, ""))[0]:
+                on = f" on {task}" if several else ""
+                found[place] = n, f"{share(lost, n)} of {names.get(row[side], row[side])}{on}"
+    return [words for _, words in found.values()]
 
 
 def stability_table(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> Table:

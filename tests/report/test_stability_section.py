@@ -66,6 +66,15 @@ def test_the_answer_has_the_claims_that_no_verdict_speaks_of() -> None:
     assert answers(material(study(VALUES, stress=GRIDS, claims=[late]))) == found[:-1]
 
 
+def test_runs_that_diverged_are_counted_on_each_task() -> None:
+    """Once for the baseline of several pairs, though looks gave some of them fewer seeds."""
+    tasks = {task: {"accuracy": Metric("max", floor=0.1)} for task in ("t1", "t2")}
+    evidence = study(VALUES, tasks=tasks, statuses={("baseline", 0): "diverged"})
+    facts = dataclasses.replace(evidence.facts, looks=[2, 4], until={"a": {"t1": 2}})
+    (said,) = Stability().findings(material(dataclasses.replace(evidence, facts=facts)))
+    assert said == "Stability: runs diverged, 1 of 5 of baseline on t1, 1 of 5 of baseline on t2."
+
+
 def test_nothing_that_differs_is_a_sentence() -> None:
     made = material(study(VALUES))
     first, *rest = Stability().blocks(made)
