@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from ablate.analysis.compare import planned
+from ablate.analysis.power import ALPHA
 from ablate.base import wording
 from ablate.core.claim import INTERACTION, Claim
 from ablate.core.facts import BASELINE, Facts
@@ -34,16 +37,19 @@ def explained(claims: pd.DataFrame, comparisons: pd.DataFrame, facts: Facts) -> 
             turned = claim.a == [BASELINE]
             shown = table.get(((claim.b if turned else claim.a)[0], row.task, claim.metric), "")
             verdict = OPPOSITE.get(shown, shown) if turned else shown
-            if why := _why(
-                claim, row.verdict, verdict, facts.judged[claim.metric], len(family), confirmatory
-            ):
+            margin = facts.judged[claim.metric]
+            if why := _why(claim, row, verdict, margin, len(family), confirmatory):
                 word = f"; the table says {shown}: {why}"
         reasons.append(f"{row.reason}{word}")
     return claims.assign(reason=pd.Series(reasons, index=claims.index, dtype=object))
 
 
-def _why(claim: Claim, judged: str, verdict: str, margin: float | None, comparisons: int, claims: int) -> str:
-    """Why both hold; empty where they do not seem to differ. `verdict` is turned to the claim's side A."""
+def _why(claim: Claim, row: Any, verdict: str, margin: float | None, comparisons: int, claims: int) -> str:
+    """Why both hold; empty where they do not seem to differ, or where the reason of the claim says it.
+
+    `row` is that of the claim; `verdict` is turned to its side A.
+    """
+    judged = row.verdict
     shown = {
         "beats": {"better"},
         "matches": {"equivalent", "degenerate"},
@@ -66,8 +72,16 @@ def _why(claim: Claim, judged: str, verdict: str, margin: float | None, comparis
         return f"the claim asks for more than {x}, a verdict for more than 0"
     if claim.kind == "matches" and judged == "supported" and verdict in OPPOSITE:
         return f"the difference is not 0, and lies within the {x} that the claim allows"
+    alone = row.p <= ALPHA
+    if not alone and verdict in OPPOSITE and "no run solved the task" in row.reason:
+        return "it tests the mean where no run solves the task"
+    against = {"matches": {"better", "worse"}, "does_not_lose": {"worse"}}.get(claim.kind, set())
+    if not alone and judged == "inconclusive" and verdict in against:
+        return f"the difference is not 0, and not shown to lie within the {x} that the claim allows or beyond"
     if claim.kind != "beats" and claim.by != margin:
         told = "and no margin is declared" if margin is None else f"the margin is {wording.exact(margin)}"
         return f"the claim allows {x}, {told}"
+    if not alone:
+        return ""
     told = f"each of {wording.counted(comparisons, 'comparison')} is decided at .05/{comparisons}"
     return f"{told}, and {wording.counted(claims, 'claim')} step by step, by Holm"

@@ -11,13 +11,15 @@ from made_evidence import claim, study
 from ablate.analysis.agreement import explained
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.core.metric import Metric
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
+BETWEEN = "the difference is not 0, and not shown to lie within the .02 that the claim allows or beyond"
 
 
-def reason(values, made, margin=None) -> str:
-    evidence = study({"baseline": BASE, **values}, margin=margin, claims=[made])
+def reason(values, made, margin=None, **options) -> str:
+    evidence = study({"baseline": BASE, **values}, margin=margin, claims=[made], **options)
     comparisons, claims = compare(evidence), judge_claims(evidence)
     found = explained(claims, comparisons, evidence.facts)
     assert list(found.drop(columns="reason")) == list(claims.drop(columns="reason"))
@@ -40,12 +42,22 @@ def reason(values, made, margin=None) -> str:
         (5 * WOBBLE, claim("matches", by=0.02), 0.005,
          "; the table says inconclusive: the claim allows .02, the margin is .005"),
         (WOBBLE, claim("matches", by=0.02), 0.02, ""),
+        (3 * WOBBLE - 0.017, claim("matches", by=0.02), 0.02,
+         f"; the table says worse: {BETWEEN}"),
+        (3 * WOBBLE - 0.017, claim("does_not_lose", by=0.02), 0.02,
+         f"; the table says worse: {BETWEEN}"),
         (5 * WOBBLE, claim("does_not_lose", by=0.02), None,
          "; the table says inconclusive: the claim allows .02, and no margin is declared"),
     ],
 )  # fmt: skip
 def test_why_both_hold(difference, made, margin, why):
     assert reason({"a": BASE + difference}, made, margin) == why
+
+
+def test_where_no_run_solves_the_task_the_table_tests_the_mean():
+    unsolved = {"accuracy": Metric("max", floor=0.1, ceiling=1.0, solved=0.99)}
+    found = reason({"a": BASE - 0.1 + WOBBLE}, claim("beats"), metrics=unsolved, outcome="all_or_nothing")
+    assert found == "; the table says worse: it tests the mean where no run solves the task"
 
 
 def test_families_of_another_size_are_named():
