@@ -68,4 +68,4 @@ def added(variant: VariantFacts, before: VariantFacts) -> list[str]:
 
 def _holds(variant: VariantFacts, before: VariantFacts) -> bool:
     """Whether it has all changes of the one before."""
-    return before.changes.keys() <= variant.changes.keys()
+    return before.changes.items() <= variant.changes.items()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from harness import ablate, with_database
+from made_evidence import study
 from searching import PEAK_STUDY, prepared, train
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.steps import steps
+from ablate.analysis.steps import path_of, steps
 from ablate.base.errors import StudyError
+from ablate.core.facts import VariantFacts
 from ablate.core.record import Record
 from ablate.report.draw import style
 from ablate.report.section import Material
@@ -44,6 +47,19 @@ def walk(experiment: Experiment) -> tuple[Walk, dict[str, Record], list[int]]:
             except RuntimeError as error:
                 records[cell.id] = Record.of(cell.trial, "failed", reason=str(error))
     return plan, records, rounds
+
+
+def test_a_variant_with_another_level_of_a_change_is_no_further_step() -> None:
+    changes = {
+        "baseline": {},
+        "x=1": {"x": "1"},
+        "top": {"x": "1", "y": "1"},
+        "else": {"x": "2", "y": "1", "z": "1"},
+    }
+    facts = study({name: [0.5, 0.6] for name in changes}).facts
+    variants = [VariantFacts(name, of, of) for name, of in changes.items()]
+    found = path_of(replace(facts, design="path", variants=variants))
+    assert [variant.name for variant in found] == ["baseline", "x=1", "top"]
 
 
 def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(
