@@ -68,7 +68,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         ),
         _table("Verdicts outside the plan that changed (exploratory)", explored, names),
     ]
-    places = _varying([row for rows in alone for row in rows])
+    places = _varying([*first.comparisons, *second.comparisons] if all(alone) else sum(alone, []))
     remarks = [
         *([EVIDENCE] if moved or explored or recast else []),
         *(_conditions(changed, sides) if planned else ()),

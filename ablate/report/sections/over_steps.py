@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ablate.analysis.halfway import trajectory
+from ablate.base.wording import counted
 from ablate.report.draw import style
 from ablate.report.draw.panels import axes, beside, legend, lines, looks
 from ablate.report.entries import Entry, left_out, panels
@@ -36,7 +37,7 @@ class OverSteps(Section):
                     f"back to zero is of a variant that is slower, not worse.{left_out(facts, shown)}"
                 )
                 alt = (
-                    f"Differences from the baseline by training step{of}, in panels of {len(shown)} factors."
+                    f"Differences from the baseline by training step{of}, in panels of {counted(len(shown), 'factor')}."
                 )
                 known = task.metrics.get(facts.metric)
                 options = shown, facts.metric, facts.margin, known.span if known else None
