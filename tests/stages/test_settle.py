@@ -34,7 +34,7 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
     # The effect is the same on every seed; the noise of three times the size is not settled by six.
     assert (facts.until["model.effect=0.2"], facts.until["model.noise=0.3"]) == ({"coin": 2}, {"coin": 6})
     assert len(records(tmp_path)) == facts.planned == 3 * 6 + 2
-    assert "20 of 24 trials, at most 6 seeds a variant; 4 were saved" in " ".join(found.stdout.split())
+    assert "20 of 24 trials, at most 6 seeds a variant; 4 saved" in " ".join(found.stdout.split())
 
     other = tmp_path / "killed"
     other.mkdir()
