@@ -153,8 +153,12 @@ def test_seeds_until_settled_are_planned_for_the_last_look(plan: Plan) -> None:
     assert "at level .010, which 2 comparisons and 4 looks leave of .05" in said
 
 
-def test_the_steps_of_a_path_are_compared_before_they_are_chosen(plan: Plan, write: Callable[..., Path]) -> None:
-    head = "".join(line for line in TOY.splitlines(keepends=True) if "model." not in line and "factors" not in line)
+def test_the_steps_of_a_path_are_compared_before_they_are_chosen(
+    plan: Plan, write: Callable[..., Path]
+) -> None:
+    head = "".join(
+        line for line in TOY.splitlines(keepends=True) if "model." not in line and "factors" not in line
+    )
     path = head + "variants: {both: {model.effect: 0.2, model.noise: 0.3}}\ndesign: {name: path, to: both}\n"
     assert "at level .025, which 2 comparisons leave of .05" in plan(path, None, "seeds=5")
     console = Console(file=io.StringIO(), width=80)

@@ -48,7 +48,8 @@ class Curves(Section):
                     f"{label.capitalize()} by step. Line: mean over the seeds that completed; band: from the lowest "
                     f"seed to the highest.{crosses}{left_out(facts, shown)}"
                 )
-                alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {counted(len(shown), 'factor')}."
+                factors = counted(len(shown), "factor")
+                alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {factors}."
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
                 title, options = f"{label.capitalize()}{of}", (broken, shown, label, known)
                 yield Picture(f"{slug(metric)}{end}", title, caption, alt, data, figure, options)

@@ -20,7 +20,10 @@ def _named(given: Any) -> Any:
 def _units(given: Any) -> Any:
     if given is None or given == "range" or isinstance(given, dict):
         return given
-    raise refusal("is no unit of differences", "range, or a difference for each task, such as {digits: 0.1, recall: 0.2}")
+    raise refusal(
+        "is no unit of differences",
+        "range, or a difference for each task, such as {digits: 0.1, recall: 0.2}",
+    )
 
 
 _Units = Annotated[
