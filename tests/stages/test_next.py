@@ -80,6 +80,7 @@ def test_mlflow_gets_question_answer_and_verdicts(results: Path) -> None:
     assert describe(study).startswith(
         "Which?\n\nOn these 4 seeds, accuracy rose by 31 points with a.\n\n| Noise floor | accuracy, 4 seeds |"
     )
+    assert "\n\naccuracy: variant − baseline, 4 seeds\n\n| Variant | Verdict |" in describe(study)
     assert study.answer() == ["On these 4 seeds, accuracy rose by 31 points with a."]
 
 
