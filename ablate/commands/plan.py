@@ -128,10 +128,11 @@ def show_plan(plan: Planned, console: Console) -> None:
             "trials are cached."
         )
     later = "; `ablate run` says how long that takes before it trains"
-    expected = f"{counted(len(plan.todo), 'trial')} to train"
-    expected += (
-        f"{_time(plan, plan.seconds_as_given, len(plan.todo), later)}." if plan.todo else ": all are cached."
-    )
+    walks = experiment.walks
+    total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)
+    most = "at most " if total and (walks or experiment.study.seeds.looks) else ""
+    expected = f"{most}{counted(total, 'trial')} to train"
+    expected += f"{_time(plan, seconds, total, later)}." if total else ": all are cached."
     if experiment.tune:
         _print_search(plan, "tune", experiment.tune, console)
         tuned = (
@@ -141,8 +142,8 @@ def show_plan(plan: Planned, console: Console) -> None:
     for stressed_path, levels in experiment.study.stress.items():
         values = joined([f"{level:g}" for level in levels])
         runs = counted(plan.stressed, "run")
-        say(f"\nstress: every variant is trained at {stressed_path} = {values} too, in {runs}.")
-    say(f"\n{expected}")
+        say(f"\nstress: every variant at {stressed_path} = {values} too, in {runs}.")
+    say(f"\n{expected[0].upper()}{expected[1:]}")
     if experiment.search:
         _print_search(plan, "search", experiment.search, console)
         say("`ablate sweep` runs this search; `ablate run` trains the variants above.")

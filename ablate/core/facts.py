@@ -167,7 +167,7 @@ class Facts:
         steps = joined([str(count) for count in self.looks])
         return (
             f"Verdicts were looked at after {steps} seeds, and training went on where one was open: {self.planned} "
-            f"of {most} trials, at most {len(self.seeds)} seeds a variant; {most - self.planned} were saved"
+            f"of {most} trials, at most {len(self.seeds)} seeds a variant; {most - self.planned or 'none'} saved"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -46,4 +46,7 @@ def verdict_markdown(read: Brief) -> str:
     """The brief tables of all sections without their notes: for the description of a run in MLflow, which is narrow."""
     tables = [table for section in sections(brief=True) for table in section.brief(read)]
     narrow = [replace(table, columns=[c for c in table.columns if not c.below]) for table in tables]
-    return "\n\n".join(map(markdown_table, narrow)) + "\n"
+    captioned = [
+        text for table in narrow for text in (markdown_line(table.caption), markdown_table(table)) if text
+    ]
+    return "\n\n".join(captioned) + "\n"

@@ -109,9 +109,9 @@ def _joined(
 def _design(material: Material) -> Iterator[Sentence]:
     facts = material.facts
     variants = [variant for variant in facts.variants[1:] if not variant.placebo]
-    tasks = f" on each of {len(facts.tasks)} tasks" if len(facts.tasks) > 1 else ""
+    several = f" on each of {len(facts.tasks)} tasks" if len(facts.tasks) > 1 else ""
     yield [
-        f"The baseline and {wording.counted(len(variants), 'variant')} were trained{tasks} on the same "
+        f"The baseline and {wording.counted(len(variants), 'variant')} were trained{several} on the same "
         f"{wording.counted(len(facts.seeds), 'seed')}{', or the first of these' * bool(facts.looks)}, each a block: "
         "under one seed they share the data, their order and the initial values of the parameters that they have in "
         "common, so that differences are paired",
@@ -126,9 +126,12 @@ def _design(material: Material) -> Iterator[Sentence]:
         ]
     else:
         yield ["The number of seeds was fixed in advance."]
-    for pool in dict.fromkeys(task.sampling.pool for task in facts.tasks):
-        sizes = {f"{task.sampling.test:,}" for task in facts.tasks if task.sampling.pool == pool}
-        words = REDRAWN[pool].format(test=" or ".join(sorted(sizes)))
+    pools = dict.fromkeys(task.sampling.pool for task in facts.tasks)
+    for pool in pools:
+        tasks = [task for task in facts.tasks if task.sampling.pool == pool]
+        words = REDRAWN[pool].format(test=" or ".join(sorted({f"{task.sampling.test:,}" for task in tasks})))
+        if len(pools) > 1:
+            words = f"On {wording.joined([task.name for task in tasks])}: {words[0].lower()}{words[1:]}"
         yield [words, cite.NADEAU, "."] if pool == "resplit" else [words]
     yield from ([words] for words in matched(material.evidence))
 

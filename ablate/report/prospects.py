@@ -44,7 +44,7 @@ def power_parts(power: Power, study: str) -> Iterator[str | Table]:
         yield explained(
             seeds if n > 1 else "", level, power.source, any(of.margin is not None for of in power.tasks)
         )
-    elif not power.source and any(of.by == "mean" for of in power.tasks):
+    elif n > 1 and not power.source and any(of.by == "mean" for of in power.tasks):
         yield (
             "How large that is can be said once two seeds have run: "
             f"`{typed('plan', study, '--pilot', '3')}` trains three seeds that are never judged."

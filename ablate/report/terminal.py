@@ -6,6 +6,7 @@ Serves the run that finds everything done.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 from rich.cells import cell_len
@@ -41,6 +42,10 @@ def print_verdicts(folder: StudyFolder, console: Console) -> None:
     for section in sections(brief=True):
         for table in section.brief(read):
             print_table(table, console)
+    with suppress(AblateError):  # the tables are shown without them
+        if looks := folder.facts().looks_in_words:
+            console.print()
+            console.print(_text(f"{looks}.", console))
 
 
 def brief_of(folder: StudyFolder) -> Brief:

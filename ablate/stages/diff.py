@@ -68,7 +68,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         ),
         _table("Verdicts outside the plan that changed (exploratory)", explored, names),
     ]
-    places = _varying([row for rows in alone for row in rows])
+    places = _varying([row for side in sides for row in verdict_rows(side.comparisons)])
     remarks = [
         *([EVIDENCE] if moved or explored or recast else []),
         *(_conditions(changed, sides) if planned else ()),

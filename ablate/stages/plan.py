@@ -17,6 +17,7 @@ from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.power import pilot_seeds, power
 from ablate.stages.stress import stressed
+from ablate.stages.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.prepare import prepare
 from ablate.study.searches import SearchSpec
@@ -49,6 +50,9 @@ class Planned:
     def at_most(self) -> int:
         """The largest number of trainings of a run, a search included."""
         found, tune = self.experiment, self.experiment.tune
+        if found.walks:
+            walk = Walk(found)
+            return len(self.todo) + walk.left + walk.between
         if tune is None:
             return len(self.todo)
         judged = len(found.variants) * len(found.tasks) * found.study.seeds.count
@@ -67,7 +71,7 @@ class Planned:
     @property
     def expected(self) -> float | None:
         """The same of all that a run trains."""
-        if self.experiment.tune is None:
+        if self.experiment.tune is None and not self.experiment.walks:
             return self.seconds_as_given
         places = [(v.name, task) for v in self.experiment.variants for task in self.experiment.tasks]
         return seconds_left(places, self.seconds, self.jobs, self.at_most)

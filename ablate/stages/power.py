@@ -23,6 +23,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.stages.expect import Place, seconds_left
 from ablate.stages.stress import stressed
+from ablate.stages.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
@@ -56,6 +57,8 @@ def power(
         _check(detect, metric, [task.metrics[metric] for task in facts.tasks if metric in task.metrics])
     variants = [variant.name for variant in experiment.variants[1:] if not variant.placebo]
     m, seeds = family_size(facts), experiment.study.seeds
+    if experiment.walks:  # the steps that are not chosen yet are compared, too
+        m += len(facts.judged) * (len(Walk(experiment).target.patches) - 1)
     looks = max(1, len(seeds.looks))
     level = ALPHA * weights(looks)[-1] / max(m, 1)
     evidence, source = _known(

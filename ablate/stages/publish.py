@@ -13,6 +13,7 @@ from ablate.base.errors import StudyError
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.typed import at_results, typed
+from ablate.core.names import confirmed
 from ablate.core.short_names import short_names
 from ablate.records.folder import StudyFolder
 
@@ -162,6 +163,10 @@ def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
         # Seeds that have been looked at would be another chance for a false verdict.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
         return {f"To settle {some} on fresh seeds": typed(command, source, "--set", fresh, *results)}
-    if command == "run" and any(row["verdict"] in ("better", "worse", "equivalent") for row in rows):
+    if (
+        command == "run"
+        and not confirmed(folder.name)
+        and any(row["verdict"] in ("better", "worse", "equivalent") for row in rows)
+    ):
         return {"To test this on fresh seeds": typed(command, source, "--confirm", *results)}
     return {}

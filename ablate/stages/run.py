@@ -145,8 +145,6 @@ def run(
             paired = comparable(work.everything, records, warn)
             work.save_evidence(folder, environment, paired)
             publish(folder, warn, lambda: print_table(folder, console))
-            if looks := work.facts().looks_in_words:
-                say(f"{looks}.")
             print_places(folder, console, options.tracking_uri)
             # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.
             kept = [*planned_work.everything, *given.cells()]

@@ -88,9 +88,12 @@ class Walk:
     @property
     def later(self) -> int:
         """The largest number of trainings that follow on the seeds of the study."""
-        return (
-            len(self.experiment.cells()) + (len(self.target.patches) - 1) * self.experiment.study.seeds.count
-        )
+        return len(self.experiment.cells()) + self.between
+
+    @property
+    def between(self) -> int:
+        """The number of trainings of the configurations between the baseline and the target."""
+        return (len(self.target.patches) - 1) * self.experiment.study.seeds.count
 
     @property
     def over(self) -> bool:

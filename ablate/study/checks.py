@@ -211,7 +211,8 @@ def _refused(document: Document, design: Design) -> Refused:
     """The variants and levels that the document has and the design lacks, since something is wrong with them."""
     given = document.data
     factors, variants = given.get("factors") or {}, given.get("variants") or {}
-    if not (isinstance(factors, dict) and isinstance(variants, dict)):
+    # Under a design that cannot be, it is unknown which variants there are.
+    if not (isinstance(factors, dict) and isinstance(variants, dict)) or document.is_faulty(("design",)):
         return Refused(everything=True)
     names = {*variants} - {variant.name for variant in design.variants}
     if document.is_faulty(("search",)):

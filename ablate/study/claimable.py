@@ -41,7 +41,8 @@ def claimable(
     each = iter(others)
     while not asked <= {*known, *numbers} and (one := next(each, None)) is not None:
         numbers = {**one.stability, **numbers}
-    stressed = workload.rate_path in study.stress or document.is_faulty(("stress",))
+    # Whatever is wrong with a grid that is given, it is said there and not of each claim.
+    stressed = bool(study.stress) or document.is_faulty(("stress",))
     offers = [Offer(task.metrics, stressed, workload.rate_path) for task in tasks if task.metrics]
     lacking = {
         name: derived.lacks(offers[0])

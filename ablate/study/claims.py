@@ -109,8 +109,8 @@ def _number(given: str | None, text: str, positive: bool) -> float:
     if not 0 <= value < float("inf") or (positive and value == 0):
         raise Invalid(
             "",
-            f"has a margin that is no {'positive ' if positive else ''}number: {given!r}",
+            f"has a margin that is no {'positive' if positive else 'finite'} number: {given!r}",
             text,
-            "for instance `within 0.02`",
+            f"for instance `{'within' if positive else 'by'} 0.02`",
         )
     return value

@@ -201,8 +201,8 @@ def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str
 def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, Any]) -> Problem:
     kind, path, given = details["type"], details["loc"], details["input"]
     context: Mapping[str, Any] = details.get("ctx", {})
-    # Pydantic marks the key of a mapping, rather than its value, with a last step of its own.
-    path = tuple(step for step in path if step != "[key]")
+    # Pydantic marks the key of a mapping, rather than its value, with a last step of its own; and we, forms of a value.
+    path = tuple(step for step in path if not str(step).startswith("["))
     if kind == "extra_forbidden":
         names = list(dict.fromkeys(_fields_at(model, data, path[:-1])))
         dotted = ".".join(str(step) for step in path)

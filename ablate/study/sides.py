@@ -71,9 +71,14 @@ def compared(names: Sequence[str], text: str, design: Design, refused: Refused) 
             with at():
                 side = _read(name, text, design, refused)
                 found.append([] if side is None else _variants(side, text, design))
-        same = len(found) == 2 and set(found[0]) & set(found[1])
+        both = set(found[0]) & set(found[1]) if len(found) == 2 else set()
         alone = "`path=level` alone is the mean over the other factors; more levels, joined by commas, are one variant"
-        at.refuse(same, "", ITSELF, text, hint=alone if design.crosses else "")
+        rule = (
+            ITSELF
+            if set().union(*found) == both
+            else f"has {' and '.join(sorted(both))} on both of its sides"
+        )
+        at.refuse(bool(both), "", rule, text, hint=alone if design.crosses else "")
     return found
 
 

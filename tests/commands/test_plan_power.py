@@ -143,6 +143,7 @@ def test_one_seed_and_no_variant(plan: Plan, stored: Callable[..., None]) -> Non
     assert "13 seeds" in said
     alone = "\n".join(line for line in TOY.splitlines() if "model." not in line and "factors" not in line)
     assert plan(alone) == ""
+    assert "--pilot" not in plan(TOY, None, "seeds=1", "name=untried")
     assert plan(alone, 0.2) == "- There is no variant to compare with the baseline."
 
 
@@ -150,6 +151,20 @@ def test_seeds_until_settled_are_planned_for_the_last_look(plan: Plan) -> None:
     said = plan(TOY, None, "seeds={min: 5, max: 20}")
     assert "- 20 seeds (the most) detect a difference of .84 standard deviations" in said
     assert "at level .010, which 2 comparisons and 4 looks leave of .05" in said
+
+
+def test_the_steps_of_a_path_are_compared_before_they_are_chosen(
+    plan: Plan, write: Callable[..., Path]
+) -> None:
+    head = "".join(
+        line for line in TOY.splitlines(keepends=True) if "model." not in line and "factors" not in line
+    )
+    path = head + "variants: {both: {model.effect: 0.2, model.noise: 0.3}}\ndesign: {name: path, to: both}\n"
+    assert "at level .025, which 2 comparisons leave of .05" in plan(path, None, "seeds=5")
+    console = Console(file=io.StringIO(), width=80)
+    print_plan(write(path), Options(results=Path("none"), sets=["seeds=5"]), console)
+    # Two changes on three tuning seeds; then the baseline, a step and the target on five.
+    assert "At most 21 trials to train" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_the_cost_has_the_runs_of_a_stress_grid(plan: Plan) -> None:

@@ -204,6 +204,15 @@ def test_it_says_what_was_done_and_nothing_else(
     assert "nan" not in text.lower()
 
 
+def test_tasks_whose_examples_differ_in_origin_are_named() -> None:
+    evidence = study(TWO, sampling=HELD_OUT)
+    (task,) = evidence.facts.tasks
+    fresh = replace(task, name="second", sampling=Sampling("fresh", 9))
+    text = told(evidence, tasks=[task, fresh])
+    assert f"On {task.name}: initial values, dropout" in text
+    assert "On second: everything random was drawn anew" in text
+
+
 def test_tuning_and_a_search_are_told_with_their_budget() -> None:
     table = searched({"baseline": [0.9, 0.8, 0.7], "a": [0.9, 0.8, 0.7]}, trials=3)
     tuned = told(study(TWO), table, searched="tuning")

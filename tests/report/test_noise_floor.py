@@ -93,7 +93,7 @@ def shown(evidence: Evidence) -> tuple[dict[str, str], str]:
             study({"baseline": [0.99] * 2, "a": [0.98] * 2}, outcome="all_or_nothing"),
             "none: all 2 seeds",
             HINT,
-            "no failure rate is told from 0 by so few seeds among 1 comparison",
+            "so few seeds tell no failure rate from 0",
             "",
         ),
         (

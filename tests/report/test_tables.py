@@ -133,9 +133,13 @@ def test_the_description_for_mlflow_has_both_tables_and_no_markup(evidence: Evid
     rows = compare(evidence).to_dict("records")
     text = markdown.verdict_markdown(Brief(rows, claims))
     blocks = text.strip().split("\n\n")
-    assert len(blocks) == 2
+    assert len(blocks) == 4
+    assert blocks[0].startswith(
+        "accuracy: variant − baseline"
+    )  # of several tasks and metrics, which table is whose
+    assert blocks[2] == "claims"
     for block in blocks:
         assert len({line.count("|") for line in block.split("\n")}) == 1
     assert UGLY not in text
     assert "&lt;script&gt;alert('x')&lt;/script&gt;&#124;\\`a\\`\\*b\\*" in text
-    assert markdown.verdict_markdown(Brief(rows, [])).strip() == blocks[0]
+    assert markdown.verdict_markdown(Brief(rows, [])).strip() == "\n\n".join(blocks[:2])

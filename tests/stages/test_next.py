@@ -71,11 +71,16 @@ def test_nothing_is_advised_where_it_would_not_help(
     assert len(lines(folder(results, values, **facts))) == 2
 
 
+def test_a_confirmation_is_not_to_be_confirmed_again(results: Path) -> None:
+    assert len(lines(folder(results, DECIDED, "x@confirm"))) == 2
+
+
 def test_mlflow_gets_question_answer_and_verdicts(results: Path) -> None:
     study = folder(results, DECIDED, question="Which?")
     assert describe(study).startswith(
         "Which?\n\nOn these 4 seeds, accuracy rose by 31 points with a.\n\n| Noise floor | accuracy, 4 seeds |"
     )
+    assert "\n\naccuracy: variant − baseline, 4 seeds\n\n| Variant | Verdict |" in describe(study)
     assert study.answer() == ["On these 4 seeds, accuracy rose by 31 points with a."]
 
 

@@ -139,6 +139,10 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
             "seeds: {from: 9998, count: 3}",
             "line 5: seeds: reach the seeds from 10000 on, which tune and never judge",
         ),
+        (
+            "seeds: {min: 5000, max: 15000}",
+            "which tune and never judge; given {min: 5000, max: 15000}; allowed: from + max at most 10000",
+        ),
         ("seeds: 10001", "line 5: seeds: reach the seeds from 10000 on"),
         ("seeds: {from: -1}", "line 5: seeds.from: must be greater than or equal to 0; given -1"),
         ("seeds: {form: 1}", "line 5: seeds.form: unknown key; allowed: from, count. Did you mean 'from'?"),

@@ -61,6 +61,8 @@ def test_the_grammar(design: Design, text: str, kind: str, a: str, b: str, by: f
 
 def test_in_a_factorial_a_level_is_the_mean_over_the_other_factors(factorial: Design) -> None:
     claim = parse_claim("model.effect=1.0 beats model.effect=0.0 on accuracy", factorial, METRICS)
+    with pytest.raises(Invalid, match=r"has model.effect=1.0,model.noise=0.2 on both of its sides"):
+        parse_claim("model.effect=1,model.noise=0.2 beats model.effect=1 on accuracy", factorial, METRICS)
     assert claim.a == ["model.effect=1.0", "model.effect=1.0,model.noise=0.2"]
     assert claim.b == ["baseline", "model.noise=0.2"]
 
@@ -177,8 +179,8 @@ def test_an_interaction_that_the_design_does_not_cross_says_which_does(write: Ca
         ("myown beats baseline on loss", "unknown variant 'myown'"),
         ("baseline beats model.effect=0 on loss", "compares a variant with itself"),
         ("my-own matches baseline on loss within 0", "no positive number: '0'"),
-        ("my-own beats baseline on loss by nan", "no number: 'nan'"),
-        ("my-own beats baseline on loss by lots", "no number: 'lots'"),
+        ("my-own beats baseline on loss by nan", "no finite number: 'nan'"),
+        ("my-own beats baseline on loss by lots", "allowed: for instance `by 0.02`"),
     ],
 )
 def test_what_is_no_claim(design: Design, text: str, rule: str) -> None:
@@ -209,7 +211,7 @@ def test_the_mistakes_of_all_claims_are_named_with_those_of_the_sections(write: 
         (1, 13, "unknown metric 'lss'"),
         (1, 13, "unknown variant 'basline'"),
         (2, 14, "must be text"),
-        (3, 15, "has a margin that is no number: 'lots'"),
+        (3, 15, "has a margin that is no finite number: 'lots'"),
         (4, 16, "model.effect has no level '2'"),
     ]
     others = {p.path[0]: p.hint for p in caught.value.problems if p.path[:1] != ("claims",)}

@@ -85,7 +85,7 @@ def test_main_effects_are_means_over_the_fraction_and_aliased_interactions_are_r
     ("text", "line", "rule", "allowed"),
     [
         (
-            design(5, FOUR),
+            design(5, FOUR, "claims: [model.effect=1 beats model.effect=0 on loss]\n"),
             6,
             "does not exist: a fraction of resolution 5 takes 5 factors or more",
             "with 4 factors",

@@ -27,7 +27,12 @@ TWO = TOY_STUDY.replace("task: {name: coin}", "tasks: [{name: coin}, {name: die}
         ),
         ("{aggregate: {coin: 1}}", TWO, "aggregate: has no unit for die"),
         ("{aggregate: {coin: 1, dye: 2}}", TWO, "aggregate.dye: is no task of the study"),
-        ("{aggregate: {coin: 1, die: -2}}", TWO, "must be greater than 0"),
+        ("{aggregate: {coin: 1, die: -2}}", TWO, "metric.aggregate.die: must be greater than 0"),
+        (
+            "{aggregate: mean}",
+            TWO,
+            "metric.aggregate: is no unit of differences; given 'mean'; allowed: range, or",
+        ),
     ],
 )
 def test_refused(write: Callable[..., Path], metric: str, study: str, said: str) -> None:

@@ -79,6 +79,12 @@ def test_what_is_stressed_cannot_be_compared(
     assert "or compare training.lr without `stress`" in problem
 
 
+def test_a_claim_is_not_blamed_for_a_grid_that_cannot_be(write: Callable[..., Path]) -> None:
+    claims = "claims: [baseline beats placebo on lr_sensitivity]\nplacebo: on\n"
+    (problem,) = problems(write(STUDY + claims + "stress: {training.lrr: [1e-3, 1e-2, 1e-1]}\n"))
+    assert "stress.training.lrr: cannot be stressed" in problem
+
+
 def test_a_workload_without_a_rate_cannot_be_stressed(write: Callable[..., Path]) -> None:
     (problem,) = problems(write(TOY_STUDY + "stress: {training.lr: [1, 2, 3]}\n"))
     assert "needs a workload that names the path of its learning rate, which toy does not" in problem

@@ -132,9 +132,7 @@ def detectable(row: Row) -> str:
         return "nothing was compared"
     if (rate := number(row["failure_rate"])) is not None:
         if math.isinf(rate):
-            return (
-                f"no failure rate is told from 0 by so few seeds among {wording.counted(total, 'comparison')}"
-            )
+            return "so few seeds tell no failure rate from 0"
         return f"a failure rate of {wording.exact(round(rate, 2))} against 0, {POWER}"
     floors = [number(row[name]) for name in ("mde", "mde_low", "mde_high")]
     median, *ends = [floor for floor in floors if floor is not None] or [math.nan]
@@ -144,7 +142,7 @@ def detectable(row: Row) -> str:
         return f"no difference that the metric can show, {POWER}"
     places = wording.decimals(ends[0])
     shown, low, high = (_bound(bound, places) for bound in (median, *ends))
-    among = f" (median of {total}; {low} to {high})" if total > 1 else ""
+    among = f" (median of {total}; {low} to {high})" if total > 1 and low != high else ""
     return f"{shown} {POWER}{among}"
 
 

@@ -52,7 +52,8 @@ class Across(Section):
                 f"Share of runs that reach a score, 0 at guessing and 1 at the best {facts.metric}, every task "
                 f"counting alike; higher is better. A description, without a test.{left_out(facts, shown)}"
             )
-            alt = f"Performance profiles over {len(facts.tasks)} tasks, in panels of {len(shown)} factors."
+            factors = wording.counted(len(shown), "factor")
+            alt = f"Performance profiles over {len(facts.tasks)} tasks, in panels of {factors}."
             yield Picture("profiles", "Performance profiles", caption, alt, data, figure, [shown])
 
 

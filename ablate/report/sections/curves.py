@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
+from ablate.base.wording import counted
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
@@ -47,7 +48,8 @@ class Curves(Section):
                     f"{label.capitalize()} by step. Line: mean over the seeds that completed; band: from the lowest "
                     f"seed to the highest.{crosses}{left_out(facts, shown)}"
                 )
-                alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {len(shown)} factors."
+                factors = counted(len(shown), "factor")
+                alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {factors}."
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
                 title, options = f"{label.capitalize()}{of}", (broken, shown, label, known)
                 yield Picture(f"{slug(metric)}{end}", title, caption, alt, data, figure, options)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.crossings import CROSSING, Crossed, crossings
 from ablate.analysis.factors import anova, effects
+from ablate.base.wording import counted
 from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
 from ablate.report.draw import style
@@ -90,10 +91,10 @@ class Factors(Section):
                     "What each level of one factor changes, at each level of another, over the rest: the mean paired "
                     f"difference in {facts.metric} from the level at the left, with its 95 % interval; up is better. "
                     "Where two lines part, the factors interact; the table says by how much, and how surely."
-                    f"{f' {more} more pairs of factors are in the table.' if more else ''}"
+                    f"{f' The table has {more} more.' if more else ''}"
                     f"{' A pair shows its aliases as well.' if aliased else ''}"
                 )
-                alt = f"Interaction plot of {pairs} pairs of factors on {facts.metric}{of}."
+                alt = f"Interaction plot of {counted(pairs, 'pair')} of factors on {facts.metric}{of}."
                 names = _names(facts, crossed)
                 yield Picture(
                     f"interactions{end}",

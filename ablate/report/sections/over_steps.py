@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ablate.analysis.halfway import trajectory
+from ablate.base.wording import counted
 from ablate.report.draw import style
 from ablate.report.draw.panels import axes, beside, legend, lines, looks
 from ablate.report.entries import Entry, left_out, panels
@@ -35,9 +36,8 @@ class OverSteps(Section):
                     f"better, with the 95 % interval over seeds at each step; exploratory.{margin} A line that comes "
                     f"back to zero is of a variant that is slower, not worse.{left_out(facts, shown)}"
                 )
-                alt = (
-                    f"Differences from the baseline by training step{of}, in panels of {len(shown)} factors."
-                )
+                factors = counted(len(shown), "factor")
+                alt = f"Differences from the baseline by training step{of}, in panels of {factors}."
                 known = task.metrics.get(facts.metric)
                 options = shown, facts.metric, facts.margin, known.span if known else None
                 yield Picture(f"over-steps{end}", f"{self.title}{of}", caption, alt, data, figure, options)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.analysis.stress import rate_curves
-from ablate.base.wording import brief, share
+from ablate.base.wording import brief, counted, share
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
@@ -114,7 +114,7 @@ def _pictures(material: Material, task: str, end: str, of: str) -> Iterator[Pict
         f"Held-out loss at the end by {path}, with the 95 % interval of the mean over seeds; flat is steady."
         f"{crosses}{left_out(facts, shown)}"
     )
-    alt = f"Held-out loss by learning rate{of}, the {BASELINE} and the levels of {len(shown)} factors."
+    alt = f"Held-out loss by learning rate{of}, the {BASELINE} and the levels of {counted(len(shown), 'factor')}."
     yield Picture(
         f"learning-rates{end}", f"Loss by learning rate{of}", caption, alt, data, curves, (shown, name)
     )

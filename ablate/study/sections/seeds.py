@@ -14,6 +14,7 @@ TUNING_SEEDS_FROM = 10_000
 """Seeds from here on tune; those below judge."""
 PILOT_SEEDS_FROM = 20_000
 """Seeds from here on tell how far trials spread, before the first is judged; they neither judge nor tune."""
+_TOO_HIGH = f"reach the seeds from {TUNING_SEEDS_FROM} on, which tune and never judge"
 Asked = int | Sequence[int] | None
 """What an option asks for in place of a study's seeds: a number of them, or each of them."""
 
@@ -29,8 +30,7 @@ class SeedsSection(StrictModel):
     @model_validator(mode="after")
     def _never_tune(self) -> SeedsSection:
         if self.start + self.count > TUNING_SEEDS_FROM:
-            rule = f"reach the seeds from {TUNING_SEEDS_FROM} on, which tune and never judge"
-            raise refusal(rule, f"from + count at most {TUNING_SEEDS_FROM}")
+            raise refusal(_TOO_HIGH, f"from + count at most {TUNING_SEEDS_FROM}")
         return self
 
     @classmethod
@@ -129,7 +129,10 @@ def _until_settled(given: dict[str, Any]) -> SeedsSection:
     if most % least or most < least:
         multiples = f"{2 * least}, {3 * least}, {4 * least}, …"
         raise refusal(f"has a max, {most}, that is no multiple of its min, {least}", f"a max of {multiples}")
-    return SequentialSeeds.model_validate({"from": given.get("from", 0), "count": most, "min": least})
+    start = given.get("from", 0)
+    if start + most > TUNING_SEEDS_FROM:
+        raise refusal(_TOO_HIGH, f"from + max at most {TUNING_SEEDS_FROM}")
+    return SequentialSeeds.model_validate({"from": start, "count": most, "min": least})
 
 
 def _listed(given: Sequence[Any]) -> SeedsSection:
@@ -140,7 +143,7 @@ def _listed(given: Sequence[Any]) -> SeedsSection:
     if len(set(given)) < len(given):
         raise refusal("lists a seed twice", allowed)
     if max(given) >= TUNING_SEEDS_FROM:
-        raise refusal(f"reach the seeds from {TUNING_SEEDS_FROM} on, which tune and never judge", allowed)
+        raise refusal(_TOO_HIGH, allowed)
     first, count = min(given), len(given)
     if max(given) - first + 1 == count:
         return SeedsSection.of(first, count)
