@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from ablate.components.activations import ReLU
+from ablate.components.activations import Activation
 from ablate.components.feedforward import FeedForward
 from ablate.components.weightings import Weighting
 from ablate.models.block import Block
@@ -66,7 +67,9 @@ def measurable(model: nn.Module) -> set[str]:
 
 
 def _has_units(module: nn.Module) -> bool:
-    return isinstance(module, FeedForward) and isinstance(getattr(module, "activation", None), ReLU)
+    # By its function: a model that names the part here would depend on it, whatever its own activation is.
+    activation = getattr(module, "activation", None) if isinstance(module, FeedForward) else None
+    return isinstance(activation, Activation) and not activation.gated and activation.function is F.relu
 
 
 @contextmanager

@@ -135,7 +135,7 @@ def surrogates(section: BaseModel) -> list[str]:
 
 
 def test_the_walk_reaches_every_slot_of_the_model() -> None:
-    others = {"task", "workload", "optimizer", "schedule", "sampler", "pruner"}
+    others = {"task", "workload", "optimizer", "schedule", "sampler", "pruner", "design"}
     assert set(places()) == set(CATALOGUE.slots()) - others
     assert {(slot, name) for slot in places() for name in CATALOGUE.names(slot)} == {
         (case.slot, case.name) for case in CASES

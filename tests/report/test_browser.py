@@ -171,7 +171,7 @@ def test_a_busy_reader_sees_the_answer_the_figure_the_verdicts_and_the_claims(
     )
     top = dict(tops)
     assert top["forest"] == pytest.approx(top["headline"], abs=30), "the figure stands beside the answer"
-    assert max(top[name] for name in ("headline", "forest", "verdicts", "claims", "notes")) < 1900
+    assert max(top[name] for name in ("headline", "forest", "verdicts", "claims", "notes")) < 2000
     folded = "[...document.querySelectorAll('.folded > details')].every(d => !d.open)"
     assert browser.evaluate(folded)
     browser.open(report, width=400)
