@@ -69,7 +69,8 @@ def measurable(model: nn.Module) -> set[str]:
 def _has_units(module: nn.Module) -> bool:
     # By its function: a model that names the part here would depend on it, whatever its own activation is.
     activation = getattr(module, "activation", None) if isinstance(module, FeedForward) else None
-    return isinstance(activation, Activation) and not activation.gated and activation.function is F.relu
+    known = isinstance(activation, Activation) and not activation.gated
+    return known and getattr(activation, "function", None) is F.relu
 
 
 @contextmanager
