@@ -3,11 +3,13 @@
 import atexit
 import contextlib
 import functools
+import io
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 TOY = Path(__file__).parent / "toy.py"
 
@@ -59,3 +61,17 @@ def with_database(store: Path) -> Path:
     if not (store / "mlflow.db").exists():
         shutil.copy(_empty_database(), store / "mlflow.db")
     return store
+
+
+def run_here(study: Path, *, width: int = 300, **options: object) -> tuple[Any, str]:
+    """Runs a study in this process, into `results` beside it; returns the outcome and what was printed."""
+    from rich.console import Console
+
+    from ablate.commands.run import execute
+    from ablate.stages.options import Options
+
+    results = study.parent / "results"
+    with_database(results / "store")
+    console = Console(file=io.StringIO(), width=width)
+    outcome = execute(study, Options(**{"results": results, "jobs": 0, **options}), console)  # type: ignore[arg-type]
+    return outcome, console.file.getvalue()  # type: ignore[attr-defined]

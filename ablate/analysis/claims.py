@@ -64,7 +64,7 @@ def judge_claims(evidence: Evidence) -> pd.DataFrame:
     runs = Runs(evidence)
     followed = follow(runs)
     family = [one for one in followed if not one.claim.exploratory]
-    adjusted = iter(holm([one.p() for one in family]))
+    adjusted = iter(holm([one.p for one in family]))
     rows = [one.row(NAN if one.claim.exploratory else next(adjusted), len(family)) for one in followed]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -77,9 +77,9 @@ def follow(runs: Runs) -> list[Followed]:
         for one in followed:
             if not (one.decided or one.closed):
                 one.look_at(look, fewer)
-        adjusted = iter(holm([one.p() for one in followed if not one.claim.exploratory]))
+        adjusted = iter(holm([one.p for one in followed if not one.claim.exploratory]))
         for one in followed:
-            p = one.p() if one.claim.exploratory else next(adjusted)
+            p = one.p if one.claim.exploratory else next(adjusted)
             one.decided = one.decided or p <= ALPHA
     return followed
 
@@ -162,6 +162,7 @@ class Followed:
         """What it is, if it is not."""
         return "incomplete" if any(on.missing for on in self.tasks) else "inconclusive"
 
+    @property
     def p(self) -> float:
         """The p at which it is decided."""
         return min(self.supported, self.refuted)
@@ -187,7 +188,7 @@ class Followed:
     def row(self, p_holm: float, family: int) -> dict[str, object]:
         """The row, with `COLUMNS`."""
         claim = self.claim
-        p = self.p() if claim.exploratory else p_holm
+        p = self.p if claim.exploratory else p_holm
         decided = p <= ALPHA
         look, tasks = self.shown(decided)
         on, alpha = self.deciding(tasks), ALPHA * look.weight
@@ -209,7 +210,7 @@ class Followed:
             "ci90_high": bounds_90[1],
             "p_supported": self.supported,
             "p_refuted": self.refuted,
-            "p": self.p(),
+            "p": self.p,
             "p_holm": p_holm,
             "metric": claim.metric,
             "task": on.task if on else "",
@@ -222,15 +223,15 @@ class Followed:
             return f"no task of the study has the metric {self.claim.metric}"
         several = len(tasks) > 1
         parts = [f"{on.task}: {on.reading}" if several else on.reading for on in tasks]
-        if several and self.p() <= ALPHA:
+        if several and self.p <= ALPHA:
             count = sum(
                 (on.supported if self.way == "supported" else on.refuted) <= ALPHA * look.weight
                 for on in tasks
             )
             parts.append(f"alone {self.way} on {wording.share(count, len(tasks))} tasks")
-        if family > 1 and not self.claim.exploratory and self.p() <= ALPHA:
+        if family > 1 and not self.claim.exploratory and self.p <= ALPHA:
             after = f"after Holm over {family} claims ({wording.p_value(p)})"
-            alone, at = wording.p_value(self.p()), self.strongest[0]
+            alone, at = wording.p_value(self.p), self.strongest[0]
             if at != look:
                 alone += f" at look {at.number}"
             parts.append(f"{alone}, {after}" if decided else f"decided alone ({alone}) but not {after}")

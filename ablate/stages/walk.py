@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
+from ablate.analysis.paired import sign
 from ablate.analysis.steps import added, path_of
 from ablate.base import wording
 from ablate.base.errors import Invalid, StudyError
@@ -147,14 +148,10 @@ class Walk:
     def _metric(self) -> Metric:
         return self.experiment.describe(self.experiment.variants[0])[0].metrics[self.experiment.metric]
 
-    @property
-    def _sign(self) -> float:
-        return -1.0 if self._metric.direction == "min" else 1.0
-
     def _score(self, cells: Sequence[Cell], records: Mapping[str, Record]) -> float | None:
         """The mean over seeds on validation data, oriented; None where a run failed or is missing."""
-        sign, floor = self._sign, self._metric.floor
-        worst = -math.inf if floor is None else sign * floor
+        oriented, floor = sign(self._metric), self._metric.floor
+        worst = -math.inf if floor is None else oriented * floor
         values = []
         for cell in cells:
             record = records.get(cell.id)
@@ -163,13 +160,18 @@ class Walk:
             ):
                 return None
             value, self._source = measured(record, self.experiment.metric, self.experiment.study.metric.at)
-            values.append(sign * value if record.status == "completed" and math.isfinite(value) else worst)
+            values.append(
+                oriented * value if record.status == "completed" and math.isfinite(value) else worst
+            )
         return fmean(values)
 
     def _take(self, scores: Mapping[str, float]) -> None:
         best = max(scores, key=lambda path: scores[path])
         self.taken.append(best)
-        said = {path: f"{path} ({wording.number(self._sign * score, 3)})" for path, score in scores.items()}
+        said = {
+            path: f"{path} ({wording.number(sign(self._metric) * score, 3)})"
+            for path, score in scores.items()
+        }
         others = wording.joined([words for path, words in said.items() if path != best] or ["nothing else"])
         self.remarks.append(
             f"step {len(self.taken)} of the path to {self.target.name} takes {said[best]} before {others}, by "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate_here, with_database
+from harness import TOY_STUDY, ablate_here, run_here, with_database
 from rich.console import Console
 from searching import PEAK_STUDY
 
@@ -60,11 +60,7 @@ def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
     """Runs a study; returns the outcome and what was printed."""
 
     def run(text: str = STUDY, **options: object) -> tuple[Outcome, str]:
-        console = Console(file=io.StringIO(), width=300)
-        options = {"results": tmp_path / "results", "jobs": 0} | options
-        with_database(tmp_path / "results/store")
-        outcome = execute(write(text), Options(**options), console)  # type: ignore[arg-type]
-        return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+        return run_here(write(text), **options)
 
     return run
 
@@ -74,8 +70,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study, run, and confirmed through the command line."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "study.yaml").write_text(STUDY)
-    with_database(folder / "results/store")
-    execute(folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO()))
+    run_here(folder / "study.yaml")
     done = ablate_here("run", "study.yaml", "--confirm", "--jobs", 0, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants and 1 claim)" in " ".join(

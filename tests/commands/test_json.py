@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import shutil
 from collections.abc import Callable
@@ -13,13 +12,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from harness import TOY_STUDY, ablate, with_database
-from rich.console import Console
+from harness import TOY_STUDY, ablate, run_here, with_database
 
 from ablate.cli import main
-from ablate.commands.run import execute
 from ablate.stages.gate import pass_gate
-from ablate.stages.options import Options
 
 STUDY = (
     TOY_STUDY
@@ -41,8 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study, run once."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "study.yaml").write_text(STUDY)
-    with_database(folder / "results/store")
-    execute(folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO()))
+    run_here(folder / "study.yaml")
     return folder
 
 

@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from harness import with_database
+from harness import run_here
 from rich.console import Console
 
 from ablate.commands.clean import clean
 from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
-from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.stages.options import Options, Outcome
@@ -36,11 +35,7 @@ def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
     """Runs a study; returns the outcome and what was printed."""
 
     def run(text: str = STUDY + GRID, **options: object) -> tuple[Outcome, str]:
-        console = Console(file=io.StringIO(), width=100)
-        options = {"results": tmp_path / "results", "jobs": 0} | options
-        with_database(tmp_path / "results/store")
-        outcome = execute(write(text), Options(**options), console)  # type: ignore[arg-type]
-        return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+        return run_here(write(text), width=100, **options)
 
     return run
 
