@@ -11,6 +11,7 @@ from ablate.base.wording import joined
 from ablate.core.cell import Level
 from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
+from ablate.core.speed import SpeedFacts
 
 BASELINE = "baseline"
 
@@ -124,6 +125,10 @@ class Facts:
     "Path → the values over which every variant is trained beside its own; empty where nothing is stressed."
     match: MatchFacts | None = None
     "The quantity that is matched; None: nothing is."
+    speed: SpeedFacts | None = None
+    "How its variants were timed; None where they were not."
+    target: dict[str, float] = field(default_factory=dict)
+    "Metric → the value on validation data whose first time is asked for; empty: none."
     left_out: list[str] = field(default_factory=list)
     "Variants of the study that are not judged, since their search is not over."
     labels: dict[str, str] = field(default_factory=dict)
@@ -194,5 +199,6 @@ class Facts:
             for v in data["variants"]
         ]
         fields["match"] = MatchFacts(**data["match"]) if data.get("match") else None
+        fields["speed"] = SpeedFacts(**data["speed"]) if data.get("speed") else None
         fields["claims"] = [Claim(**{name: c[name] for name in c if name != "hash"}) for c in data["claims"]]
         return cls(**fields)

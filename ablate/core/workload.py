@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Record
+from ablate.core.speed import Operation
 from ablate.core.trial import Emit, Trial
 
 
@@ -105,6 +106,13 @@ class Workload(ABC):
         if self.steps_path is None:
             raise TypeError(f"{type(self).__name__} has no `steps_path` and cannot be timed")
         return _with(config, self.steps_path.split("."), steps)
+
+    def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
+        """What `ablate bench` times of a config, by the names of `core.speed.CALLS`; none: it cannot be timed.
+
+        Whatever a call changes, such as weights, is the operations' own, so that calls take turns undisturbed.
+        """
+        return {}
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:  # noqa: B027
         """Raises `Invalid`, with paths from the root of the config, when its weights cannot do another `task`."""

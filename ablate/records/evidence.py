@@ -16,12 +16,17 @@ from ablate.records.tables import cells_of, existing, load_frame, rows_and_facts
 
 @dataclass(frozen=True)
 class EvidenceFiles:
-    """Where the frames of some evidence are; the last two are missing where there is nothing in them."""
+    """Where the frames of some evidence are; the last three are missing where there is nothing in them."""
 
     trials: Path
     curves: Path
     examples: Path
     stress: Path
+    speed: Path
+
+    @property
+    def _optional(self) -> dict[str, Path]:
+        return {"examples": self.examples, "stress": self.stress, "speed": self.speed}
 
     @property
     def found(self) -> bool:
@@ -31,19 +36,15 @@ class EvidenceFiles:
     def load(self) -> Evidence:
         """The evidence. Raises `AblateError`."""
         trials, curves = map(existing, (self.trials, self.curves))
-        more = {
-            name: load_frame(path, dict)[1]
-            for name, path in (("examples", self.examples), ("stress", self.stress))
-            if path.is_file()
-        }
+        more = {name: load_frame(path, dict)[1] for name, path in self._optional.items() if path.is_file()}
         return Evidence(*load_frame(trials, Facts.from_dict), load_frame(curves, dict)[1], **more)
 
     def save(self, evidence: Evidence) -> None:
         """Writes the frames, each whole or not at all; removes those of an earlier run that have no rows any more."""
         save_frame(self.trials, evidence.trials, evidence.facts)
         save_frame(self.curves, evidence.curves)
-        for path, frame in ((self.examples, evidence.examples), (self.stress, evidence.stress)):
-            if len(frame):
+        for name, path in self._optional.items():
+            if len(frame := getattr(evidence, name)):
                 save_frame(path, frame)
             else:
                 path.unlink(missing_ok=True)

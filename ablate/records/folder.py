@@ -4,6 +4,7 @@ study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
 examples.parquet                         the same by test example, where seeds share them
 stress.parquet                           the runs of the stress grid
+speed.parquet                            its variants timed, by process
 answer.txt, comparisons.csv, claims.csv  its verdicts
 stability.csv, noise.csv                 how steadily its variants train; the noise of each task
 report.html, report.md, figures/         its page
@@ -42,22 +43,22 @@ Kind = Literal["sweep", "tuning"]
 
 _STUDY = "study.yaml"
 _TRIALS, _CURVES = "trials.parquet", "curves.parquet"
-_EXAMPLES, _STRESS = "examples.parquet", "stress.parquet"
+_EXAMPLES, _STRESS, _SPEED = "examples.parquet", "stress.parquet", "speed.parquet"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
 _IMPORTANCES = "importances.csv"
 _EVIDENCE = {
-    untuned: tuple(f"{folder}{name}" for name in (_TRIALS, _CURVES, _EXAMPLES, _STRESS))
+    untuned: tuple(f"{folder}{name}" for name in (_TRIALS, _CURVES, _EXAMPLES, _STRESS, _SPEED))
     for untuned, folder in ((False, ""), (True, f"{UNTUNED}/"))
 }
-"""Of the variants as they are judged, and of those that were not tuned yet; the last two may be missing."""
+"""Of the variants as they are judged, and of those that were not tuned yet; the last three may be missing."""
 _RATES = "rates.json"
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 _BESIDE = (
-    *(ANSWER, STABILITY, NOISE, _FIGURES, _EXAMPLES, _STRESS, _EVALUATION, _MAPS, _IMPORTANCES),
+    *(ANSWER, STABILITY, NOISE, _FIGURES, _EXAMPLES, _STRESS, _SPEED, _EVALUATION, _MAPS, _IMPORTANCES),
     *(*_TABLES.values(), *_EVIDENCE[True]),
 )
 """The files of some: there are no figures where no trial has a result."""

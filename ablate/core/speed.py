@@ -1,0 +1,41 @@
+"""Speed: what can be timed of a config, and the facts of a measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+TimedCall = Literal["forward", "step", "generation"]
+CALLS: tuple[TimedCall, ...] = ("forward", "step", "generation")
+"""forward: a pass without gradients on a training batch. step: a training step on it: forward, backward, optimizer.
+generation: as many new tokens as the task's sequences are long, one after the other, for as many sequences."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call that can be timed: built, and ready to be repeated."""
+
+    run: Callable[[], Any]
+    examples: int
+    "Sequences that one call processes."
+    tokens: int
+    "Positions that one call reads, or writes where it generates."
+    flops: int | None = None
+    "Floating-point operations of the matrix products of one call; None where they are not known."
+    device: str = "cpu"
+    "`cpu`, or `cuda`, which is timed by events of the device."
+
+
+@dataclass(frozen=True)
+class SpeedFacts:
+    """How the variants of a study were timed."""
+
+    over: str = ""
+    "The path whose values are the sizes; empty where each variant has its own size alone."
+    sizes: list[float] = field(default_factory=list)
+    margin: float = 0.02
+    "The share of time within which two variants count as equally fast."
+    processes: int = 0
+    threads: int = 1
+    machine: str = ""

@@ -1,0 +1,79 @@
+"""`speed:` the variants timed beside one another, after training; and `target:`, the time that it takes to learn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from ablate.base.registry import StrictModel
+from ablate.core.speed import CALLS, SpeedFacts, TimedCall
+from ablate.study.sections.search import refusal
+
+LEAST_SIZES = 3
+"""Sizes, at least: fewer show no slope."""
+
+
+def _size(given: Any) -> Any:
+    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+        raise refusal("must be a number above 0", "for instance 64, 128 and 256")
+    return given
+
+
+def _rising(sizes: list[int | float]) -> list[int | float]:
+    if twice := sorted({size for size in sizes if sizes.count(size) > 1}):
+        raise refusal(f"lists {twice[0]:g} twice", "each size once")
+    if len(sizes) < LEAST_SIZES:
+        raise refusal("shows no slope", f"at least {LEAST_SIZES} sizes")
+    return sorted(sizes)
+
+
+def _one(over: dict[str, list[int | float]]) -> dict[str, list[int | float]]:
+    if len(over) > 1:
+        raise refusal("has more than one path", "one path with its sizes")
+    return over
+
+
+def _distinct(calls: list[TimedCall]) -> list[TimedCall]:
+    return [call for call in CALLS if call in calls]
+
+
+Size = Annotated[int | float, BeforeValidator(_size)]
+Sizes = Annotated[list[Size], AfterValidator(_rising), Field(min_length=LEAST_SIZES, max_length=50)]
+
+
+class SpeedSection(StrictModel):
+    """How the variants are timed; `speed: on` takes the defaults."""
+
+    calls: Annotated[list[TimedCall], AfterValidator(_distinct), Field(min_length=1)] = list(CALLS)
+    "What is timed of each variant that has it: forward, step, generation."
+    over: Annotated[dict[str, Sizes], AfterValidator(_one), Field(max_length=1)] = {}
+    "A path → its sizes, such as task.seq_len: [64, 128, 256]: the variants are timed at each of them too."
+    processes: Annotated[int, Field(ge=5, le=1_000)] = 8
+    "Fresh processes, each of which times all variants: the replicates of a verdict."
+    margin: Annotated[float, Field(ge=0.02, lt=1)] = 0.02
+    "The share of time within which two variants count as equally fast."
+
+    def facts(self, threads: int, machine: str) -> SpeedFacts:
+        """The facts that tables and figures show."""
+        ((path, sizes),) = self.over.items() or [("", [])]
+        return SpeedFacts(path, [*map(float, sizes)], self.margin, self.processes, threads, machine)
+
+
+def _read(given: Any) -> Any:
+    if given in ("on", True):
+        return {}
+    return None if given in ("off", False) else given
+
+
+Speed = Annotated[SpeedSection | None, BeforeValidator(_read)]
+
+
+def _single(target: dict[str, float]) -> dict[str, float]:
+    if len(target) > 1:
+        raise refusal("has more than one metric", "one metric with its value")
+    return target
+
+
+Target = Annotated[dict[str, float], AfterValidator(_single), Field(max_length=1)]
+"""Metric → the value that counts as learned."""
