@@ -43,13 +43,14 @@ lint: $(READY) ## ruff and mypy
 
 studies: $(READY) ## run every study under studies/, and publish it in results/
 	for study in studies/*.yaml; do \
-		if grep -q "^search:" "$$study"; then command=sweep; else command=run; fi; \
+		command=run; \
+		if grep -q "^search:" "$$study"; then command=sweep; fi; \
+		case "$$study" in */speed-*) command=bench;; esac; \
 		$(BIN)/ablate $$command "$$study" || exit; \
 	done
 
-bench: $(READY) ## what the harness and the scores cost, on an idle machine; writes results/bench
+bench: $(READY) ## what the harness itself costs, on an idle machine; writes results/bench
 	$(BIN)/python tests/bench/cost.py --out results/bench
-	$(BIN)/python tests/bench/scores.py --out results/bench
 
 ui: $(READY) ## open MLflow on the results in local/, on loopback
 	$(BIN)/ablate ui --results $(LOCAL)
