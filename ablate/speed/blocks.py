@@ -42,7 +42,7 @@ class Timing:
     "The mean over blocks of the log of its median over that of the first operation."
     blocks: int
     calls: int
-    "Calls that were counted, the same for all operations."
+    "Calls that were counted."
 
 
 def time_blocks(
@@ -58,11 +58,11 @@ def time_blocks(
     `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds.
     """
     names = list(operations)
-    once = []
+    once = {}
     for name in names:
         at(name)
-        once.append(_warmed(operations[name], budget, clock))
-    calls, blocks = effort(min(once), max(once), budget)
+        once[name] = _warmed(operations[name], budget, clock)
+    calls, blocks = effort(once, budget)
     found: dict[str, list[list[float]]] = {name: [] for name in names}
     for _ in range(blocks):
         # What calls leave behind is removed between blocks, and never within one.
@@ -72,7 +72,7 @@ def time_blocks(
             times.append([])
         for name in [*order, *reversed(order)]:
             at(name)
-            found[name][-1] += _visit(operations[name], calls, clock)
+            found[name][-1] += _visit(operations[name], calls[name], clock)
     medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
     first = medians[names[0]]
     return {
@@ -86,16 +86,18 @@ def time_blocks(
     }
 
 
-def effort(fastest: float, slowest: float, budget: float = BUDGET) -> tuple[int, int]:
-    """Calls of a visit and blocks, for operations of which a call takes `fastest` to `slowest` seconds.
+def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[str, int], int]:
+    """Calls of a visit of each operation, of which a call takes so many `seconds`, and blocks.
 
-    All get the same: visits long enough for the fastest, as far as the slowest leaves some of the budget.
+    The blocks are as many as the slowest leaves time for; a visit of a faster one is longer than a moment.
     """
-    fastest, slowest = max(fastest, _TICK), max(slowest, _TICK)
-    wanted = max(math.ceil(budget / VISITS / fastest), CALLS) + 1
-    calls = max(1, min(wanted, math.floor(budget / (2 * FEWEST * slowest))))
-    blocks = math.floor(budget / (2 * calls * slowest))
-    return calls, min(max(blocks, FEWEST), MOST)
+    calls, blocks = {}, MOST
+    for name, once in seconds.items():
+        once = max(once, _TICK)
+        wanted = max(math.ceil(budget / VISITS / once), CALLS) + 1
+        calls[name] = max(1, min(wanted, math.floor(budget / (2 * FEWEST * once))))
+        blocks = min(blocks, math.floor(budget / (2 * calls[name] * once)))
+    return calls, max(blocks, FEWEST)
 
 
 def _warmed(operation: Operation, budget: float, clock: Clock) -> float:
