@@ -66,6 +66,9 @@ class Description:
     "Floating-point operations of the matrix products of one forward pass on one example."
     training_flops: int | None = None
     "The same of a forward and a backward pass."
+    beside: Mapping[str, int] = field(default_factory=dict)
+    """What a forward pass on one example computes beside them: function → numbers that go through it, but `fft_flops` →
+    floating-point operations."""
     examples: int | None = None
     "Training examples that a whole training run processes; None where that is not known."
     reports: Sequence[int] | None = None

@@ -101,6 +101,7 @@ class SequenceWorkload(Workload):
             model.parameters_by_part(),
             flops.forward if flops else None,
             training_flops=flops.training if flops else None,
+            beside=flops.beside if flops else {},
             examples=training.steps * training.batch_size,
             reports=(*range(training.eval_every, training.steps, training.eval_every), training.steps),
             outcome=task.outcome,
