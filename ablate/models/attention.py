@@ -131,11 +131,11 @@ class Attention(Mixer):
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
         """See `Part.beside`."""
-        parts = [part.beside(queries, keys) for part in (self.score, self.weighting, self.value) if part]
-        norms = ((self.query_norm, self.num_heads * queries), (self.key_norm, self.num_kv_heads * keys))
-        return together(
-            [*parts, *(norm.beside(count, count) for norm, count in norms if isinstance(norm, RMSNorm))]
-        )
+        asked, read = self.num_heads * queries, self.num_kv_heads * keys
+        found = [part.beside(queries, keys) for part in (self.weighting, self.value)]
+        found += [] if self.score is None else [self.score.beside(queries, keys)]
+        norms = ((self.query_norm, asked), (self.key_norm, read))
+        return together([*found, *(norm.beside(n, n) for norm, n in norms if isinstance(norm, RMSNorm))])
 
     def queries(self, x_btd: Tensor) -> Tensor:
         """Queries, before their positions, of (B, T, D); of width 0 where none are read."""

@@ -56,11 +56,11 @@ def _declared(model: nn.Module) -> Iterator[Counter[str]]:
     found: Counter[str] = Counter()
 
     def declare(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        x_btd, *others = [*args, *kwargs.values()]
-        queries = x_btd.shape[:-1].numel()
-        keys = next((other.encoded_bsd.shape[1] for other in others if isinstance(other, Memory)), queries)
+        given = [*args, *kwargs.values()]
+        queries = next((x.shape[:-1].numel() for x in given if isinstance(x, torch.Tensor)), 0)
+        keys = next((x.encoded_bsd.shape[1] for x in given if isinstance(x, Memory)), queries)
         # A position acts inside every mixer that it is given to.
-        for each in (part, *(other for other in others if isinstance(other, Position))):
+        for each in (part, *(x for x in given if isinstance(x, Position))):
             found.update(each.beside(queries, keys))
 
     with ExitStack() as hooks:
