@@ -7,6 +7,7 @@ stress.parquet                           the runs of the stress grid
 speed.parquet                            its variants timed, by process
 answer.txt, comparisons.csv, claims.csv  its verdicts
 stability.csv, noise.csv                 how steadily its variants train; the noise of each task
+speed.csv, scaling.csv, target.csv       how fast they are, how that grows with their size, how soon they learn
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
 sweep.parquet, importances.csv           the settings that a sweep has tried
@@ -33,7 +34,17 @@ from ablate.records.evidence import EvidenceFiles
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
 from ablate.records.tables import load_frame, load_importances, rows_and_facts, save_frame
-from ablate.records.verdicts import ANSWER, CLAIMS, COMPARISONS, NOISE, STABILITY, UNTUNED, Verdicts
+from ablate.records.verdicts import (
+    ANSWER,
+    BESIDE,
+    CLAIMS,
+    COMPARISONS,
+    SCALING,
+    SPEED,
+    TARGET,
+    UNTUNED,
+    Verdicts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +69,7 @@ _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 _BESIDE = (
-    *(ANSWER, STABILITY, NOISE, _FIGURES, _EXAMPLES, _STRESS, _SPEED, _EVALUATION, _MAPS, _IMPORTANCES),
+    *(ANSWER, *BESIDE, _FIGURES, _EXAMPLES, _STRESS, _SPEED, _EVALUATION, _MAPS, _IMPORTANCES),
     *(*_TABLES.values(), *_EVIDENCE[True]),
 )
 """The files of some: there are no figures where no trial has a result."""
@@ -114,7 +125,7 @@ class StudyFolder(Verdicts):
 
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
-        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES)
+        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES, SPEED, SCALING, TARGET)
         return [path for name in names if (path := self.path / name).exists()]
 
     def readable(self) -> dict[str, Path]:

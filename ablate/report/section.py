@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from ablate.records.evaluated import Evaluated
 
 
+def _nothing() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame()
+
+
 @dataclass(frozen=True)
 class Material:
     """Everything that a report is made from; nothing here was written for a report."""
@@ -50,6 +56,14 @@ class Material:
     untuned_comparisons: pd.DataFrame | None = None
     stability: pd.DataFrame | None = None
     "What `analysis.stability` makes of the evidence."
+    speeds: pd.DataFrame = field(default_factory=_nothing)
+    "What `analysis.speed` makes of it: a row a variant, task, size and metric."
+    scaling: pd.DataFrame = field(default_factory=_nothing)
+    "What `analysis.scaling` makes of it: a slope a variant, task and metric."
+    overtakings: pd.DataFrame = field(default_factory=_nothing)
+    "The sizes at which one variant overtakes another, from `analysis.scaling` too."
+    targets: pd.DataFrame = field(default_factory=_nothing)
+    "What `analysis.target` makes of it."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 
@@ -70,6 +84,7 @@ class Brief:
     claim: Callable[[str], str] = str
     "A claim in these names."
     noise: Sequence[Row] = ()
+    speeds: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)
@@ -172,6 +187,8 @@ class Section:
     "Whether its content is seen at once; of the others the heading, which unfolds."
     inside: ClassVar[str] = ""
     "What a reader who unfolds it finds, in a few words beside the heading."
+    needs_trials: ClassVar[bool] = True
+    "Whether it has nothing to say of a study that was timed and never trained."
 
     @property
     def name(self) -> str:
@@ -248,10 +265,15 @@ def sections(*, brief: bool = False) -> list[Section]:
     return sorted((kind() for kind in Section.__subclasses__()), key=lambda section: section.place)
 
 
+def applying(material: Material) -> list[Section]:
+    """The sections that a study of this kind can have: of one that was only timed, those that need no trials."""
+    return [section for section in sections() if not (material.evidence.only_timed and section.needs_trials)]
+
+
 def shown(material: Material) -> list[Shown]:
     """The sections that apply to a study and have anything to show; one that fails says so."""
     found = []
-    for section in sections():
+    for section in applying(material):
         try:
             if section.applies(material) and (blocks := list(section.blocks(material))):
                 found.append(Shown(section, section.heading(material), blocks, section.accent(material)))

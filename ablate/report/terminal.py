@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from rich.cells import cell_len
@@ -20,6 +21,7 @@ from ablate.base.output import plain
 from ablate.base.printable import printable
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
+from ablate.records.verdicts import NOISE, SPEED
 from ablate.report.palette import VERDICTS
 from ablate.report.section import Brief, sections
 from ablate.report.tables import Column, Row, Table
@@ -50,12 +52,13 @@ def print_verdicts(folder: StudyFolder, console: Console) -> None:
 
 def brief_of(folder: StudyFolder) -> Brief:
     """What the terminal and MLflow show of a report."""
-    comparisons, claims, noise = folder.comparisons(), folder.claims(), folder.noise()
-    try:
+    read = Brief(
+        folder.comparisons(), folder.claims(), noise=folder.beside(NOISE), speeds=folder.beside(SPEED)
+    )
+    with suppress(AblateError):  # of facts that cannot be read, variants have their own names
         facts = folder.facts()
-    except AblateError:
-        return Brief(comparisons, claims, noise=noise)
-    return Brief(comparisons, claims, short_names(facts), partial(short_claim, facts=facts), noise)
+        read = replace(read, names=short_names(facts), claim=partial(short_claim, facts=facts))
+    return read
 
 
 def print_table(table: Table, console: Console) -> None:

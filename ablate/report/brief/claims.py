@@ -18,6 +18,7 @@ class Claims(Section):
 
     place = 200
     title = "Claims"
+    needs_trials = False
     open = True
 
     def answers(self, material: Material) -> list[str]:
