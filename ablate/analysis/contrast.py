@@ -14,11 +14,11 @@ from itertools import chain
 
 import numpy as np
 
-from ablate.analysis.paired import NAN, Differences, Flags, Floats, sign
+from ablate.analysis.paired import NAN, Differences, Flags, Floats
 from ablate.analysis.rates import rate_p, rate_p_equivalent
 from ablate.analysis.runs import Runs, Side, solving_metric
 from ablate.core.facts import TaskFacts
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, sign
 
 FLOOR_ERRORS = 3
 """Standard errors of guessing within which an accuracy counts as at its floor."""

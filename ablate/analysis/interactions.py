@@ -15,11 +15,11 @@ import numpy as np
 from ablate.analysis.by_mean import moved, unusable
 from ablate.analysis.contrast import CEILING_STEPS, Contrast, near_floor
 from ablate.analysis.grounds import Grounds
-from ablate.analysis.paired import sign
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side
 from ablate.base import wording
 from ablate.core.claim import Claim
+from ablate.core.metric import sign
 
 
 def by_interaction(runs: Runs, claim: Claim, groups: Sequence[list[Side]], level: float = ALPHA) -> Grounds:

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ablate.analysis.paired import NAN, Flags, Floats, sign
+from ablate.analysis.paired import NAN, Flags, Floats
 from ablate.analysis.stress import Grid, grids
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, sign
 from ablate.core.record import lost_to_its_variant
 
 NOT_RUN = "not run"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 Direction = Literal["max", "min"]
 Outcome = Literal["graded", "all_or_nothing"]
@@ -37,6 +37,19 @@ class Metric:
     def span(self) -> float | None:
         """The distance of ceiling and floor; None where the metric lacks one."""
         return None if self.ceiling is None or self.floor is None else abs(self.ceiling - self.floor)
+
+
+class Oriented(Protocol):
+    """A metric, or an objective."""
+
+    @property
+    def direction(self) -> str:
+        """`max`: more is better; or `min`."""
+
+
+def sign(of: Oriented) -> float:
+    """1 where more is better, −1 where less is."""
+    return 1.0 if of.direction == "max" else -1.0
 
 
 @dataclass(frozen=True)
