@@ -45,6 +45,8 @@ class _Place:
     """The variants on one task at one size."""
 
     task: str
+    on: str
+    "` on TASK`, where the study has several."
     size: float
     "NaN without one."
     own: bool
@@ -57,7 +59,7 @@ class _Place:
         """The variants that have a config, and where."""
         names = ", ".join(variant for variant, known in self.keys.items() if known == key)
         at = f" at {next(iter(section.over))} = {self.size:g}" if math.isfinite(self.size) else ""
-        return f"{names}{f' on {self.task}' if self.task else ''}{at}"
+        return f"{names}{self.on}{at}"
 
 
 def speed_facts(experiment: Experiment, section: SpeedSection) -> SpeedFacts:
@@ -122,15 +124,14 @@ def _complete(
 
 def _advice(place: _Place, error: CannotBeTimedError, section: SpeedSection) -> str:
     """Which variant cannot be timed, why, and what to do."""
-    reason = error.reason
-    memory = any(
-        word in reason.lower() for word in ("out of memory", "allocate memory", "memoryerror", "sigkill")
-    )
-    if memory and "memory" not in reason.lower():
-        reason += ", probably for want of memory"
-    smaller = "make batch, length or model smaller" if memory else "correct it"
-    smaller += f", or leave {place.size:g} out of speed.over" if not place.own else ""
-    return f"{place.named(error.config, section)}: cannot be timed: {reason}; {smaller}. What was measured is kept"
+    reason, what = error.reason, "Correct it"
+    if any(word in reason.lower() for word in ("out of memory", "allocate memory", "memoryerror", "sigkill")):
+        what = "Make batch, length or model smaller"
+        reason += "" if "memory" in reason.lower() else ", probably for want of memory"
+    if not place.own:
+        what += f", or leave {place.size:g} out of speed.over"
+    then = "and run the same command: what was measured is kept"
+    return f"{place.named(error.config, section)}: cannot be timed: {reason}. {what}, {then}"
 
 
 def _places(experiment: Experiment, section: SpeedSection) -> list[_Place]:
@@ -163,7 +164,7 @@ def _places(experiment: Experiment, section: SpeedSection) -> list[_Place]:
             group = Group(Measurements.key(stands_for), {key: by_key[key] for key in order})
             if any(place.own and place.keys == keys and place.task == task for place in found):
                 continue  # the study's own size is listed
-            found.append(_Place(task, size, is_own, keys, group, stands_for))
+            found.append(_Place(task, experiment.on(task), size, is_own, keys, group, stands_for))
     return found
 
 
