@@ -60,6 +60,7 @@ class Toy(Workload):
         return ("training.note",)
 
     def operations(self, config: Any) -> dict[str, Operation]:
+        self.check(config)
         width, training = config["model"]["width"], config["training"]
 
         def call() -> None:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError, Invalid
+from ablate.base.errors import AblateError
 from ablate.base.locks import exclusive
 from ablate.base.wording import counted, duration
 from ablate.core.evidence import no_speed
+from ablate.core.facts import BASELINE
 from ablate.core.speed import SpeedFacts
 from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import machine, versions
@@ -26,10 +27,9 @@ from ablate.records.store import Store
 from ablate.speed.blocks import BUDGET
 from ablate.speed.fresh import CannotBeTimedError, measured
 from ablate.speed.measuring import Found, Group, Request, measure_group
-from ablate.study.designs.design import Config
 from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
-from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.patch import apply_patches, value_at
 from ablate.study.sections.speed import SpeedSection
 from ablate.study.sources import source_digest
 
@@ -134,60 +134,34 @@ def _advice(place: _Place, error: CannotBeTimedError, section: SpeedSection) -> 
     return f"{place.named(error.config, section)}: cannot be timed: {reason}. {what}, {then}"
 
 
-def _places(experiment: Experiment, section: SpeedSection) -> list[_Place]:
+def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
     """Every task at the study's own size, and at each that is listed."""
     workload = experiment.workload
     ids = TrialIds(workload, [path for path in (workload.steps_path, workload.rate_path) if path])
-    ((path, sizes),) = section.over.items() or [("", [])]
-    source = source_digest([type(workload), measure_group], [type(workload)])
-    here = {"machine": machine(), "node": platform.node()}
-    found: list[_Place] = []
+    installed = versions()
+    conditions = {
+        "calls": list(section.calls),
+        "threads": workload.threads,
+        "source": source_digest([type(workload), measure_group], [type(workload)]),
+        "machine": machine(),
+        "node": platform.node(),
+        "versions": {name: installed[name] for name in ("python", "torch") if name in installed},
+    }
+    ((path, listed),) = section.over.items() or [("", [])]
     for index, task in enumerate(experiment.tasks):
         own = {v.name: v.configs[index] for v in experiment.variants if not v.placebo}
-        sized = [
-            (own, True, _common(own, path)),
-            *((_sized(experiment, own, path, s), False, s) for s in sizes),
-        ]
-        for configs, is_own, size in sized:
-            keys = {name: ids(config, 0, "speed") for name, config in configs.items()}
-            by_key = {keys[name]: configs[name] for name in reversed(configs)}
-            base, *rest = dict.fromkeys(keys.values())
-            order = [base, *sorted(rest)]
-            stands_for = {
-                "configs": order,
-                "calls": list(section.calls),
-                "threads": workload.threads,
-                "source": source,
-                **here,
-                "versions": {name: versions()[name] for name in ("python", "torch") if name in versions()},
-            }
+        own_size = float(value_at(own[BASELINE], path)) if path else math.nan
+        for size in [own_size, *(size for size in listed if size != own_size)]:
+            configs = own
+            if path and size != own_size:
+                # Nothing else changes: what is matched stays as it was matched at the study's own size.
+                configs = {v: experiment.resolve(apply_patches(c, {path: size})) for v, c in own.items()}
+            keys = {variant: ids(config, 0, "speed") for variant, config in configs.items()}
+            by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
+            order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
+            stands_for = {"configs": order, **conditions}
             group = Group(Measurements.key(stands_for), {key: by_key[key] for key in order})
-            if any(place.own and place.keys == keys and place.task == task for place in found):
-                continue  # the study's own size is listed
-            found.append(_Place(task, experiment.on(task), size, is_own, keys, group, stands_for))
-    return found
-
-
-def _common(configs: dict[str, Config], path: str) -> float:
-    """The size that all configs have at a path; NaN where they have none in common."""
-    sizes = {
-        value_at(config, path) if path and has_path(config, path) else None for config in configs.values()
-    }
-    size = sizes.pop()
-    return math.nan if sizes or size is None else float(size)
-
-
-def _sized(experiment: Experiment, own: dict[str, Config], path: str, size: float) -> dict[str, Config]:
-    """The variants' configs with one size changed and nothing else: what is matched stays as it was matched."""
-    found = {}
-    for name, config in own.items():
-        try:
-            found[name] = experiment.resolve(apply_patches(config, {path: size}))
-            experiment.workload.check(found[name])
-        except Invalid as error:
-            hint = f"leave {size:g} out of speed.over, or the variant out of the study"
-            raise AblateError(f"{name} at {path} = {size:g}: cannot be built: {error}; {hint}") from error
-    return found
+            yield _Place(task, experiment.on(task), float(size), configs is own, keys, group, stands_for)
 
 
 def _rows(place: _Place, processes: list[Found]) -> Iterator[dict[str, Any]]:

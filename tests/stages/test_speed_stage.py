@@ -132,8 +132,8 @@ def test_sizes_are_timed_beside_the_study_s_own_which_is_timed_once(
         (
             "{model.effect: [0.2]}",
             {"over": {"model.width": [2, 13, 16]}},
-            "baseline at model.width = 13: cannot be built: model.width: must not be unlucky; given 13; allowed: any "
-            "other width; leave 13 out of speed.over, or the variant out of the study",
+            "at model.width = 13: cannot be timed: model.width: must not be unlucky; given 13; allowed: any other "
+            "width. Correct it, or leave 13 out of speed.over, and run the same command: what was measured is kept",
         ),
         (
             "{model.effect: [0.2]}",
