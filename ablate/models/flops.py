@@ -43,7 +43,7 @@ def flops_of(model: nn.Module, signature: Signature) -> Flops:
     if signature.num_segments is not None:
         inputs["segments"] = torch.empty(1, signature.seq_len, dtype=torch.long, device="meta")
     with FlopCounterMode(display=False) as counter:
-        with _declared(model) as beside:
+        with declared(model) as beside:
             logits = model(**inputs)
         forward = counter.get_total_flops()
         logits.sum().backward()
@@ -51,8 +51,8 @@ def flops_of(model: nn.Module, signature: Signature) -> Flops:
 
 
 @contextmanager
-def _declared(model: nn.Module) -> Iterator[Counter[str]]:
-    """The sum of what the parts that are called while the context is open declare, for what they are given."""
+def declared(model: nn.Module) -> Iterator[Counter[str]]:
+    """The sum of what parts declare beside matrix products, of those called while the context is open."""
     found: Counter[str] = Counter()
 
     def declare(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
