@@ -33,6 +33,8 @@ def by_time(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
         missing, reading = 1, "not measured yet: `ablate bench` does it"
     elif untimed := [name for name in variants if name not in group.values]:
         reading = f"{_WHAT[claim.metric]} of {wording.joined(untimed)} was not measured"
+        if claim.metric == "generation_seconds":
+            reading += ", which takes a causal model"
     else:
         known = group.paired[variants].dropna()
         d = differences((known[names[1]].mean(axis=1) - known[names[0]].mean(axis=1)).to_numpy(float))

@@ -85,8 +85,13 @@ def _compared(a: Side, b: Side) -> tuple[dict[str, object], str]:
     c = Contrast.of([a], [b], METRIC)
     found, d = judge(c), c.differences
     beats = Claim("", "beats", METRIC, [a.variant], [b.variant], 0.0)
-    why = obstacle(c, beats, 0.0, [a, b], ALPHA).removeprefix(f"{found.verdict}: ")
-    verdict = "inconclusive" if found.verdict == "unstable" or a.obstacle or b.obstacle else found.verdict
+    why = obstacle(c, beats, 0.0, [a, b], ALPHA)
+    verdict = found.verdict
+    if d.all_zero and c.n and not c.any_diverged:
+        verdict = "degenerate"  # where all get there with the last step, no run is at a floor
+    elif verdict == "unstable" or a.obstacle or b.obstacle:
+        verdict = "inconclusive"
+    why = why.removeprefix(f"{found.verdict}: ").removeprefix(f"{verdict}: ")
     low, high = d.interval()
     return {"diff": d.mean, "ci_low": low, "ci_high": high, "p": found.p, "verdict": verdict}, why
 

@@ -84,6 +84,11 @@ def test_runs_that_never_get_there_may_leave_it_open() -> None:
         "1 of 4 runs (rate .25, 95 % interval [.01, .81]) of a did not get there in all of its steps"
         in found["note"]
     )
+    last = row(made(baseline=(4, 4, 4), a=(4, 4, 4)))
+    assert (last["verdict"], last["note"]) == (
+        "degenerate",
+        "reports come every 100 steps; every difference is 0",
+    )
     never = row(made(baseline=(5, 5, 5), a=(5, 5, 5)))
     assert (never["verdict"], never["reached"], never["steps"]) == ("inconclusive", 0, 400)
 
