@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ablate.analysis.arrivals import Arrivals, arrivals
 from ablate.analysis.paired import NAN, Flags, Floats
 from ablate.analysis.stress import Grid, grids
 from ablate.base.errors import AblateError
@@ -46,12 +47,12 @@ class Runs:
         lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
         self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
         self._columns: dict[str, Floats] = {}
-        self._evidence = evidence
+        self.evidence = evidence
 
     @cached_property
     def examples(self) -> dict[tuple[str, str], Floats]:
         """The metric of each test example, by trial id and metric."""
-        frame = self._evidence.examples
+        frame = self.evidence.examples
         columns = (frame[name] for name in ("id", "metric", "values"))
         return {(str(i), str(m)): np.asarray(values, float) for i, m, values in zip(*columns, strict=True)}
 
@@ -59,6 +60,7 @@ class Runs:
         """Those of the first seeds alone."""
         assert self.examples is not None  # once, for all that share them; so are these
         assert self.grids is not None
+        assert self.arrivals is not None
         fewer = copy(self)
         fewer.seeds = self.seeds[:count]
         return fewer
@@ -66,7 +68,12 @@ class Runs:
     @cached_property
     def grids(self) -> dict[tuple[str, str], Grid]:
         """Variant and task → its runs on a grid of learning rates."""
-        return grids(self._evidence)
+        return grids(self.evidence)
+
+    @cached_property
+    def arrivals(self) -> dict[tuple[str, str], Arrivals]:
+        """Variant and task → when its runs first hold the target."""
+        return arrivals(self.evidence)
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
@@ -167,6 +174,17 @@ class Side:
     def untrained(self) -> Flags:
         """Whether no learning rate of the grid brought the loss below the initial one."""
         return self.runs.grids[self.variant, self.task.name].untrained[: len(self.runs.seeds)]
+
+    @cached_property
+    def arrived(self) -> Arrivals:
+        """When each run first holds the target, which the task must have."""
+        found = self.runs.arrivals[self.variant, self.task.name]
+        return replace(found, first=found.first[: len(self.runs.seeds)])
+
+    @property
+    def lost(self) -> str:
+        """What has happened to a run that counts with the metric's floor."""
+        return "diverged"
 
     @property
     def judged(self) -> Floats:
