@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 def targets(evidence: Evidence, speeds: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant and task that has the metric of the target, in the order of the study, with `COLUMNS`.
+    """One row a variant and task whose runs report the metric of the target, in the order of the study, with `COLUMNS`.
 
     - `n` runs with an outcome, of which `reached` hold it at some report; the others, diverged ones included, count
       with the steps of their training. `steps`: the mean so restricted, with its 95 % t interval over seeds.
@@ -42,7 +42,7 @@ def targets(evidence: Evidence, speeds: pd.DataFrame) -> pd.DataFrame:
     for variant in facts.variants:
         for task in facts.tasks:
             measure = measure_of(METRIC, task, facts)
-            if measure is not None:
+            if measure is not None and runs.of(variant.name, task).arrived.longest > 0:
                 rows.append(_row(runs, variant, measure, speeds))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

@@ -125,9 +125,11 @@ def test_seconds_and_flops_are_those_of_so_many_steps() -> None:
     assert math.isnan(row(evidence)["seconds"])
 
 
-def test_without_a_target_there_are_the_columns() -> None:
-    for target in ({}, {"loss": 0.5}):
-        found = targets(made(target, baseline=LATER, a=SOONER), pd.DataFrame())
+def test_without_a_target_or_reports_there_are_the_columns() -> None:
+    learned = made(baseline=LATER, a=SOONER)
+    others = [made(target, baseline=LATER, a=SOONER) for target in ({}, {"loss": 0.5})]
+    for evidence in (*others, replace(learned, trials=learned.trials[:0], curves=learned.curves[:0])):
+        found = targets(evidence, pd.DataFrame())
         assert (len(found), list(found.columns)) == (0, list(COLUMNS))
 
 
