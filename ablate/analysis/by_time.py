@@ -26,15 +26,15 @@ def by_time(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
     """
     task, names = a[0].task.name, [[side.variant for side in sides] for sides in (a, b)]
     group = at_own_size(runs.evidence, task, claim.metric)
-    logs, variants = group.logs.assign(**{group.baseline: 0.0}), [*names[0], *names[1]]
+    variants = list(dict.fromkeys([*names[0], *names[1]]))
     d = differences(np.array([]))
     missing, supported, refuted = 0, 1.0, 1.0
     if runs.evidence.speed.empty:
         missing, reading = 1, "not measured yet: `ablate bench` does it"
-    elif untimed := [name for name in dict.fromkeys(variants) if name not in group.values]:
-        reading = f"{_WHAT[claim.metric]} of {wording.joined(untimed)} could not be measured"
+    elif untimed := [name for name in variants if name not in group.values]:
+        reading = f"{_WHAT[claim.metric]} of {wording.joined(untimed)} was not measured"
     else:
-        known = logs[list(dict.fromkeys(variants))].dropna()
+        known = group.paired[variants].dropna()
         d = differences((known[names[1]].mean(axis=1) - known[names[0]].mean(axis=1)).to_numpy(float))
         if d.n < 2 or math.isnan(group.noise):
             missing, reading = 1, f"incomplete: {processes(d.n)}, and an interval takes 2"

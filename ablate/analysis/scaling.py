@@ -79,7 +79,7 @@ def _grown(evidence: Evidence) -> Iterator[tuple[str, str, dict[float, Group]]]:
 
 def _between(group: Group, a: str, b: str) -> pd.Series | None:
     """The log ratio of one variant to another by process; None where one was not timed."""
-    logs = group.logs.assign(**{group.baseline: 0.0})
+    logs = group.paired
     return logs[a] - logs[b] if {a, b} <= {*logs} else None
 
 

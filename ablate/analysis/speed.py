@@ -132,6 +132,11 @@ class Group:
             return found
         return self._pivot("log_ratio")
 
+    @cached_property
+    def paired(self) -> pd.DataFrame:
+        """`logs`, with 0 for the baseline: what differs between any two variants is the difference of their columns."""
+        return self.logs.assign(**{self.baseline: 0.0})
+
     def _pivot(self, column: str) -> pd.DataFrame:
         rows = self.rows.astype({column: float}).dropna(subset=column)
         order = [variant.name for variant in self.facts.variants if variant.name in {*rows["variant"]}]

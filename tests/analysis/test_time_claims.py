@@ -115,7 +115,7 @@ def test_what_was_not_measured_is_not_claimed() -> None:
     row = judged(about({"a": 0.1}, "beats", "a", "baseline", metric="generation_seconds"))
     assert (row["verdict"], row["reason"]) == (
         "inconclusive",
-        "generation of a and baseline could not be measured",
+        "generation of a and baseline was not measured",
     )
     frame = speed_frame({"baseline": AA[:1], "a": AA[:1]})
     assert judged(timed(frame, claims=[of]))["reason"] == "incomplete: 1 process, and an interval takes 2"
