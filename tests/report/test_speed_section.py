@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from made_evidence import claim
 from made_speed import speed_frame, timed
 from rich.console import Console
 
@@ -377,6 +378,25 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evide
     said = describe(folder)
     assert "| slow | 6.8" in said
     assert "▼" not in said, "an exploratory row carries no filled mark"
+
+
+def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others_wait(
+    folder: StudyFolder, evidence: Evidence
+) -> None:
+    about = [claim("beats", "baseline", "slow", metric="step_seconds"), claim("beats", "slow", "baseline")]
+    facts = replace(evidence.facts, claims=about)
+    only = replace(evidence, facts=facts, trials=evidence.trials[:0], curves=evidence.curves[:0])
+    folder.path.mkdir()
+    rows = [
+        {"claim": c.text, "hash": c.hash, "declared": c.declared, "exploratory": c.exploratory} for c in about
+    ]
+    folder.write_claims(rows)
+    folder.save_evidence(only)
+    publish(folder, pytest.fail)
+    verdicts = {row["hash"]: row["verdict"] for row in folder.claims()}
+    assert verdicts == {about[0].hash: "supported", about[1].hash: ""}
+    assert f"Supported: {about[0].text}." in folder.answer()
+    assert "## Claims" in (folder.path / "report.md").read_text()
 
 
 def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it_is_no_longer_timed(
