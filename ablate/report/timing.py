@@ -207,10 +207,10 @@ def _marked(row: Row) -> str:
 
 def _note(row: Row, facts: Facts, names: Mapping[str, str], shared: Collection[str]) -> str:
     """What the row says, and what its parts compute beside the matrix products."""
-    variant = next((v for v in facts.variants if v.name == row["variant"]), None)
-    beside = getattr(variant, "beside", {}).get(row["task"], {})
-    counts = ", ".join(f"{name} {_compact(count)}" for name, count in beside.items())
-    said = [f"beside the matrix products of a forward pass on one example: {counts}"] if counts else []
+    beside = {v.name: v.beside.get(row["task"], {}) for v in facts.variants}[row["variant"]]
+    known = beside.items() if is_true(row["own"]) else ()
+    counts = [f"{name.replace('_', ' ')} {_compact(count)}" for name, count in known if count]
+    said = [f"beside the matrix products, on one example: {', '.join(counts)}"] if counts else []
     return "; ".join([*own_notes(row, shared, names), *said])
 
 
