@@ -394,7 +394,8 @@ def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others
     verdicts = {row["hash"]: row["verdict"] for row in folder.claims()}
     assert verdicts == {about[0].hash: "supported", about[1].hash: ""}
     assert f"Supported: {about[0].text}." in folder.answer()
-    assert "## Claims" in (folder.path / "report.md").read_text()
+    page = (folder.path / "report.md").read_text()
+    assert "| Claim | Verdict | Difference \\[95 %\\] | p (Holm) | Seeds or processes |" in page
 
 
 def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it_is_no_longer_timed(
