@@ -12,7 +12,7 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base import wording
 from ablate.core.claim import INTERACTION
 from ablate.report import bibliography as cite
-from ablate.report.bibliography import Source
+from ablate.report.bibliography import Sentence, Source
 from ablate.report.brief.noise_floor import detectable, placebo, spread
 from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.latex import running
@@ -20,11 +20,9 @@ from ablate.report.markdown import markdown_line
 from ablate.report.section import Material
 from ablate.report.sections.provenance import AT
 from ablate.report.sections.tuning_given import budgets, parity
+from ablate.report.speed_methods import measured
 from ablate.report.tables import Row, number, rows_of
 
-Piece = str | Source
-Sentence = Sequence[Piece]
-"Papers follow what they are cited for."
 TITLE = "Statistical methods"
 REDRAWN = {
     "fresh": (
@@ -55,10 +53,10 @@ DERIVED = {
 
 
 def methods(material: Material) -> list[Sentence]:
-    """The paragraph, sentence by sentence; none where the study planned no comparison."""
+    """The paragraph, sentence by sentence; none where the study planned no comparison and timed nothing."""
     family = verdict_rows(material.comparisons)
     if not family:
-        return []
+        return [*speed, *_software(material)] if (speed := [*measured(material)]) else []
     return [
         *_design(material),
         *_outcome(material),
@@ -68,6 +66,7 @@ def methods(material: Material) -> list[Sentence]:
         *_diverged(material),
         *_settings(material),
         *_noise(material),
+        *measured(material),
         *_software(material),
     ]
 

@@ -16,22 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.typed import DEFAULT_RESULTS
+from ablate.core.evidence import Evidence, no_speed
 from ablate.report.tables import Row, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ablate.core.evidence import Evidence
     from ablate.core.facts import Facts, TaskFacts
     from ablate.core.search_table import SearchTable
     from ablate.records.evaluated import Evaluated
-
-
-def _nothing() -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame()
 
 
 @dataclass(frozen=True)
@@ -56,14 +50,11 @@ class Material:
     untuned_comparisons: pd.DataFrame | None = None
     stability: pd.DataFrame | None = None
     "What `analysis.stability` makes of the evidence."
-    speeds: pd.DataFrame = field(default_factory=_nothing)
-    "What `analysis.speed` makes of it: a row a variant, task, size and metric."
-    scaling: pd.DataFrame = field(default_factory=_nothing)
-    "What `analysis.scaling` makes of it: a slope a variant, task and metric."
-    overtakings: pd.DataFrame = field(default_factory=_nothing)
-    "The sizes at which one variant overtakes another, from `analysis.scaling` too."
-    targets: pd.DataFrame = field(default_factory=_nothing)
-    "What `analysis.target` makes of it."
+    speeds: pd.DataFrame = field(default_factory=no_speed)
+    scaling: pd.DataFrame = field(default_factory=no_speed)
+    overtakings: pd.DataFrame = field(default_factory=no_speed)
+    targets: pd.DataFrame = field(default_factory=no_speed)
+    "What `analysis.speed`, `analysis.scaling` and `analysis.target` make of it; no rows where nothing was timed."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 

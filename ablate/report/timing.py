@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
@@ -111,7 +111,8 @@ def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Tabl
             Column("variant", "Variant"),
             Column("time", HEADS[call], True),
             Column("ratio", f"vs {BASELINE} [95 %]", True),
-            Column("verdict", "Verdict"),
+            # Under the key of a verdict it would carry a filled mark, which is for those of the families.
+            Column("said", "Verdict"),
             *([Column("memory", HEADS[MEMORY], True)] if memory else []),
         ]
         cells = [
@@ -119,7 +120,7 @@ def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Tabl
                 "variant": text(names.get(row["variant"], row["variant"])),
                 "time": value(row),
                 "ratio": ratio(row) if row["variant"] != row["baseline"] else NOTHING,
-                "verdict": verdict(row) or NOTHING,
+                "said": verdict(row) or NOTHING,
                 "memory": memory.get(row["variant"], NOTHING),
             }
             for row in timed
@@ -155,12 +156,11 @@ def speed_table(
             if memory
             else []
         ),
-        Column("parameters", "Parameters", True),
+        *([] if sized else [Column("parameters", "Parameters", True)]),
         Column("note", "Note", below=True),
     ]
     cells = []
-    # What is true of every row is said once, outside the table.
-    alike = set.intersection(*({*text(row["note"]).split("; ")} for row in mine))
+    alike = shared_notes(mine)
     for row in mine:
         taken = memory.get((row["variant"], row["task"], number(row["size"])))
         cells.append(
@@ -176,29 +176,42 @@ def speed_table(
                 "flops": shown(row["flops"], _compact),
                 "rate": shown(row["flops_per_second"], lambda rate: _compact(rate / 1e9)),
                 "memory": NOTHING if taken is None else value(taken),
-                "memory_ratio": NOTHING if taken is None else " ".join([ratio(taken), _marked(taken)]),
+                "memory_ratio": NOTHING
+                if taken is None or row["variant"] == row["baseline"]
+                else f"{ratio(taken)}, {verdict(taken)}",
                 "parameters": shown(row["parameters"], lambda count: f"{count:,.0f}"),
-                "note": _note(row, facts, names, alike if len(mine) > 1 else set()),
+                "note": _note(row, facts, names, alike),
             }
         )
-    caption = f"{_capital(MEASURES[metric])} of each variant; {EXPLORATORY}"
+    caption = "; ".join([f"{_capital(MEASURES[metric])} of each variant", EXPLORATORY, *alike])
     return Table(columns, cells, caption, "speed.csv")
+
+
+def shared_notes(rows: Sequence[Row]) -> list[str]:
+    """What is noted of every row, to be said once in the caption."""
+    notes = [text(row["note"]).split("; ") for row in rows]
+    return [piece for piece in notes[0] if piece and all(piece in note for note in notes)]
+
+
+def own_notes(row: Row, shared: Collection[str], names: Mapping[str, str]) -> list[str]:
+    """What is noted of a row and not of all."""
+    pieces = text(row["note"]).split("; ")
+    return [in_short_names(piece, names) for piece in pieces if piece and piece not in shared]
 
 
 def _marked(row: Row) -> str:
     if row["variant"] == row["baseline"]:
-        return "two copies" if row["metric"] != MEMORY else ""
+        return "two copies"
     return f"{verdict(row)} ({EXPLORATORY})"
 
 
-def _note(row: Row, facts: Facts, names: Mapping[str, str], alike: Set[str]) -> str:
+def _note(row: Row, facts: Facts, names: Mapping[str, str], shared: Collection[str]) -> str:
     """What the row says, and what its parts compute beside the matrix products."""
-    variant = next((v for v in facts.variants if v.name == row["variant"]), None)
-    beside = getattr(variant, "beside", {}).get(row["task"], {})
-    counts = ", ".join(f"{name} {_compact(count)}" for name, count in beside.items())
-    said = [in_short_names(piece, names) for piece in text(row["note"]).split("; ") if piece not in alike]
-    said += [f"beside the matrix products of a forward pass on one example: {counts}"] if counts else []
-    return "; ".join(filter(None, said))
+    beside = {v.name: v.beside.get(row["task"], {}) for v in facts.variants}[row["variant"]]
+    known = beside.items() if is_true(row["own"]) else ()
+    counts = [f"{name.replace('_', ' ')} {_compact(count)}" for name, count in known if count]
+    said = [f"beside the matrix products, on one example: {', '.join(counts)}"] if counts else []
+    return "; ".join([*own_notes(row, shared, names), *said])
 
 
 def _compact(amount: float) -> str:
@@ -228,7 +241,7 @@ def floor_words(rows: Sequence[Row]) -> str:
     found = floors(rows)
     if not found:
         return ""
-    each = wording.joined([f"{percent(floor)} of {MEASURES[call]}" for call, floor in found.items()])
+    each = wording.joined([f"{percent(floor)} ({MEASURES[call]})" for call, floor in found.items()])
     return (
         f"Two copies of the {BASELINE} differ by up to {each}: the noise floor. Nothing below it, or below "
         f"{percent(LEAST)}, is called faster or slower."

@@ -72,6 +72,7 @@ def material(folder: StudyFolder) -> Material:
     from ablate.analysis.scaling import overtakings, scaling
     from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
+    from ablate.analysis.target import targets
     from ablate.core.derived import DERIVED
     from ablate.report.section import Material
 
@@ -83,7 +84,7 @@ def material(folder: StudyFolder) -> Material:
     if evidence.only_timed:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
-        claims = claims[claims["metric"].map(lambda name: name in DERIVED and DERIVED[name].kind == "time")]
+        claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]
     measured = speeds(evidence)
     return Material(
         evidence,
@@ -99,6 +100,7 @@ def material(folder: StudyFolder) -> Material:
         speeds=measured,
         scaling=scaling(evidence),
         overtakings=overtakings(evidence),
+        targets=targets(evidence, measured),
         results=folder.results,
     )
 

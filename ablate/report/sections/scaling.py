@@ -232,7 +232,8 @@ def _panel(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], metric: str, si
         tell(ax, rows["size"], rows["value"], [f"{name}\n{size} {at:g}: {say(value)}" for at, value in told])
     ax.set(xscale="log", yscale="log")
     sizes = sorted(set(data["size"]))
-    shown = sizes[:: -(-len(sizes) // MAX_TICKS)]
+    most = MAX_TICKS if style.width() >= style.WIDTH else MAX_TICKS // 2
+    shown = sizes[:: -(-len(sizes) // most)]
     ax.set_xticks(shown, [f"{at:g}" for at in shown])
     at = ticks(float(data["value"].min()), float(data["value"].max()), log=True, most=5)
     ax.set_yticks(at, [unit_label(value, say) for value in at])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE
-from ablate.core.short_names import in_short_names, short_names
+from ablate.core.short_names import short_names
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import (
@@ -21,7 +21,7 @@ from ablate.report.tables import (
     shown,
     text,
 )
-from ablate.report.timing import WORDS
+from ablate.report.timing import WORDS, own_notes, shared_notes
 
 SAID = (
     "The first evaluation on validation data that reaches the target, as a mean over seeds. A run that never does "
@@ -59,6 +59,7 @@ def target_table(rows: Sequence[Row], names: Mapping[str, str]) -> Table:
         Column("verdict", "Verdict", words=True),
         Column("note", "Note", below=True),
     ]
+    shared = shared_notes(rows)
     cells = [
         {
             "variant": text(row["variant"]),
@@ -70,13 +71,14 @@ def target_table(rows: Sequence[Row], names: Mapping[str, str]) -> Table:
             "difference": difference(row["diff"], row["ci_low"], row["ci_high"]),
             "p": p_value(row["p"]),
             "verdict": _verdict(row),
-            "note": in_short_names(text(row["note"]), names),
+            "note": "; ".join(own_notes(row, shared, names)),
         }
         for row in rows
     ]
     first = rows[0]
     target = f"{text(first['metric'])} {wording.exact(float(first['target']))}"
-    caption = f"Until {target} on validation data, each variant against the {BASELINE}; {EXPLORATORY}"
+    caption = f"Until {target} on validation data, each variant against the {BASELINE}"
+    caption = "; ".join([caption, EXPLORATORY, *shared])
     return Table(columns, cells, caption, "target.csv")
 
 
