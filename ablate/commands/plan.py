@@ -104,7 +104,7 @@ def _pilot(
     experiment: Experiment, folder: StudyFolder, seeds: int, options: Options, console: Console
 ) -> list[str]:
     """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
-    from ablate.base.locks import exclusive, interruptible
+    from ablate.base.locks import exclusive, interruptible, training
     from ablate.commands.run import telling_what_is_kept
     from ablate.records.store import Store
     from ablate.stages.match import match
@@ -113,7 +113,12 @@ def _pilot(
     say, warn = saying(console), saying(console, "warning")
     store = Store(options.results / "store", warn)
     say(f"Pilot: {counted(seeds, 'seed')} of every variant, which are never judged.")
-    with exclusive(store.root, folder.name, say), interruptible(), telling_what_is_kept(folder, store):
+    with (
+        exclusive(store.root, folder.name, say),
+        interruptible(),
+        telling_what_is_kept(folder, store),
+        training(store.root, folder.name, say),
+    ):
         return pilot(match(experiment, folder, say), seeds, folder, store, options, console, warn).failed
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.base.wording import joined
 from ablate.commands import completion
 from ablate.commands.options import (
     AS_JSON,
@@ -165,10 +166,11 @@ def telling_what_is_kept(
     """Raises `InterruptedRunError` for an interruption inside; of all that the roster has, or of `planned` trials."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         ids = folder.roster.ids() if planned is None else planned
         # By the files: an interruption can come between a trial's record and the event that tells of it.
         kept = f"{sum(map(store.has, ids))}{'' if planned is None else f' of {len(ids)}'} trials"
+        kept = joined([kept, *filter(None, [str(error)])])  # with the processes that have timed its variants
         raise InterruptedRunError(
             f"Interrupted. {kept} are kept in {store.root}; run the same command to continue."
         ) from None

@@ -14,6 +14,7 @@ from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_files
 from ablate.core import names
 from ablate.records.folder import StudyFolder
+from ablate.records.measured import here, is_measurement
 from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
 from ablate.stages.options import Options
@@ -88,6 +89,8 @@ def _digest(
     if not records:
         raise ValueError("a record is missing")
     asked: list[Any] = [list(options.sets), options.seeds, options.sweep, options.confirm]
+    if any(is_measurement(path.parent / file) for file in files):
+        asked.append(here())  # speed is that of one machine
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]

@@ -25,7 +25,7 @@ def place(
     be it that it sweeps and the report does not, or the reverse.
     """
     main, differs = StudyFolder(results, name), list(differences)
-    facts = reported(main)
+    facts = reported(main) if main.has_trials else None
     if facts is None or not as_written(main, facts):
         return main, differs
     if sweep != (facts.searched == "sweep"):

@@ -6,22 +6,22 @@ What a process has found is kept by what it measured; only what is missing is me
 from __future__ import annotations
 
 import math
-import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError, Invalid
-from ablate.base.locks import exclusive
+from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
 from ablate.core.evidence import no_speed
 from ablate.core.speed import SpeedFacts
 from ablate.execution.trial import WorkloadRef
-from ablate.records.environment import machine, versions
-from ablate.records.measured import Measurements
+from ablate.records.environment import machine
+from ablate.records.measured import Measurements, here
 from ablate.records.store import Store
 from ablate.speed.blocks import BUDGET
 from ablate.speed.fresh import CannotBeTimedError, measured
@@ -36,8 +36,18 @@ from ablate.study.sources import source_digest
 if TYPE_CHECKING:
     import pandas as pd
 
-LOCK = "bench"
-"""Of all measurements in a store, which would disturb one another; no study has this name."""
+
+@dataclass(frozen=True)
+class Kept:
+    """What the store has of a study's speed."""
+
+    frame: pd.DataFrame
+    "As `Evidence.speed`."
+    files: Sequence[Path]
+    processes: int
+    "Those that have timed every variant at every size."
+    places: int
+    "Tasks and sizes."
 
 
 @dataclass(frozen=True)
@@ -78,17 +88,30 @@ def measure(
 
     `fresh`: all is measured again. Raises `AblateError` with the variant, and the size, that cannot be timed.
     """
+    known = Measurements(store.root, store.warn)
+    where = replace(where, threads=experiment.workload.threads)
+    with measuring(store.root, say):
+        places = {place.group.key: place for place in _places(experiment, section)}
+        found = {key: [] if fresh else known.load(key) for key in places}
+        _complete(places, found, known, partial(measured, where), section, say)
+    return _frame(places, found, section)
+
+
+def kept(experiment: Experiment, store: Store, section: SpeedSection) -> Kept:
+    """What the store has of that; nothing is measured. Raises `AblateError` for a size that a variant cannot have."""
+    known = Measurements(store.root, store.warn)
+    places = {place.group.key: place for place in _places(experiment, section)}
+    found = {key: known.load(key)[: section.processes] for key in places}
+    files = [known.path(key) for key in places]
+    return Kept(_frame(places, found, section), files, min(map(len, found.values())), len(places))
+
+
+def _frame(
+    places: Mapping[str, _Place], found: Mapping[str, list[Found]], section: SpeedSection
+) -> pd.DataFrame:
     import pandas as pd
 
-    kept = Measurements(store.root, store.warn)
-    where = replace(where, threads=experiment.workload.threads)
-    with exclusive(store.root, LOCK, say):
-        places = {place.group.key: place for place in _places(experiment, section)}
-        found = {key: [] if fresh else kept.load(key) for key in places}
-        _complete(places, found, kept, partial(measured, where), section, say)
-    rows = [
-        row for place in places.values() for row in _rows(place, found[place.group.key][: section.processes])
-    ]
+    rows = [row for key, place in places.items() for row in _rows(place, found[key][: section.processes])]
     return pd.DataFrame(rows, columns=no_speed().columns)
 
 
@@ -139,7 +162,6 @@ def _places(experiment: Experiment, section: SpeedSection) -> list[_Place]:
     ids = TrialIds(workload, [path for path in (workload.steps_path, workload.rate_path) if path])
     ((path, sizes),) = section.over.items() or [("", [])]
     source = source_digest([type(workload), measure_group], [type(workload)])
-    here = {"machine": machine(), "node": platform.node()}
     found: list[_Place] = []
     for index, task in enumerate(experiment.tasks):
         own = {v.name: v.configs[index] for v in experiment.variants if not v.placebo}
@@ -157,8 +179,7 @@ def _places(experiment: Experiment, section: SpeedSection) -> list[_Place]:
                 "calls": list(section.calls),
                 "threads": workload.threads,
                 "source": source,
-                **here,
-                "versions": {name: versions()[name] for name in ("python", "torch") if name in versions()},
+                **here(),
             }
             group = Group(Measurements.key(stands_for), {key: by_key[key] for key in order})
             if any(place.own and place.keys == keys and place.task == task for place in found):
