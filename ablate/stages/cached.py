@@ -78,6 +78,12 @@ def remember(
         )
 
 
+def renew(path: Path, options: Options, folder: StudyFolder) -> None:
+    """Notes that a report which was up to date still is, after more has been added to it."""
+    trials, files = (folder.roster.report()[name] for name in ("trials", "files"))
+    folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
+
+
 def _digest(
     path: Path, options: Options, folder: StudyFolder, trials: Sequence[str], files: Sequence[str]
 ) -> str:
