@@ -36,6 +36,9 @@ from ablate.study.sources import source_digest
 if TYPE_CHECKING:
     import pandas as pd
 
+START = 4.0
+"""Seconds in which a process imports and builds, about."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -104,6 +107,13 @@ def kept(experiment: Experiment, store: Store, section: SpeedSection) -> Kept:
     found = {key: known.load(key)[: section.processes] for key in places}
     files = [known.path(key) for key in places]
     return Kept(_frame(places, found, section), files, min(map(len, found.values())), len(places))
+
+
+def expected(experiment: Experiment, section: SpeedSection, processes: int) -> float:
+    """Seconds that so many processes take, about: more where a call alone takes a good part of a second."""
+    copies = 1 + sum(not variant.placebo for variant in experiment.variants)
+    places = len(_places(experiment, section))
+    return processes * (START + places * copies * len(section.calls) * BUDGET)
 
 
 def _frame(
