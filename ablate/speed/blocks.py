@@ -9,7 +9,8 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
@@ -20,7 +21,7 @@ from ablate.core.speed import Operation
 
 BUDGET = 1.0
 """Seconds that one operation should take in all blocks together; slow ones take more."""
-FEWEST, MOST = 4, 12
+FEWEST, MOST = 4, 40
 """Blocks."""
 VISITS = 100
 """A visit takes this part of the budget at least, or `CALLS` calls, as long as the budget lasts."""
@@ -64,15 +65,15 @@ def time_blocks(
         once[name] = _warmed(operations[name], budget, clock)
     calls, blocks = effort(once, budget)
     found: dict[str, list[list[float]]] = {name: [] for name in names}
-    for _ in range(blocks):
-        # What calls leave behind is removed between blocks, and never within one.
-        gc.collect()
-        order = [names[i] for i in orders.permutation(len(names))]
-        for times in found.values():
-            times.append([])
-        for name in [*order, *reversed(order)]:
-            at(name)
-            found[name][-1] += _visit(operations[name], calls[name], clock)
+    with _uncollected():
+        for _ in range(blocks):
+            order = [names[i] for i in orders.permutation(len(names))]
+            for times in found.values():
+                times.append([])
+            for name in [*order, *reversed(order)]:
+                at(name)
+                found[name][-1] += _visit(operations[name], calls[name], clock)
+            gc.collect()
     medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
     first = medians[names[0]]
     return {
@@ -98,6 +99,20 @@ def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[s
         calls[name] = max(1, min(wanted, math.floor(budget / (2 * FEWEST * once))))
         blocks = min(blocks, math.floor(budget / (2 * calls[name] * once)))
     return calls, max(blocks, FEWEST)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage is collected but by a call, which looks at nothing that exists already: that takes long."""
+    enabled = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if enabled:
+            gc.enable()
 
 
 def _warmed(operation: Operation, budget: float, clock: Clock) -> float:
