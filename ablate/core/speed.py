@@ -39,3 +39,5 @@ class SpeedFacts:
     processes: int = 0
     threads: int = 1
     machine: str = ""
+    calls: list[TimedCall] = field(default_factory=lambda: list(CALLS))
+    "What was asked for; a variant may not have all."

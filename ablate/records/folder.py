@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
 from ablate.core import names
 from ablate.core.cell import Cell
@@ -115,8 +116,16 @@ class StudyFolder(Verdicts):
 
     @property
     def has_report(self) -> bool:
-        """Whether there is evidence of a completed run."""
+        """Whether there is evidence, of a completed run or of its speed alone."""
         return (self.path / _TRIALS).is_file()
+
+    @property
+    def has_trials(self) -> bool:
+        """Whether some trial of the study was reported, as far as can be told; `ablate bench` reports without any."""
+        try:
+            return self.has_report and bool(self.statuses())
+        except AblateError:
+            return True
 
     @property
     def has_untuned(self) -> bool:

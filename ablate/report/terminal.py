@@ -32,20 +32,21 @@ GAP, INDENT, MIN_FIRST = 2, 2, 12
 """Columns of the terminal between those of a table; before a note; the fewest for the names of rows."""
 
 
-def print_verdicts(folder: StudyFolder, console: Console) -> None:
-    """Prints the answer and the brief tables of all sections for `results/<study>/`.
+def print_verdicts(folder: StudyFolder, console: Console, *, of_speed: bool = False) -> None:
+    """Prints the answer and the brief tables of all sections for `results/<study>/`; `of_speed`: of speed and claims.
 
     Raises `AblateError` when the folder holds no comparisons.
     """
     read = brief_of(folder)
-    console.print()
-    for paragraph in folder.answer():
-        console.print(_text(paragraph, console, "bold"))
+    if not of_speed:
+        console.print()
+        for paragraph in folder.answer():
+            console.print(_text(paragraph, console, "bold"))
     for section in sections(brief=True):
-        for table in section.brief(read):
+        for table in () if of_speed and section.needs_trials else section.brief(read):
             print_table(table, console)
     with suppress(AblateError):  # the tables are shown without them
-        if looks := folder.facts().looks_in_words:
+        if not of_speed and (looks := folder.facts().looks_in_words):
             console.print()
             console.print(_text(f"{looks}.", console))
 

@@ -6,23 +6,23 @@ What a process has found is kept by what it measured; only what is missing is me
 from __future__ import annotations
 
 import math
-import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
-from ablate.base.locks import exclusive
+from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
 from ablate.core.evidence import no_speed
 from ablate.core.facts import BASELINE
 from ablate.core.speed import SpeedFacts
 from ablate.execution.trial import WorkloadRef
-from ablate.records.environment import machine, versions
-from ablate.records.measured import Measurements
+from ablate.records.environment import machine
+from ablate.records.measured import Measurements, here
 from ablate.records.store import Store
 from ablate.speed.blocks import BUDGET
 from ablate.speed.fresh import CannotBeTimedError, measured
@@ -36,8 +36,19 @@ from ablate.study.sources import source_digest
 if TYPE_CHECKING:
     import pandas as pd
 
-LOCK = "bench"
-"""Of all measurements in a store, which would disturb one another; no study has this name."""
+START = 4.0
+"""Seconds in which a process imports and builds, about."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the store has of a study's speed."""
+
+    frame: pd.DataFrame
+    "As `Evidence.speed`."
+    files: Sequence[Path]
+    processes: int
+    "Those that have timed every variant at every size."
 
 
 @dataclass(frozen=True)
@@ -80,17 +91,37 @@ def measure(
 
     `fresh`: all is measured again. Raises `AblateError` with the variant, and the size, that cannot be timed.
     """
+    known = Measurements(store.root, store.warn)
+    where = replace(where, threads=experiment.workload.threads)
+    with measuring(store.root, say):
+        places = {place.group.key: place for place in _places(experiment, section)}
+        found = {key: [] if fresh else known.load(key) for key in places}
+        _complete(places, found, known, partial(measured, where), section, say)
+    return _frame(places, found, section)
+
+
+def kept(experiment: Experiment, store: Store, section: SpeedSection) -> Kept:
+    """What the store has of that; nothing is measured. Raises `AblateError` for a size that a variant cannot have."""
+    known = Measurements(store.root, store.warn)
+    places = {place.group.key: place for place in _places(experiment, section)}
+    found = {key: known.load(key)[: section.processes] for key in places}
+    files = [known.path(key) for key in places]
+    return Kept(_frame(places, found, section), files, min(map(len, found.values())))
+
+
+def expected(experiment: Experiment, section: SpeedSection, processes: int) -> float:
+    """Seconds that so many processes take, about: more where a call alone takes a good part of a second."""
+    copies = 1 + sum(not variant.placebo for variant in experiment.variants)
+    places = sum(1 for _ in _places(experiment, section))
+    return processes * (START + places * copies * len(section.calls) * BUDGET)
+
+
+def _frame(
+    places: Mapping[str, _Place], found: Mapping[str, list[Found]], section: SpeedSection
+) -> pd.DataFrame:
     import pandas as pd
 
-    kept = Measurements(store.root, store.warn)
-    where = replace(where, threads=experiment.workload.threads)
-    with exclusive(store.root, LOCK, say):
-        places = {place.group.key: place for place in _places(experiment, section)}
-        found = {key: [] if fresh else kept.load(key) for key in places}
-        _complete(places, found, kept, partial(measured, where), section, say)
-    rows = [
-        row for place in places.values() for row in _rows(place, found[place.group.key][: section.processes])
-    ]
+    rows = [row for key, place in places.items() for row in _rows(place, found[key][: section.processes])]
     return pd.DataFrame(rows, columns=no_speed().columns)
 
 
@@ -138,14 +169,11 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
     """Every task at the study's own size, and at each that is listed."""
     workload = experiment.workload
     ids = TrialIds(workload, [path for path in (workload.steps_path, workload.rate_path) if path])
-    installed = versions()
     conditions = {
         "calls": list(section.calls),
         "threads": workload.threads,
         "source": source_digest([type(workload), measure_group], [type(workload)]),
-        "machine": machine(),
-        "node": platform.node(),
-        "versions": {name: installed[name] for name in ("python", "torch") if name in installed},
+        **here(),
     }
     ((path, listed),) = section.over.items() or [("", [])]
     for index, task in enumerate(experiment.tasks):
