@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.comparison import Comparison
-from ablate.analysis.contrast import suspect
 from ablate.analysis.halfway import halfway
 from ablate.analysis.learning import convergence
 from ablate.analysis.looks import looks
@@ -62,7 +61,7 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     """
     facts, runs, trend = evidence.facts, Runs(evidence), convergence(evidence)
     slow = {(row.variant, row.task): row.why for row in trend.itertuples() if row.why}
-    grouped = {task.name: suspect(runs, task, facts.metric) for task in facts.tasks}
+    grouped = {task.name: runs.suspect(task, facts.metric) for task in facts.tasks}
     half = halfway(evidence, max(family_size(facts), 1), grouped)
     return pd.DataFrame([_row(one) for one in compared(runs, slow, half)], columns=list(COLUMNS))
 
@@ -89,12 +88,6 @@ def compared(
     facts = runs.facts
     m = family_size(facts)
     at = [(look, runs.first(look.seeds)) for look in looks(facts)]
-    grouped = {
-        (look, task.name, name): suspect(fewer, task, name)
-        for look, fewer in at
-        for task in facts.tasks
-        for name in facts.judged
-    }
 
     def follow(variant: VariantFacts, task: TaskFacts, name: str, most: int) -> Comparison:
         """The last of the first `most` looks that was needed."""
@@ -113,7 +106,7 @@ def compared(
                 confirmatory,
                 m if confirmatory else 1,
                 facts.judged.get(name),
-                grouped.get((look, task.name, name), False),
+                name in facts.judged and fewer.suspect(task, name),
                 look,
                 one,
                 unfinished.get((variant.name, task.name), ""),

@@ -46,6 +46,7 @@ class Runs:
         lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
         self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
         self._columns: dict[str, Floats] = {}
+        self._suspect: dict[tuple[str, str], bool] = {}
         self._evidence = evidence
 
     @cached_property
@@ -57,16 +58,33 @@ class Runs:
 
     def first(self, count: int) -> Runs:
         """Those of the first seeds alone."""
+        if count >= len(self.seeds):
+            return self
         assert self.examples is not None  # once, for all that share them; so are these
         assert self.grids is not None
         fewer = copy(self)
-        fewer.seeds = self.seeds[:count]
+        fewer.seeds, fewer._suspect = self.seeds[:count], {}
         return fewer
 
     @cached_property
     def grids(self) -> dict[tuple[str, str], Grid]:
         """Variant and task → its runs on a grid of learning rates."""
         return grids(self._evidence)
+
+    def suspect(self, task: TaskFacts, name: str) -> bool:
+        """Whether the runs of some variant of a graded task fall into groups, as those of an all-or-nothing task do.
+
+        They do when the largest gap between neighbouring values of one variant is at least a quarter of the metric's
+        range. False for a metric that the task does not have.
+        """
+        metric = task.metrics.get(name)
+        if task.outcome != "graded" or metric is None or metric.span is None:
+            return False
+        if (place := (task.name, name)) not in self._suspect:
+            values = (self.of(variant.name, task).values(name) for variant in self.facts.variants)
+            gaps = (np.diff(np.sort(found[~np.isnan(found)])) for found in values)
+            self._suspect[place] = any(bool((gap >= metric.span / 4).any()) for gap in gaps)
+        return self._suspect[place]
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
