@@ -175,6 +175,8 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
         "source": source_digest([type(workload), measure_group], [type(workload)]),
         **here(),
     }
+    if (repeated := experiment.study.confirms) is not None:
+        conditions["repeats"] = repeated  # a confirmation rests on processes of its own
     ((path, listed),) = section.over.items() or [("", [])]
     for index, task in enumerate(experiment.tasks):
         own = {v.name: v.configs[index] for v in experiment.variants if not v.placebo}
