@@ -66,6 +66,6 @@ class Clocked(Workload):
                 file.write(f"{os.getpid()} {model['work']} {length}\n")
         counted = range(model["work"] * length)
         return {
-            call: Operation(lambda times=times: sum(counted) * times, 4, 4 * length, 100 * length)
+            call: Operation(lambda times=times: sum(counted) * times, 4, 4 * length, lambda: 100 * length)
             for call, times in (("forward", 1), ("step", 3))
         }

@@ -211,7 +211,7 @@ def _rows(place: _Place, processes: list[Found]) -> Iterator[dict[str, Any]]:
                         for name in ("seconds", "log_ratio", "examples", "tokens", "blocks")
                     },
                     "memory": _number(of["memory"] if call == "step" else None),
-                    "flops": _number(timing["flops"]),
+                    "flops": _number(processes[0]["configs"][key]["calls"][call]["flops"]),
                     "busy": process["busy"],
                 }
 
