@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.contrast import Contrast
 from ablate.analysis.grounds import Grounds
 from ablate.analysis.power import ALPHA
 from ablate.analysis.rates import rate
@@ -21,7 +21,7 @@ def by_mean(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
     c, task = Contrast.of(a, b, claim.metric), a[0].task
     facts = runs.facts
     margin = facts.judged.get(claim.metric)
-    grouped = suspect(runs, task, claim.metric)
+    grouped = runs.suspect(task, claim.metric)
     supported, refuted, reading = 1.0, 1.0, obstacle(c, claim, margin or 0.0, [*a, *b], level)
     if not reading:
         supported, refuted = _p_values(c, claim, grouped)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.contrast import Contrast
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import POWER, detectable_effect, equivalence_power, smallest
 from ablate.analysis.rates import detectable_failure_rate, seeds_for_failure_rate
@@ -148,7 +148,7 @@ def outlook(
             return None
         return Contrast.of([runs.of(variant, found)], [runs.of(BASELINE, found)], name)
 
-    grouped = runs is not None and found is not None and suspect(runs, found, name)
+    grouped = runs is not None and found is not None and runs.suspect(found, name)
     # Equivalence of such a task is not shown by the mean.
     shown = margin if task.outcome == "graded" and not grouped else None
     prospects = [

@@ -47,6 +47,7 @@ class Runs:
         lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
         self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
         self._columns: dict[str, Floats] = {}
+        self._suspect: dict[tuple[str, str], bool] = {}
         self.evidence = evidence
 
     @cached_property
@@ -58,11 +59,13 @@ class Runs:
 
     def first(self, count: int) -> Runs:
         """Those of the first seeds alone."""
+        if count >= len(self.seeds):
+            return self
         assert self.examples is not None  # once, for all that share them; so are these
         assert self.grids is not None
         assert self.arrivals is not None
         fewer = copy(self)
-        fewer.seeds = self.seeds[:count]
+        fewer.seeds, fewer._suspect = self.seeds[:count], {}
         return fewer
 
     @cached_property
@@ -74,6 +77,21 @@ class Runs:
     def arrivals(self) -> dict[tuple[str, str], Arrivals]:
         """Variant and task → when its runs first hold the target."""
         return arrivals(self.evidence)
+
+    def suspect(self, task: TaskFacts, name: str) -> bool:
+        """Whether the runs of some variant of a graded task fall into groups, as those of an all-or-nothing task do.
+
+        They do when the largest gap between neighbouring values of one variant is at least a quarter of the metric's
+        range. False for a metric that the task does not have.
+        """
+        metric = task.metrics.get(name)
+        if task.outcome != "graded" or metric is None or metric.span is None:
+            return False
+        if (place := (task.name, name)) not in self._suspect:
+            values = (self.of(variant.name, task).values(name) for variant in self.facts.variants)
+            gaps = (np.diff(np.sort(found[~np.isnan(found)])) for found in values)
+            self._suspect[place] = any(bool((gap >= metric.span / 4).any()) for gap in gaps)
+        return self._suspect[place]
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY
+from harness import TOY_STUDY, problems
 
-from ablate.base.errors import StudyError
 from ablate.study.document import read_document
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
@@ -18,12 +17,6 @@ task: recall
 model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
 factors: {model.norm: [batch]}
 """
-
-
-def problems(path: Path) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        prepare(path)
-    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize(
