@@ -101,6 +101,18 @@ def test_the_answer_names_the_strongest_and_counts_the_rest(made: Material) -> N
     )
 
 
+def test_each_task_has_its_own_sentence_table_and_figure() -> None:
+    tasks = {name: {"accuracy": Metric("max")} for name in ("recall", "copy")}
+    of = material(timed(*(speed_frame(logs(), task=name) for name in tasks), tasks=tasks))
+    assert [said.split(":")[0] for said in Speed().answers(of)] == ["recall", "copy"]
+    brief = list(timing.brief_tables(rows_of(of.speeds), {}))
+    assert [re.search(r" on (\w+),", table.caption)[1] for table in brief] == ["recall", "copy"]  # type: ignore[index]
+    (table,) = tables(Speed().blocks(of))
+    assert [row["task"] for row in table.rows] == 4 * ["recall"] + 4 * ["copy"]
+    names = [block.name for block in Ratios().blocks(of) if isinstance(block, Picture)]
+    assert names == ["speed-1-recall", "speed-2-copy"]
+
+
 def test_without_a_step_another_call_speaks() -> None:
     (said,) = Speed().answers(material(timed(speed_frame(logs(), call="generation"))))
     assert said.startswith("Generation takes ")
