@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pandas as pd
+import numpy as np
 import pytest
 from made_speed import speed_frame, timed
 from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
@@ -18,12 +17,12 @@ from ablate.report import timing
 from ablate.report.brief.speed import Speed
 from ablate.report.draw import style
 from ablate.report.methods import as_markdown, methods
+from ablate.report.paper import for_paper as export
 from ablate.report.paper import speed as for_paper
 from ablate.report.section import Material, Picture, Table, Text, unfolded
 from ablate.report.sections import cost
 from ablate.report.sections.ratios import Ratios, ratios
 from ablate.report.sections.scaling import Scaling, lines
-from ablate.report.sections.target import TimeToTarget
 from ablate.report.tables import rows_of
 
 
@@ -110,7 +109,7 @@ def test_each_task_has_its_own_sentence_table_and_figure() -> None:
     (table,) = tables(Speed().blocks(of))
     assert [row["task"] for row in table.rows] == 4 * ["recall"] + 4 * ["copy"]
     names = [block.name for block in Ratios().blocks(of) if isinstance(block, Picture)]
-    assert names == ["speed-1-recall", "speed-2-copy"]
+    assert names == ["speed-ratios-1-recall", "speed-ratios-2-copy"]
 
 
 def test_without_a_step_another_call_speaks() -> None:
@@ -175,6 +174,13 @@ def test_slopes_crossings_and_the_lines_of_the_figure(made: Material) -> None:
     assert f"faster with the baseline than with {LONG}" in said
 
 
+def test_slopes_that_do_not_differ_are_not_named() -> None:
+    same = dict.fromkeys(("baseline", "same"), np.zeros(6))
+    alike = [speed_frame(same, size=size, own=False, seconds=size) for size in SIZES]
+    (said,) = Scaling().answers(material(timed(*alike)))
+    assert said.endswith(" with the baseline; no other slope can be told from it.")
+
+
 def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
     many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * i for i in range(12)}
     frames = [speed_frame(many, size=size, own=False) for size in SIZES]
@@ -213,70 +219,6 @@ def test_the_pareto_front_of_time_and_memory(made: Material) -> None:
     )
 
 
-TARGETS = pd.DataFrame(
-    [
-        (
-            "baseline",
-            "recall",
-            "accuracy",
-            0.95,
-            4,
-            4,
-            250.0,
-            -20.0,
-            300.0,
-            0.9,
-            3e9,
-            *[math.nan] * 4,
-            "",
-            "EVERY",
-        ),
-        (
-            *("slow", "recall", "accuracy", 0.95, 4, 3, 400.0, 300.0, 500.0, math.nan, math.nan, -150.0),
-            *(-200.0, -100.0, 0.01, "worse", "1 of 4 runs never get there; EVERY"),
-        ),
-    ],
-    columns=[
-        *(
-            "variant",
-            "task",
-            "metric",
-            "target",
-            "n",
-            "reached",
-            "steps",
-            "steps_low",
-            "steps_high",
-            "seconds",
-        ),
-        *("flops", "diff", "ci_low", "ci_high", "p", "verdict", "note"),
-    ],
-)
-
-
-def test_runs_that_never_get_there_are_counted(made: Material) -> None:
-    of = replace(made, targets=TARGETS)
-    (table,) = tables(TimeToTarget().blocks(of))
-    base, slow = table.rows
-    assert (base["reached"], base["steps"], base["seconds"], base["flops"]) == (
-        "4 of 4",
-        "250 [0, 300]",
-        "900 ms",
-        "3G",
-    )
-    assert (base["difference"], base["p"], base["verdict"], base["note"]) == ("–", "–", "–", "")
-    assert (slow["reached"], slow["seconds"], slow["flops"], slow["verdict"]) == (
-        "3 of 4",
-        "–",
-        "–",
-        "slower (exploratory)",
-    )
-    assert slow["note"] == "1 of 4 runs never get there"
-    assert table.caption.startswith("Until accuracy .95 on validation data")
-    assert table.caption.endswith("EVERY")
-    assert not TimeToTarget().applies(made)
-
-
 def test_methods_say_how_speed_was_measured(made: Material) -> None:
     text = as_markdown(methods(made))
     assert (
@@ -288,6 +230,12 @@ def test_methods_say_how_speed_was_measured(made: Material) -> None:
     alone = as_markdown(methods(replace(made, comparisons=made.comparisons[:0])))
     assert "Schuirmann 1987" in alone
     assert "seeds" not in alone
+
+
+def test_what_is_exported_has_names_of_its_own(made: Material) -> None:
+    found = export(made, 3.25, ["speed", "speed-ratios"], pytest.fail)
+    assert (found.tables, [figure.name for figure in found.figures]) == (["speed"], ["speed-ratios"])
+    assert "tabular" in str(found.files["speed.tex"])
 
 
 def test_a_table_for_a_paper(made: Material) -> None:

@@ -74,7 +74,7 @@ class Scaling(Section):
             grows += [f"otherwise with {len(mine) - MAX_SLOPES} more"] if len(mine) > MAX_SLOPES else []
             words = (
                 f"{on}with {over(facts)}, the time of {timing.MEASURES[call]} grows as its power "
-                f"{wording.joined(grows)}"
+                f"{wording.joined(grows)}{'; no other slope can be told from it' * (len(mine) == 1)}"
             )
             crossed = _crossings(timing.of(rows_of(material.overtakings), call, task.name), facts, names)
             more = len(crossed) - MAX_SAID
