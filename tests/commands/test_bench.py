@@ -247,7 +247,7 @@ def test_the_built_in_workload_is_timed(write: Callable[..., Path], tmp_path: Pa
         training: {steps: 8, batch_size: 8, eval_every: 8}
         factors: {model.mixer: [gru]}
         seeds: 2
-        speed: {processes: 5, over: {task.seq_len: [5, 9, 17]}}
+        speed: {processes: 5, over: {task.seq_len: [6, 9, 17]}}
         target: {accuracy: 0.9}
         """
     )
@@ -255,6 +255,6 @@ def test_the_built_in_workload_is_timed(write: Callable[..., Path], tmp_path: Pa
     assert "warning" not in printed
     speed = StudyFolder(tmp_path / "results", "tiny").evidence().speed
     assert len(speed) == 2 * 3 * 2 * 5
-    assert speed.groupby("size").own.first().to_dict() == {5.0: True, 9.0: False, 17.0: False}
+    assert speed.groupby("size").own.first().to_dict() == {6.0: True, 9.0: False, 17.0: False}
     assert (speed[speed.call == "step"].memory > 0).all()
     assert (speed.flops > 0).all()
