@@ -22,6 +22,7 @@ from ablate.analysis.compare import compare
 from ablate.analysis.scaling import overtakings, scaling
 from ablate.analysis.speed import speeds
 from ablate.base import wording
+from ablate.commands.results import load
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
@@ -264,7 +265,7 @@ TARGETS = pd.DataFrame(
             4,
             4,
             250.0,
-            200.0,
+            -20.0,
             300.0,
             0.9,
             3e9,
@@ -301,7 +302,7 @@ def test_runs_that_never_get_there_are_counted(made: Material) -> None:
     base, slow = table.rows
     assert (base["reached"], base["steps"], base["seconds"], base["flops"]) == (
         "4 of 4",
-        "250 [200, 300]",
+        "250 [0, 300]",
         "900 ms",
         "3G",
     )
@@ -410,5 +411,6 @@ def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it
     with (folder.path / "speed.csv").open() as file:
         assert {row["verdict"] for row in csv.DictReader(file)} == {"", "worse", "equivalent", "better"}
     assert not (folder.path / "scaling.csv").exists()
+    assert "<th>ratio</th>" in str(load(folder.path).speed._repr_html_())
     folder.save_verdicts(found.comparisons, found.claims, beside={"speed.csv": found.speeds[:0]})
     assert not (folder.path / "speed.csv").exists()
