@@ -100,8 +100,12 @@ def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
     assert "5 processes (all kept)" in " ".join(said("plan", "study.yaml", cwd=copy).split())
     assert "has no report that could be confirmed" in said("run", "study.yaml", "--confirm", cwd=copy, code=2)
     assert "holds no trials" in said("show", "toy", cwd=copy, code=2)
+    shutil.copytree(copy / "results/toy", copy / "results/twin")
+    assert "A: " in said("diff", "toy", "twin", cwd=copy)
     said("clean", "--yes", cwd=copy)
-    said("bench", "toy", cwd=copy)
+    printed = json.loads(said("bench", "toy", "--json", cwd=copy).splitlines()[0])
+    assert {row["metric"] for row in printed["speed"]} == {"forward_seconds", "step_seconds"}
+    assert (printed["trained"], printed["exit_code"]) == (0, 0)
     assert kept(copy) == before
 
 
@@ -234,6 +238,21 @@ def test_what_a_search_has_chosen_is_timed(write: Callable[..., Path], tmp_path:
     said("bench", "study.yaml", cwd=tmp_path)
     assert kept(tmp_path) == before
     assert set(StudyFolder(tmp_path / "results", "swept").evidence().speed.variant) == {"baseline", "winner"}
+
+
+@pytest.mark.slow
+def test_a_confirmation_is_about_seeds_and_leaves_speed_out(copy: Path) -> None:
+    study = copy / "study.yaml"
+    text = STUDY.replace("model.width: [40]", "model.width: [40]\n  model.effect: [0.5]")
+    study.write_text(text)
+    run_here(study)
+    before = kept(copy)
+    run_here(study, confirm=True)
+    folder = StudyFolder(copy / "results", "toy@confirm")
+    assert (len(folder.evidence().speed), folder.claims()) == (0, [])
+    assert kept(copy) == before
+    said("bench", "toy@confirm", cwd=copy)
+    assert len(folder.evidence().speed)
 
 
 @pytest.mark.slow
