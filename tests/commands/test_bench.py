@@ -100,8 +100,12 @@ def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
     assert "5 processes (all kept)" in " ".join(said("plan", "study.yaml", cwd=copy).split())
     assert "has no report that could be confirmed" in said("run", "study.yaml", "--confirm", cwd=copy, code=2)
     assert "holds no trials" in said("show", "toy", cwd=copy, code=2)
+    shutil.copytree(copy / "results/toy", copy / "results/twin")
+    assert "A: " in said("diff", "toy", "twin", cwd=copy)
     said("clean", "--yes", cwd=copy)
-    said("bench", "toy", cwd=copy)
+    printed = json.loads(said("bench", "toy", "--json", cwd=copy).splitlines()[0])
+    assert {row["metric"] for row in printed["speed"]} == {"forward_seconds", "step_seconds"}
+    assert (printed["trained"], printed["exit_code"]) == (0, 0)
     assert kept(copy) == before
 
 
@@ -237,6 +241,21 @@ def test_what_a_search_has_chosen_is_timed(write: Callable[..., Path], tmp_path:
 
 
 @pytest.mark.slow
+def test_a_confirmation_is_about_seeds_and_leaves_speed_out(copy: Path) -> None:
+    study = copy / "study.yaml"
+    text = STUDY.replace("model.width: [40]", "model.width: [40]\n  model.effect: [0.5]")
+    study.write_text(text)
+    run_here(study)
+    before = kept(copy)
+    run_here(study, confirm=True)
+    folder = StudyFolder(copy / "results", "toy@confirm")
+    assert (len(folder.evidence().speed), folder.claims()) == (0, [])
+    assert kept(copy) == before
+    said("bench", "toy@confirm", cwd=copy)
+    assert len(folder.evidence().speed)
+
+
+@pytest.mark.slow
 def test_the_built_in_workload_is_timed(write: Callable[..., Path], tmp_path: Path) -> None:
     """In real processes, with memory and FLOPs, at its own size and at others."""
     study = write(
@@ -247,7 +266,7 @@ def test_the_built_in_workload_is_timed(write: Callable[..., Path], tmp_path: Pa
         training: {steps: 8, batch_size: 8, eval_every: 8}
         factors: {model.mixer: [gru]}
         seeds: 2
-        speed: {processes: 5, over: {task.seq_len: [5, 9, 17]}}
+        speed: {processes: 5, over: {task.seq_len: [6, 9, 17]}}
         target: {accuracy: 0.9}
         """
     )
@@ -255,6 +274,6 @@ def test_the_built_in_workload_is_timed(write: Callable[..., Path], tmp_path: Pa
     assert "warning" not in printed
     speed = StudyFolder(tmp_path / "results", "tiny").evidence().speed
     assert len(speed) == 2 * 3 * 2 * 5
-    assert speed.groupby("size").own.first().to_dict() == {5.0: True, 9.0: False, 17.0: False}
+    assert speed.groupby("size").own.first().to_dict() == {6.0: True, 9.0: False, 17.0: False}
     assert (speed[speed.call == "step"].memory > 0).all()
     assert (speed.flops > 0).all()
