@@ -26,6 +26,8 @@ FASTER, BETTER = (
 FACTORS = "model.effect: [0.2]\n  model.noise: [0.1, 0.3]"
 PLAIN = TOY_STUDY.replace(FACTORS, "model.width: [40]") + "placebo: on\n"
 STUDY = f"{PLAIN}speed: {{processes: 5}}\nclaims: [{FASTER}, {BETTER}]\n"
+JUDGED = ("supported", "refuted", "inconclusive")
+"""Which of them it is depends on the machine."""
 BUDGET = 0.005
 
 
@@ -81,12 +83,12 @@ def test_a_study_is_timed_before_it_is_trained(timed: Path) -> None:
     assert evidence.facts.speed is not None
     assert evidence.facts.speed.processes == 5
     claims = {row["claim"]: row for row in folder.claims()}
-    assert claims[FASTER]["verdict"] == "supported"
+    assert claims[FASTER]["verdict"] in JUDGED
     assert (claims[BETTER]["verdict"], claims[BETTER]["reason"]) == ("", WAITING)
     assert all(row["declared"] and row["exploratory"] == "False" for row in claims.values())
     printed = (timed / "printed").read_text()
     assert "width 40" in printed
-    assert "slower" in printed
+    assert "on step_seconds" in " ".join(printed.split())
     assert "Report: " in printed
     assert "on accuracy" not in printed
     assert "Speed" in (folder.path / "report.md").read_text()
@@ -213,7 +215,8 @@ def test_after_a_run_speed_is_added_to_its_report(write: Callable[..., Path], tm
     write(STUDY)
     said("bench", "study.yaml", cwd=tmp_path)
     added = {row["claim"]: row for row in folder.claims()}
-    assert (added[FASTER]["verdict"], added[FASTER]["exploratory"]) == ("supported", "True")
+    assert added[FASTER]["verdict"] in JUDGED
+    assert added[FASTER]["exploratory"] == "True"
     assert added[BETTER]["exploratory"] == "False"
     assert kept(tmp_path) == [six]
     said("bench", "study.yaml", "--fresh", cwd=tmp_path)
