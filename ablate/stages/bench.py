@@ -24,7 +24,7 @@ from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.place import held_place, reported, source_of
 from ablate.stages.publish import publish
-from ablate.stages.speed import speed_facts
+from ablate.stages.speed import speed_facts, was_timed
 from ablate.stages.timing import measured
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
@@ -65,7 +65,8 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         experiment = match(given.reporting(folder.name, differing), folder, say)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder) if trained else experiment
-        claims = date_claims(folder, given.claims, experiment.cells(), store, _has_searched(folder, store))
+        begun, known = _has_searched(folder, store), was_timed(experiment, store, section)
+        claims = date_claims(folder, given.claims, experiment.cells(), store, begun, known)
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
         try:

@@ -111,6 +111,16 @@ def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
     assert kept(copy) == before
 
 
+@pytest.mark.parametrize("command", ["bench", pytest.param("run", marks=pytest.mark.slow)])
+def test_a_claim_that_another_study_has_measured_already_is_late(copy: Path, command: str) -> None:
+    (copy / "study.yaml").write_text(STUDY.replace("name: toy", "name: again"))
+    before = kept(copy)
+    said(command, "study.yaml", cwd=copy)
+    assert kept(copy) == before
+    late = {row["claim"]: row["exploratory"] for row in StudyFolder(copy / "results", "again").claims()}
+    assert late == {FASTER: "True", BETTER: "False"}
+
+
 def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study, folder, before = copy / "study.yaml", StudyFolder(copy / "results", "toy"), kept(copy)
     speed, dates = folder.evidence().speed, {row["claim"]: row["declared"] for row in folder.claims()}
