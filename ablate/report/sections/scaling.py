@@ -70,10 +70,13 @@ class Scaling(Section):
             if not mine:
                 continue
             on = f"{task.name}: " if len(facts.tasks) > 1 else ""
-            grows = [f"{power(row)} {timing.with_name(names[row['variant']])}" for row in mine[:MAX_SLOPES]]
+            grows = [
+                f"{over(facts)}^{power(row)} {timing.with_name(names[row['variant']])}"
+                for row in mine[:MAX_SLOPES]
+            ]
             grows += [f"otherwise with {len(mine) - MAX_SLOPES} more"] if len(mine) > MAX_SLOPES else []
             words = (
-                f"{on}with {over(facts)}, the time of {timing.MEASURES[call]} grows as its power "
+                f"{on}the time of {timing.MEASURES[call]} grows as "
                 f"{wording.joined(grows)}{'; no other slope can be told from it' * (len(mine) == 1)}"
             )
             crossed = _crossings(timing.of(rows_of(material.overtakings), call, task.name), facts, names)
