@@ -171,16 +171,16 @@ def speed_table(
                 "time": value(row),
                 "ratio": ratio(row),
                 "verdict": _marked(row),
-                "examples": shown(row["examples_per_second"], _compact),
-                "tokens": shown(row["tokens_per_second"], _compact),
-                "flops": shown(row["flops"], _compact),
-                "rate": shown(row["flops_per_second"], lambda rate: _compact(rate / 1e9)),
+                "examples": shown(row["examples_per_second"], compact),
+                "tokens": shown(row["tokens_per_second"], compact),
+                "flops": shown(row["flops"], compact),
+                "rate": shown(row["flops_per_second"], lambda rate: compact(rate / 1e9)),
                 "memory": NOTHING if taken is None else value(taken),
                 "memory_ratio": NOTHING
                 if taken is None or row["variant"] == row["baseline"]
                 else f"{ratio(taken)}, {verdict(taken)}",
                 "parameters": shown(row["parameters"], lambda count: f"{count:,.0f}"),
-                "note": _note(row, facts, names, alike),
+                "note": "; ".join(own_notes(row, alike, names)),
             }
         )
     caption = "; ".join([f"{_capital(MEASURES[metric])} of each variant", EXPLORATORY, *alike])
@@ -210,16 +210,8 @@ def _marked(row: Row) -> str:
     return f"{verdict(row)} ({EXPLORATORY})"
 
 
-def _note(row: Row, facts: Facts, names: Mapping[str, str], shared: Collection[str]) -> str:
-    """What the row says, and what its parts compute beside the matrix products."""
-    beside = {v.name: v.beside.get(row["task"], {}) for v in facts.variants}[row["variant"]]
-    known = beside.items() if is_true(row["own"]) else ()
-    counts = [f"{name.replace('_', ' ')} {_compact(count)}" for name, count in known if count]
-    said = [f"beside the matrix products, on one example: {', '.join(counts)}"] if counts else []
-    return "; ".join([*own_notes(row, shared, names), *said])
-
-
-def _compact(amount: float) -> str:
+def compact(amount: float) -> str:
+    """`369k`, to three digits."""
     return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)
 
 

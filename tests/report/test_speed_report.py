@@ -21,6 +21,7 @@ from ablate.report.paper import for_paper as export
 from ablate.report.paper import speed as for_paper
 from ablate.report.section import Material, Picture, Table, Text, unfolded
 from ablate.report.sections import cost
+from ablate.report.sections.compared import cost_table
 from ablate.report.sections.ratios import Ratios, ratios
 from ablate.report.sections.scaling import Scaling, lines
 from ablate.report.tables import rows_of
@@ -77,8 +78,7 @@ def test_what_parts_compute_beside_the_products_is_named(made: Material) -> None
     counts = {"recall": {"tanh": 8192, "fft_flops": 512, "softmax": 0}}
     variants = [replace(v, beside=counts) if v.name == "slow" else v for v in made.facts.variants]
     facts = replace(made.facts, variants=variants)
-    table = timing.speed_table(timing.own(rows_of(made.speeds)), timing.STEP, facts, {})
-    notes = {row["variant"]: row["note"] for row in table.rows}
+    notes = {row["variant"]: row["beside"] for row in cost_table(facts).rows}
     assert notes["slow"].endswith("on one example: tanh 8.19k, fft flops 512")
     assert notes["same"] == ""
 
