@@ -95,6 +95,9 @@ def test_the_answer_names_the_strongest_and_counts_the_rest(made: Material) -> N
     assert said.endswith("; 3 more differ; none was shown to be faster.")
     assert said.index("v5") < said.index("v4") < said.index("v3")
     assert "v2" not in said
+    slow = {name: logs()[name] for name in ("baseline", "slow")}
+    (said,) = Speed().answers(material(timed(speed_frame(slow))))
+    assert said.endswith(" with slow as with the baseline."), "no need to say that none is faster"
     same = {name: LOGS[name] for name in ("baseline", "same")}
     (said,) = Speed().answers(material(timed(speed_frame(same))))
     assert said == "No variant was shown to be faster or slower in a training step."
