@@ -14,9 +14,10 @@ from ablate.analysis.grounds import Grounds
 from ablate.analysis.paired import Differences, Interval
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side
-from ablate.analysis.speed import LEAST, MEMORY, at_own_size, differences, percent, processes
+from ablate.analysis.speed import MEMORY, at_own_size, differences, processes, the_floor
 from ablate.base import wording
 from ablate.core.claim import Claim
+from ablate.core.speed import LEAST
 
 
 def by_time(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float = ALPHA) -> Grounds:
@@ -57,11 +58,9 @@ def by_time(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
 def _p_values(d: Differences, claim: Claim, noise: float, level: float) -> tuple[float, float, str]:
     """The p at which the claim is supported, that at which it is refuted, and what keeps it from either."""
     x, least = math.log1p(claim.by), max(noise, math.log1p(LEAST))
-    least_words = percent(LEAST)
+    least_words = wording.in_percent(LEAST)
     if noise == least:
-        least_words = (
-            f"the noise floor of {percent(math.expm1(noise))}, which two copies of the baseline show"
-        )
+        least_words = the_floor(noise)
     too_near = (
         f"beyond that by less than {least_words}" if claim.by else f"the difference is below {least_words}"
     )
@@ -75,7 +74,7 @@ def _p_values(d: Differences, claim: Claim, noise: float, level: float) -> tuple
     else:
         supported, refuted, beyond = d.p_above(-x), below, -d.mean - x
     if supported <= level and x < least:
-        return 1.0, refuted, f"a margin of {percent(claim.by)} is below {least_words}"
+        return 1.0, refuted, f"a margin of {wording.in_percent(claim.by)} is below {least_words}"
     if refuted <= level and beyond <= least:
         return supported, 1.0, too_near
     return supported, refuted, ""

@@ -9,6 +9,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import in_short_names
+from ablate.core.speed import BUSY, LEAST
 from ablate.report.palette import EXPLORATORY
 from ablate.report.tables import (
     NOTHING,
@@ -42,12 +43,8 @@ WORDS = {"better": "faster", "worse": "slower"}
 """Of verdicts about time."""
 LESS = {"better": "less", "worse": "more"}
 """Of verdicts about memory."""
-LEAST = 0.02
-"The share of time below which nothing is called faster or slower."
 MAX_PLACES = 3
 "Of a ratio."
-BUSY = 0.05
-"Cores that other programs kept busy, from which it is said."
 
 
 def verdict(row: Row) -> str:
@@ -73,11 +70,6 @@ def value(row: Row, side: str = "variant") -> str:
     return shown(
         row[f"value_{side}"], lambda known: wording.size(round(known)) if memory else wording.seconds(known)
     )
-
-
-def percent(share: float) -> str:
-    """`1.3 %`, `2 %`."""
-    return f"{wording.exact(float(f'{100 * share:.2g}'))} %"
 
 
 def own(rows: Sequence[Row]) -> list[Row]:
@@ -126,7 +118,7 @@ def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Tabl
             for row in timed
         ]
         n = max((int(number(row["n"]) or 0) for row in timed), default=0)
-        noise = "".join(f", noise floor {percent(floor)}" for floor in floors(timed).values())
+        noise = "".join(f", noise floor {wording.in_percent(floor)}" for floor in floors(timed).values())
         caption = f"speed: {MEASURES[call]}{on_task(rows, task)}, {_processes(n)}{noise}; {EXPLORATORY}"
         yield Table(columns, cells, caption, "speed.csv")
 
@@ -238,10 +230,12 @@ def floor_words(rows: Sequence[Row]) -> str:
     found = floors(rows)
     if not found:
         return ""
-    each = wording.joined([f"{percent(floor)} ({MEASURES[call]})" for call, floor in found.items()])
+    each = wording.joined(
+        [f"{wording.in_percent(floor)} ({MEASURES[call]})" for call, floor in found.items()]
+    )
     return (
         f"Two copies of the {BASELINE} differ by up to {each}: the noise floor. Nothing below it, or below "
-        f"{percent(LEAST)}, is called faster or slower."
+        f"{wording.in_percent(LEAST)}, is called faster or slower."
     )
 
 
@@ -262,10 +256,3 @@ def how_measured(evidence: Evidence) -> str:
         f"random order, interleaved with those of the {BASELINE}, on {wording.counted(speed.threads, 'thread')}{on}; "
         f"the unit is the process.{beside}"
     )
-
-
-def with_name(name: str) -> str:
-    """`with additive scoring`, `without positions`, `with the baseline`."""
-    if name == BASELINE:
-        return f"with the {name}"
-    return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"

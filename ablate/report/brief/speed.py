@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ablate.core.facts import BASELINE
-from ablate.core.short_names import short_names
+from ablate.core.short_names import short_names, with_name
 from ablate.report import timing
 from ablate.report.section import Block, Brief, Folded, Material, Section, Text
 from ablate.report.tables import Row, Table, decimals, fixed, number, rows_of
@@ -82,7 +82,7 @@ def _sentence(call: str, rows: list[Row], names: dict[str, str], variants: int) 
     words = timing.MEASURES[call]
     for row in rows[:MAX_NAMES]:
         places = min(2, max(1, decimals(row["ci_low"], row["ci_high"]) - 1))
-        own = timing.with_name(names[row["variant"]])
+        own = with_name(names[row["variant"]])
         than = f"as long {own} as with the {BASELINE}" if not said else own
         said.append(f"{fixed(row['ratio'], places)} times {than}")
     if not said:

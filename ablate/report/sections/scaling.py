@@ -13,7 +13,7 @@ from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import short_names
+from ablate.core.short_names import short_names, with_name
 from ablate.report import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
@@ -71,8 +71,7 @@ class Scaling(Section):
                 continue
             on = f"{task.name}: " if len(facts.tasks) > 1 else ""
             grows = [
-                f"{over(facts)}^{power(row)} {timing.with_name(names[row['variant']])}"
-                for row in mine[:MAX_SLOPES]
+                f"{over(facts)}^{power(row)} {with_name(names[row['variant']])}" for row in mine[:MAX_SLOPES]
             ]
             grows += [f"otherwise with {len(mine) - MAX_SLOPES} more"] if len(mine) > MAX_SLOPES else []
             words = (
@@ -170,8 +169,8 @@ def _crossings(rows: Sequence[Row], facts: Facts, names: Mapping[str, str]) -> l
     ordered = sorted(rows, key=lambda row: BASELINE not in (row["faster_below"], row["faster_above"]))
     return [
         f"from about {over(facts)} {_about(row['size'])} on{_between(row)}, "
-        f"{'less' if row['metric'] == timing.MEMORY else 'faster'} {timing.with_name(names[row['faster_above']])} than "
-        f"{timing.with_name(names[row['faster_below']])}"
+        f"{'less' if row['metric'] == timing.MEMORY else 'faster'} {with_name(names[row['faster_above']])} than "
+        f"{with_name(names[row['faster_below']])}"
         for row in ordered
     ]
 
