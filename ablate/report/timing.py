@@ -256,3 +256,8 @@ def how_measured(evidence: Evidence) -> str:
         f"random order, interleaved with those of the {BASELINE}, on {wording.counted(speed.threads, 'thread')}{on}; "
         f"the unit is the process.{beside}"
     )
+
+
+def more_differ(count: int) -> str:
+    """`; 2 more differ`; nothing of none."""
+    return f"; {count} more {'differs' if count == 1 else 'differ'}" if count > 0 else ""

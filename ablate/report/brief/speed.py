@@ -88,7 +88,7 @@ def _sentence(call: str, rows: list[Row], names: dict[str, str], variants: int) 
     if not said:
         return f"No variant was shown to be faster or slower in {words}."
     listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, and {said[-1]}"
-    more = f"; {len(rows) - MAX_NAMES} more differ" if len(rows) > MAX_NAMES else ""
+    more = timing.more_differ(len(rows) - MAX_NAMES)
     silent = variants == len(said) or any(row["verdict"] == "better" for row in rows)
     none = "" if silent else "; none was shown to be faster"
     return f"{words[:1].upper()}{words[1:]} takes {listed}{more}{none}."

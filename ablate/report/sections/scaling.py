@@ -73,10 +73,10 @@ class Scaling(Section):
             grows = [
                 f"{over(facts)}^{power(row)} {with_name(names[row['variant']])}" for row in mine[:MAX_SLOPES]
             ]
-            grows += [f"otherwise with {len(mine) - MAX_SLOPES} more"] if len(mine) > MAX_SLOPES else []
             words = (
                 f"{on}the time of {timing.MEASURES[call]} grows as "
                 f"{wording.joined(grows)}{'; no other slope can be told from it' * (len(mine) == 1)}"
+                f"{timing.more_differ(len(mine) - MAX_SLOPES)}"
             )
             crossed = _crossings(timing.of(rows_of(material.overtakings), call, task.name), facts, names)
             more = len(crossed) - MAX_SAID
