@@ -16,7 +16,7 @@ from ablate.records.environment import environment
 from ablate.report.draw import style
 
 from .check import OWN, Check, Place
-from .figures import FIGURES
+from .figures import drawable
 
 Found = Mapping[str, tuple[Sequence[Check], float]]
 
@@ -40,7 +40,7 @@ def write(folder: Path, found: Found, seed: int, place: Place) -> None:
     data = head | {"checks": lines.to_dict("records")}
     (folder / "calibration.json").write_text(json.dumps(data, indent=1, default=str) + "\n")
     with style.context():
-        for name, figure in FIGURES.items():
+        for name, figure in drawable(table).items():
             picture, _ = style.saved(figure.draw(table, place.frames), name)
             (folder / "figures" / f"{name}.png").write_bytes(picture)
     (folder / "report.md").write_text(page(head, table, lines))
@@ -129,7 +129,7 @@ def page(head: Mapping[str, Any], table: pd.DataFrame, lines: pd.DataFrame) -> s
     ]
     if missed := sorted(set(wrong["rules"]) - set(wrong.loc[wrong["outside"] > 0, "rules"])):
         text += ["", f"**Not found: {', '.join(missed)}.**"]
-    for name, figure in FIGURES.items():
+    for name, figure in drawable(table).items():
         text += ["", f"## {figure.title}", "", f"![{figure.title}](figures/{name}.png)", "", figure.caption]
     versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
     minutes = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in head["seconds"].items())
