@@ -37,7 +37,7 @@ def frames(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[pd.DataF
         console = Console(file=io.StringIO())
         with pytest.MonkeyPatch.context() as patch:
             if jobs == 2:
-                patch.setattr("ablate.stages.run.seconds_each", lambda *arguments: None)
+                patch.setattr("ablate.stages.train.seconds_each", lambda *arguments: None)
             outcome = execute(folder / "study.yaml", options, console)
         first = console.file.getvalue().partition("[1/8]")[0]  # type: ignore[attr-defined]
         assert ("trials to train" in first, ", about " in first) == (True, jobs < 2)

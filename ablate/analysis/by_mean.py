@@ -13,6 +13,7 @@ from ablate.analysis.rates import rate
 from ablate.analysis.runs import Runs, Side
 from ablate.base import wording
 from ablate.core.claim import Claim
+from ablate.core.short_names import level_name
 
 
 def by_mean(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float = ALPHA) -> Grounds:
@@ -26,7 +27,7 @@ def by_mean(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
         supported, refuted = _p_values(c, claim, grouped)
         reading = _reading(c, claim, supported, refuted, grouped, level)
     d = c.differences
-    closed = reading.startswith(("saturated", "degenerate"))
+    closed = reading.startswith(("saturated", "degenerate")) or bool(moved([*a, *b], claim.metric))
     return Grounds(task.name, c.n, c.missing, d.mean, supported, refuted, reading, d.interval, closed)
 
 
@@ -72,6 +73,8 @@ def unusable(c: Contrast, name: str, sides: Sequence[Side], level: float) -> str
     """Why the runs of `sides` decide nothing on the metric `name`, whatever is claimed; empty where they can."""
     if nothing := "; ".join(filter(None, (side.obstacle for side in sides))):
         return nothing
+    if apart := moved(sides, name):
+        return apart
     pairs = f"{c.n} of {wording.counted(len(sides[0].status), 'planned seed')}"
     if c.missing:
         return f"incomplete: {pairs} with a usable pair"
@@ -83,6 +86,20 @@ def unusable(c: Contrast, name: str, sides: Sequence[Side], level: float) -> str
         counted = "with the metric's floor for them no difference is shown"
         return f"unstable: {_diverged(sides)}; {counted} ({wording.p_value(c.p)})"
     return ""
+
+
+def moved(sides: Sequence[Side], name: str) -> str:
+    """That a search chose unlike trainings for the sides, with which the number `name` moves; empty if it did not."""
+    chosen = {side.variant: side.moved_by for side in sides}
+    paths = {path for of in chosen.values() for path in of}
+    apart = sorted(path for path in paths if len({of[path] for of in chosen.values()}) > 1)
+    if not apart:
+        return ""
+    found = [
+        f"{wording.joined([level_name(path, of[path]) for path in apart])} ({variant})"
+        for variant, of in chosen.items()
+    ]
+    return f"trained at {wording.joined(found)}: {name} moves with that"
 
 
 def _diverged(sides: Sequence[Side]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ablate.analysis.by_mean import unusable
+from ablate.analysis.by_mean import moved, unusable
 from ablate.analysis.contrast import CEILING_STEPS, Contrast, near_floor
 from ablate.analysis.grounds import Grounds
 from ablate.analysis.paired import sign
@@ -40,7 +40,9 @@ def by_interaction(runs: Runs, claim: Claim, groups: Sequence[list[Side]], level
             lost = c.n - int(np.count_nonzero(c.completed))
             reading += f", with {lost} of {c.n} seeds on which a run diverged and counts with the floor"
     numbers = task.name, c.n, c.missing, d.mean
-    return Grounds(*numbers, supported, refuted, reading, d.interval, closed=bool(bound))
+    return Grounds(
+        *numbers, supported, refuted, reading, d.interval, closed=bool(bound or moved(sides, claim.metric))
+    )
 
 
 def _obstacle(runs: Runs, c: Contrast, claim: Claim, sides: list[Side]) -> str:

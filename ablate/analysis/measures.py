@@ -12,6 +12,7 @@ from ablate.analysis.paired import Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.core.derived import DERIVED, Derived, Kind, Offer
 from ablate.core.facts import Facts, TaskFacts
+from ablate.core.metric import HELD_OUT
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,16 @@ class _NumberedSide(Side):
         completed = self.status == "completed"
         lacks = completed.any() and np.isnan(self.values(self.number)[completed]).all()
         return f"{self.variant} has no {self.number}" if lacks else ""
+
+    @cached_property
+    def moved_by(self) -> dict[str, str]:
+        """Path of the training → its value, where a search chose it for some variant; the outcome is no such number."""
+        if self.number == HELD_OUT:
+            return {}
+        task, variants = self.task.name, {variant.name: variant for variant in self.runs.facts.variants}
+        chosen, mine = {name: of.tuned.get(task, {}) for name, of in variants.items()}, variants[self.variant]
+        paths = {path for of in chosen.values() for path in of if path.startswith("training.")}
+        return {path: chosen[mine.name].get(path) or str(mine.levels.get(path, "")) for path in paths}
 
 
 @dataclass(frozen=True)

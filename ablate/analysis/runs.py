@@ -179,6 +179,11 @@ class Side:
         return ""
 
     @property
+    def moved_by(self) -> dict[str, str]:
+        """Path → value of what a search chose and its values move with, whatever the variant; empty for an outcome."""
+        return {}
+
+    @property
     def solved_rate(self) -> float:
         """The share of the runs with an outcome that solved the task; NaN without any."""
         return float(self.solved[self.ended].mean()) if self.ended.any() else NAN

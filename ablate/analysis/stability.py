@@ -7,10 +7,12 @@ All of it is exploratory: outside the planned comparisons and the claims, and ju
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import pandas as pd
 
-from ablate.analysis.by_mean import obstacle
+from ablate.analysis.by_mean import moved, obstacle
 from ablate.analysis.by_rate import Rates
 from ablate.analysis.by_spread import Spreads
 from ablate.analysis.contrast import Contrast
@@ -25,7 +27,7 @@ from ablate.core.claim import Claim
 from ablate.core.derived import Kind
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts
-from ablate.core.metric import HELD_OUT
+from ablate.core.metric import HELD_OUT, OWN_SCALE
 
 Row = dict[str, object]
 COLUMNS = (
@@ -50,7 +52,9 @@ def stability(evidence: Evidence) -> pd.DataFrame:
     - `kind`: of the metric. `mean_*`: the mean over paired seeds of a `mean`, the rate of a `rate`, the standard
       deviation of a `spread`; `low_*` and `high_*`: its 95 % interval, of t, of Clopper and Pearson, and of chi-square.
     - `diff` and `ci_*` as in `compare`; tests of rates and of spreads have no interval. `p` is that of no difference.
-    - `verdict`: as of comparisons; `degenerate` where both sides do the same on every seed.
+    - `verdict`: as of comparisons; `degenerate` where both sides do the same on every seed. Empty, as is `p`, for a
+      number of runs that is described and not judged: its scale is that of a variant's parts, or it moves with what a
+      search chose for the two. Divergence and the spread of the metric are outcomes of the variants as they were tuned.
     """
     facts, runs = evidence.facts, Runs(evidence)
     baseline, *variants = facts.variants
@@ -97,7 +101,10 @@ def _by_mean(measure: Measure, a: Side, b: Side) -> Row:
     found = judge(c)
     beats = Claim("", "beats", measure.name, [a.variant], [b.variant], 0.0)
     note = obstacle(c, beats, 0.0, [a, b], ALPHA)
-    verdict = "unstable" if a.obstacle or b.obstacle else found.verdict
+    verdict: Verdict | Literal[""] = "unstable" if a.obstacle or b.obstacle else found.verdict
+    own = "its scale is that of a variant's parts" if measure.name in OWN_SCALE else ""
+    if words := own or moved([a, b], measure.name):
+        verdict, note, found = "", words, replace(found, p=NAN)
     (mean, bounds), (base_mean, base_bounds) = (mean_interval(side[0]) for side in (c.a, c.b))
     d = c.differences
     note = note.removeprefix(f"{verdict}: ")
@@ -136,7 +143,7 @@ def _row(
     diff: float,
     interval: Interval,
     p: float,
-    verdict: Verdict,
+    verdict: Verdict | Literal[""],
     note: str,
 ) -> Row:
     """What the kinds of metrics have in common; of two sides, the variant comes first."""

@@ -2,72 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 
 from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress
 from ablate.core.trial import Trial
+from ablate.execution.child import Child
 from ablate.execution.trial import Answer, WorkloadRef
-from ablate.execution.worker import read_output
 
 MOST_AHEAD = 8
 """Workers that are started before it is known how many are needed."""
 
-# Modules come from where the driver has its own, and never from the folder in which it was started.
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from ablate.execution.worker import main; main()"
-_PYTHON = (sys.executable, "-W", "always", "-P", "-c", _START)
-_THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 
-
-class _Worker:
+class _Worker(Child):
     """The driver's end of one worker process."""
 
     def __init__(self, threads: int = 1, ahead: bool = False) -> None:
-        ours, theirs = socket.socketpair()
-        self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
-        path = json.dumps([os.path.abspath(entry) for entry in sys.path])
-        command = [*_PYTHON, str(theirs.fileno()), path]
-        with theirs:
-            self.process = subprocess.Popen(
-                [*command, "ahead"] if ahead else command,
-                stdin=subprocess.DEVNULL,
-                stdout=self.output,
-                stderr=self.output,
-                pass_fds=[theirs.fileno()],
-                # Unbuffered: output is kept in its order, and not lost with a process that dies.
-                env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
-            )
-        self.connection = Connection(ours.detach())
+        super().__init__("ablate.execution.worker", threads, *["ahead"] * ahead)
         self.trial: Trial | None = None
-
-    def send(self, message: object) -> None:
-        """Sends a message; `run` notices later if the worker is gone."""
-        with suppress(OSError):
-            self.connection.send(message)
-
-    def end(self) -> str:
-        """Kills the process if it still runs, and returns what it printed last."""
-        self.process.kill()
-        self.process.wait()
-        self.connection.close()
-        with self.output:
-            return read_output(self.output.fileno())
-
-    def fate(self) -> str:
-        """How the process ended, in words."""
-        code = self.process.wait()
-        if code >= 0:
-            return f"the worker process ended with exit code {code}"
-        names = {number.value: number.name for number in signal.Signals}
-        return f"the worker process was killed by {names.get(-code, f'signal {-code}')}"
 
 
 class Standby:
@@ -130,7 +83,7 @@ class LocalPool:
         try:
             event: EngineEvent = worker.connection.recv()
         except (EOFError, OSError):
-            self._replace(worker, worker.fate())
+            self._replace(worker, f"the worker process {worker.fate()}")
             return
         if isinstance(event, Ended):
             worker.trial = None

@@ -1,14 +1,12 @@
 """A worker process: imports once, then trains what it is sent until its pipe closes.
 
-Started as a process of its own, not forked, so that no script of a user is run twice and no
-state of the driver is shared. Standard output and error are a file that the driver has opened: what a trial
+Standard output and error are a file that the driver has opened: what a trial
 prints goes into its record, and what a crash leaves behind can still be read.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
@@ -19,12 +17,10 @@ from ablate.base.collector import gc_paused
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
+from ablate.execution.child import parent, read_output
 from ablate.execution.reads import KEY, Reads
 from ablate.execution.trial import Answer, WorkloadRef, run_trial
 from ablate.study.ids import TrialIds
-
-MAX_OUTPUT = 64 * 1024
-"""Bytes of a trial's output that are kept, from its end."""
 
 
 class _Worker:
@@ -74,18 +70,9 @@ def _printed() -> str:
     return read_output(1)
 
 
-def read_output(descriptor: int) -> str:
-    """Returns the end of a worker's output file."""
-    size = os.fstat(descriptor).st_size
-    text = os.pread(descriptor, MAX_OUTPUT, max(0, size - MAX_OUTPUT)).decode(errors="replace")
-    return text if size <= MAX_OUTPUT else f"[{size - MAX_OUTPUT} bytes left out]\n{text}"
-
-
 def main() -> NoReturn:
     """Entry point; arguments: descriptor of the driver's pipe, its path of modules, and `ahead` to import at once."""
-    # Ctrl-C reaches the whole process group; the driver decides how to end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection = Connection(int(sys.argv[1]))
+    connection = parent()
     worker = _Worker(connection)
     if "ahead" in sys.argv[3:]:
         with gc_paused():

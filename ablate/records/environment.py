@@ -31,7 +31,7 @@ def environment(command: str, watched: Sequence[Path]) -> dict[str, Any]:
     """
     commit, dirty = _commit(watched)
     found = {"command": command, "commit": commit, "dirty": dirty}
-    return found | {"versions": _versions(), "machine": machine()}
+    return found | {"versions": versions(), "machine": machine()}
 
 
 def machine() -> str:
@@ -40,14 +40,15 @@ def machine() -> str:
 
 
 @functools.cache
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
+def versions() -> dict[str, str]:
+    """Of Python and the packages that results depend on."""
+    found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            versions[package] = importlib.metadata.version(package)
+            found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return versions
+    return found
 
 
 def _commit(watched: Sequence[Path]) -> tuple[str | None, bool | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.base.errors import listed
-from ablate.base.wording import counted, joined, plus, share
+from ablate.base.wording import counted, plus, share
 from ablate.core.facts import BASELINE
 from ablate.core.short_names import in_short_names
 from ablate.report.palette import EXPLORATORY
@@ -25,8 +25,14 @@ from ablate.report.tables import (
     text,
 )
 
-WORDS = {"better": "steadier", "worse": "less steady", "degenerate": "alike"}
+WORDS = {"better": "steadier", "worse": "less steady", "degenerate": "alike", "": "not judged"}
 """Of verdicts about stability, where they differ from those of other comparisons."""
+SAID = {
+    "grad_norm_max": "gradient norm",
+    "attention_logit_max": "largest logit",
+    "lr_sensitivity": "learning-rate sensitivity",
+}
+"""Metrics as a sentence names them, where that is more than their words."""
 RATE = "divergence_rate"
 MAX_NAMES = 6
 """The most variants that a sentence names; the table has all."""
@@ -44,19 +50,23 @@ def notable(rows: Sequence[Row]) -> list[Row]:
 
 def chance(rows: Sequence[Row]) -> str:
     """How many verdicts to expect of so many exploratory comparisons were nothing different."""
-    some = sum(number(row["p"]) is not None for row in rows)
-    often = f"{0.05 * some:.1f}".removesuffix(".0")
+    some, often = _expected(rows)
     seeds = {int(number(row["n"]) or 0) for row in rows}
     on = f" on {counted(seeds.pop(), 'seed')}" if len(seeds) == 1 else ""
     each = f"each judged at .05 alone: about {often} would be decided by chance"
     return f"{counted(some, 'comparison')}{on}, {each}"
 
 
+def _expected(rows: Sequence[Row]) -> tuple[int, str]:
+    some = sum(number(row["p"]) is not None for row in rows)
+    return some, f"{0.05 * some:.1f}".removesuffix(".0")
+
+
 def finding(rows: Sequence[Row], names: Mapping[str, str]) -> str:
     """What a reader should know at first, in a sentence; nothing where no run diverged and nothing is decided."""
     mine = [row for row in rows if not is_true(row.get("placebo"))]
     parts = [
-        f"{WORDS[verdict]} than the {BASELINE}: {listed(found, MAX_NAMES)}"
+        f"{WORDS[verdict]} than the {BASELINE} by {'; by '.join(found)}"
         for verdict in ("better", "worse")
         if (found := list(_named(mine, verdict, names)))
     ]
@@ -64,17 +74,19 @@ def finding(rows: Sequence[Row], names: Mapping[str, str]) -> str:
         parts.insert(0, f"runs diverged, {listed(lost, MAX_NAMES)}")
     if not parts:
         return ""
-    limits = f" ({EXPLORATORY}; {chance(rows)})" if any(row in decided(mine) for row in mine) else ""
+    some, often = _expected(rows)
+    limits = f" ({EXPLORATORY}; about {often} of {some} by chance)" if decided(mine) else ""
     return f"Stability: {'; '.join(parts)}{limits}."
 
 
 def _named(rows: Sequence[Row], verdict: str, names: Mapping[str, str]) -> Iterator[str]:
-    """`post norm (divergence_rate and lr_sensitivity)`."""
-    by_variant: dict[str, list[str]] = {}
+    """`gradient norm: 1 head and batch norm`, for each metric."""
+    by_metric: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["verdict"] == verdict:
-            by_variant.setdefault(names.get(row["variant"], row["variant"]), []).append(text(row["metric"]))
-    return (f"{name} ({joined(list(dict.fromkeys(metrics)))})" for name, metrics in by_variant.items())
+            by_metric.setdefault(text(row["metric"]), {})[names.get(row["variant"], row["variant"])] = None
+    for metric, variants in by_metric.items():
+        yield f"{SAID.get(metric, metric.replace('_', ' '))}: {listed(list(variants), MAX_NAMES)}"
 
 
 def _diverged(row: Row) -> bool:
@@ -115,7 +127,7 @@ def stability_table(rows: Sequence[Row], caption: str, names: Mapping[str, str])
             "variant title": text(row["variant"]),
             "task": text(row["task"]),
             "metric": text(row["metric"]),
-            "verdict": f"{WORDS.get(row['verdict'], text(row['verdict']))} ({EXPLORATORY})",
+            "verdict": WORDS.get(text(row["verdict"]), text(row["verdict"])) + f" ({EXPLORATORY})",
             "mean_variant": _value(row, "variant"),
             "mean_baseline": _value(row, "baseline"),
             "difference": _difference(row),

@@ -1,1 +1,1 @@
-"""How fast configs train, measured beside one another on an idle machine."""
+"""How fast configs are, measured beside one another on an idle machine."""

@@ -56,6 +56,7 @@ def facts_of(
         searched=experiment.searched,
         left_out=experiment.left_out,
         differs=list(experiment.differs),
+        target=study.target,
         match=study.match.facts() if study.match and experiment.matched else None,
     )
 

@@ -97,7 +97,8 @@ def merged(old: Any, new: Any) -> Any:
 
 def document_keys(path: str) -> tuple[str, ...]:
     """The keys that a dotted path means in a study file, where a path of a factor, variant or space is one key."""
-    of_paths = (("factors.", 1), ("stress.", 1), ("variants.", 2), ("search.over.", 2), ("tune.over.", 2))
+    two = ("variants.", "search.over.", "tune.over.", "speed.over.")
+    of_paths = (("factors.", 1), ("stress.", 1), *((beginning, 2) for beginning in two))
     for beginning, keys in of_paths:
         if path.startswith(beginning):
             return tuple(path.split(".", keys))
@@ -110,9 +111,14 @@ def set_in_document(data: dict[str, Any], keys: Sequence[str], value: Any) -> No
     node: Any = data
     for key in outer:
         below = node.get(key)
-        short: dict[str, Any] = {"name": below} if isinstance(below, str) else {}
+        short: dict[str, Any] = {"name": below} if _is_name(below) else {}
         if key == "seeds" and isinstance(below, int):
             short = {"count": below}
         node[key] = node = below if isinstance(below, dict) else short
     old = node.get(last)
-    node[last] = merged({"name": old} if isinstance(old, str) and isinstance(value, Mapping) else old, value)
+    node[last] = merged({"name": old} if _is_name(old) and isinstance(value, Mapping) else old, value)
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a value is short for a part; `on` and `off` are switches, of a section with its defaults."""
+    return isinstance(value, str) and value not in ("on", "off")

@@ -26,6 +26,7 @@ from ablate.study.metrics import check_metric, check_units
 from ablate.study.schema import config_model
 from ablate.study.searches import read_searches
 from ablate.study.sections.seeds import Asked
+from ablate.study.speed import check_speed, check_target
 from ablate.study.stress import check_stress
 
 
@@ -60,12 +61,14 @@ def prepare(
         document.refuse(("tasks",), "names the same task twice", task)
     metrics, ranges, described = check_metric(workload, baseline, study, resolve, document)
     check_units(study, tasks, described, study.metric.name or next(iter(metrics), ""), document)
+    check_target(study, metrics, [of.metrics for of in described], document)
     claims = parse_claims(workload, study, design, metrics, ranges, described, document)
     variants, matcher, search, tune = design.variants, None, None, None
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:
         check_live(workload, design, document)
         check_stress(workload, study, design, resolve, document)
+        check_speed(workload, study, design, resolve, document)
         search, tune = read_searches(workload, study, design, metrics, resolve, document)
         if study.match is not None:
             matcher = check_match(study.match, study, workload, design, resolve, document)

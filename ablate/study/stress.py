@@ -38,14 +38,16 @@ def check_stress(
             except Invalid as error:
                 report_at(error.problems, {path: level}, (*at, index), document)
         rule = f"is what `stress` trains every variant over, so that no variant can have a {path} of its own"
-        hint = f"Take it out, or compare {path} without `stress`"
-        if path in study.factors:
-            document.refuse(("factors", path), rule, hint=hint)
-            continue
-        for variant in design.variants[1:]:
-            pairs = zip(variant.configs, baseline, strict=True)
-            if any(
-                not has_path(own, path) or value_at(own, path) != value_at(base, path) for own, base in pairs
-            ):
-                inside = (path,) if path in variant.patches else ()
-                document.refuse((*variant.at, *inside), rule, hint=hint)
+        refuse_own(path, rule, f"Take it out, or compare {path} without `stress`", study, design, document)
+
+
+def refuse_own(path: str, rule: str, hint: str, study: StudyBase, design: Design, document: Document) -> None:
+    """Refuses each factor on a path that all variants must have in common, and each variant that changes it."""
+    if path in study.factors:
+        document.refuse(("factors", path), rule, hint=hint)
+        return
+    for variant in design.variants[1:]:
+        pairs = zip(variant.configs, design.variants[0].configs, strict=True)
+        if any(not has_path(own, path) or value_at(own, path) != value_at(base, path) for own, base in pairs):
+            inside = (path,) if path in variant.patches else ()
+            document.refuse((*variant.at, *inside), rule, hint=hint)

@@ -52,7 +52,7 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
     study, facts = read_document(folder.study_file).data, folder.evidence().facts
     # Planned comparisons only: exploratory ones are not among the verdicts of the study.
     verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
-    steady = Counter(row["verdict"] for row in folder.stability())
+    steady = Counter(row["verdict"] for row in folder.stability() if row["verdict"])
     return Parent(
         description=describe(folder),
         params=cleaned(

@@ -17,6 +17,7 @@ from ablate.base.wording import exact
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Record
 from ablate.core.signature import Signature
+from ablate.core.speed import Operation
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
@@ -27,6 +28,7 @@ from ablate.tasks.task import Task
 from ablate.training.fingerprint import fingerprint
 from ablate.training.kept import check_evaluation, evaluate_kept
 from ablate.training.limits import check_limits, check_memory
+from ablate.training.operations import operations_of
 from ablate.training.reach import unreached
 from ablate.training.section import TrainingSection
 from ablate.training.spikes import WINDOW
@@ -164,6 +166,10 @@ class SequenceWorkload(Workload):
     def train(self, trial: Trial, emit: Emit) -> Record:
         """See `train_trial`."""
         return train_trial(trial, emit, self.threads)
+
+    def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
+        """See `ablate.training.operations`."""
+        return operations_of(_within_limits(config), self.describe(config), self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
         """See `ablate.training.kept.check_evaluation`."""

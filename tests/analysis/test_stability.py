@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
-from made_evidence import RATES, study
+from made_evidence import RATES, claim, study
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.stability import COLUMNS, stability
 from ablate.analysis.stress import rate_curves
+from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 
 N = 8
@@ -33,6 +36,15 @@ LOST = {("a", seed): "diverged" for seed in range(6)}
 def made(**changes: object) -> pd.DataFrame:
     options = {"others": NUMBERS, "stability": KNOWN, "stress": GRIDS} | changes
     return stability(study(VALUES, **options))
+
+
+def tuned(evidence: Evidence, path: str = "training.lr", **labels: str) -> Evidence:
+    """The same, of variants for which a search chose the values of `labels`."""
+    variants = [
+        dataclasses.replace(v, tuned={"recall": {path: labels[v.name]}} if v.name in labels else {})
+        for v in evidence.facts.variants
+    ]
+    return dataclasses.replace(evidence, facts=dataclasses.replace(evidence.facts, variants=variants))
 
 
 def row(frame: pd.DataFrame, variant: str, metric: str) -> pd.Series:
@@ -121,3 +133,64 @@ def test_the_curve_over_learning_rates_counts_a_diverged_run_with_the_initial_lo
         stats.t.interval(0.95, N - 1, losses.mean(), stats.sem(losses))
     )
     assert rate_curves(study(VALUES)).empty
+
+
+def test_a_number_that_moves_with_a_tuned_rate_is_described_and_not_judged():
+    evidence = study(VALUES, others=NUMBERS, stability=KNOWN, stress=GRIDS, statuses={("b", 0): "diverged"})
+    plain, found = stability(evidence), stability(tuned(evidence, baseline="0.006", a="0.02", b="0.006"))
+    moved = row(found, "a", "grad_norm_max")
+    assert (moved["verdict"], math.isnan(moved["p"])) == ("", True)
+    assert moved["note"] == "trained at lr 0.02 (a) and lr 0.006 (baseline): grad_norm_max moves with that"
+    described = [
+        "n",
+        "mean_variant",
+        "mean_baseline",
+        "low_variant",
+        "high_variant",
+        "diff",
+        "ci_low",
+        "ci_high",
+    ]
+    assert moved[described].equals(row(plain, "a", "grad_norm_max")[described])
+    numbers = found["metric"].isin(KNOWN) & (found["variant"] == "a")
+    assert set(found.loc[numbers, "verdict"]) == {""}
+    pd.testing.assert_frame_equal(found[~numbers], plain[~numbers])
+    # A size of the model that was tuned is one of what is compared; only one side may have been searched for.
+    pd.testing.assert_frame_equal(
+        stability(tuned(evidence, "model.d_model", baseline="8", a="16", b="8")), plain
+    )
+    assert row(stability(tuned(evidence, a="0.02")), "a", "grad_norm_max")["verdict"] == ""
+
+
+def test_logits_have_the_scale_of_their_scores():
+    found = made(
+        others={"attention_logit_max": NUMBERS["grad_norm_max"]},
+        stability={"attention_logit_max": Metric("min")},
+    )
+    logits = row(found, "a", "attention_logit_max")
+    assert (logits["verdict"], math.isnan(logits["p"])) == ("", True)
+    assert logits["note"] == "its scale is that of a variant's parts"
+    assert logits["ci_high"] < 0
+
+
+def test_a_claim_on_a_number_that_moves_with_a_tuned_rate_is_open():
+    names = {name: Metric("min") for name in ("grad_norm_max", "attention_logit_max", "test_loss")}
+    numbers = dict.fromkeys(names, NUMBERS["grad_norm_max"])
+    claims = [claim("beats", "baseline", "a", metric=name) for name in names]
+    claims += [claim("beats", "b", "a", metric="grad_norm_max")]
+    claims += [dataclasses.replace(claims[0], kind="interaction", a_less=["b"], b_less=["baseline"])]
+    evidence = study(VALUES, others=numbers, stability=names, claims=claims)
+    assert set(judge_claims(tuned(evidence, baseline="0.006", a="0.006", b="0.006"))["verdict"]) == {
+        "supported"
+    }
+    found = judge_claims(tuned(evidence, baseline="0.006", a="0.02", b="0.02"))
+    assert list(found["verdict"]) == [
+        "inconclusive",
+        "inconclusive",
+        "supported",
+        "supported",
+        "inconclusive",
+    ]
+    assert found["reason"][1] == (
+        "trained at lr 0.006 (baseline) and lr 0.02 (a): attention_logit_max moves with that"
+    )

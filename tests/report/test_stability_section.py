@@ -52,9 +52,9 @@ def test_what_is_decided_is_seen_and_the_rest_folded() -> None:
     assert isinstance(points, Picture)
     (said,) = Stability().findings(made)
     assert said.startswith(
-        "Stability: runs diverged, 1 of 5 of b; less steady than the baseline: a (lr_sensitivity)"
+        "Stability: runs diverged, 1 of 5 of b; less steady than the baseline by learning-rate sensitivity: a "
+        "(exploratory; about 0.2 of 4 by chance)"
     )
-    assert "exploratory" in said
 
 
 def test_the_answer_has_the_claims_that_no_verdict_speaks_of() -> None:
@@ -80,7 +80,7 @@ def test_nothing_that_differs_is_a_sentence() -> None:
     first, *rest = Stability().blocks(made)
     assert isinstance(first, Text)
     assert first.words.startswith(
-        "No run diverged, and nothing tells a variant from the baseline (2 comparisons"
+        "No run diverged, and nothing that is judged tells a variant from the baseline (2 comparisons"
     )
     assert not any(isinstance(block, Picture) for block in unfolded(rest))
     assert Stability().findings(made) == []
@@ -127,7 +127,8 @@ def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Pa
         "grad_norm_max": {"baseline": 3 + rng.random(N), "a": 9 + rng.random(N), "b": 3 + rng.random(N)}
     }
     lost = {("b", 1): "diverged"}
-    known = {"grad_norm_max": Metric("min")}
+    numbers["attention_logit_max"] = numbers["grad_norm_max"]  # which is described and never judged
+    known = dict.fromkeys(numbers, Metric("min"))
     folder.save_evidence(study(VALUES, others=numbers, stability=known, statuses=lost))
     publish(folder, pytest.fail)
     rows = folder.stability()
@@ -138,11 +139,16 @@ def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Pa
     assert "less steady (exploratory)" in text
     assert not re.search(r"\bnan\b", text, re.IGNORECASE)
     said = describe(folder)
-    assert "less steady than the baseline: a" in said
+    assert "less steady than the baseline by gradient norm: a (exploratory; " in said
+    assert "attention_logit_max" not in said
+    assert "| a | attention_logit_max | not judged (exploratory) |" in text
     assert "| a | grad_norm_max | less steady (exploratory) |" in said
     folder.study_file.write_text("name: x\n")
     parent = parent_of(folder, describe)
-    assert (parent.metrics["stability_worse"], parent.metrics["stability_unstable"]) == (1, 2)
+    steady = {
+        n.removeprefix("stability_"): v for n, v in parent.metrics.items() if n.startswith("stability_")
+    }
+    assert steady == {"worse": 1, "unstable": 2, "inconclusive": 2, "degenerate": 1}
     assert "grad_norm_max" in parent.columns
     *_, frame = folder.frames()
     assert len(frame) == len(rows)

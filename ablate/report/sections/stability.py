@@ -83,7 +83,9 @@ class Stability(Section):
         if some:
             yield stability_table(some, caption, names)
         else:
-            yield Text(f"No run diverged, and nothing tells a variant from the {BASELINE} ({chance(rows)}).")
+            yield Text(
+                f"No run diverged, and nothing that is judged tells a variant from the {BASELINE} ({chance(rows)})."
+            )
         for task, end, of in by_task(facts):
             yield from _pictures(material, task.name, end, of)
         terms = Terms([(metric, TERMS[metric]) for metric in TERMS if metric in {r["metric"] for r in rows}])

@@ -61,9 +61,13 @@ class SpeedSection(StrictModel):
 
 
 def _read(given: Any) -> Any:
-    if given in ("on", True):
+    if given is True or given == "on":
         return {}
-    return None if given in ("off", False) else given
+    if given is False or given == "off":
+        return None
+    if given is not None and not isinstance(given, dict | SpeedSection):
+        raise refusal("must be on, off or a mapping", f"on, off, {{{', '.join(SpeedSection.model_fields)}}}")
+    return given
 
 
 Speed = Annotated[SpeedSection | None, BeforeValidator(_read)]

@@ -1,0 +1,267 @@
+"""How fast each variant is, against the baseline, and how much memory a step takes.
+
+The unit is the process. Of each of n processes, L is the mean over its blocks of the log of the ratio of the variant's
+median time to the baseline's; the ratio is exp(L̄) with the t interval exp(L̄ ± t·s/√n). Blocks as the unit would give
+false positives in .25 to .56 of comparisons where processes differ. The baseline is timed against a second copy of
+itself: the larger bound of that 95 % interval is the noise floor, below which nothing is concluded, nor below 2 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.paired import NAN, Differences, Floats, Interval
+from ablate.analysis.power import ALPHA
+from ablate.base import wording
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
+from ablate.core.speed import CALLS, SpeedFacts
+
+LEAST = 0.02
+"""The share of time below which no variant is called faster or slower."""
+BUSY = 0.2
+"""Cores that other processes kept busy, on average, from which a note says so."""
+MEMORY = "step_memory"
+CALL_OF = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
+"""Metric → the call that it is measured of."""
+Verdict = Literal["incomplete", "equivalent", "better", "worse", "inconclusive"]
+COLUMNS = (
+    *(
+        "variant",
+        "baseline",
+        "task",
+        "size",
+        "own",
+        "metric",
+        "n",
+        "value_variant",
+        "value_baseline",
+        "ratio",
+    ),
+    *("ci_low", "ci_high", "family_low", "family_high", "p", "verdict", "noise_floor", "examples_per_second"),
+    *("tokens_per_second", "flops", "flops_per_second", "parameters", "exploratory", "note"),
+)
+
+
+def differences(logs: Floats) -> Differences:
+    """Of the log ratios of processes, shape (n,), from 0, which is a ratio of 1."""
+    return Differences.between(logs, np.zeros_like(logs))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One variant against another on one task, metric and size, in a family of `m`."""
+
+    logs: Floats
+    "Log ratio of each process, shape (n,)."
+    noise: float
+    "The noise floor, a log; NaN where it is not known."
+    margin: float = LEAST
+    m: int = 1
+
+    @cached_property
+    def d(self) -> Differences:
+        """The log ratios."""
+        return differences(self.logs)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether the ratio is shown to lie within the margin."""
+        return self.d.p_equivalent(math.log1p(self.margin)) <= ALPHA / self.m
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The first rule that holds."""
+        if self.d.n < 2 or math.isnan(self.noise):
+            return "incomplete"
+        if self.alike and self.noise < math.log1p(self.margin):
+            return "equivalent"
+        if self.d.p() <= ALPHA / self.m and abs(self.d.mean) > max(self.noise, math.log1p(LEAST)):
+            return "better" if self.d.mean < 0 else "worse"
+        return "inconclusive"
+
+    @property
+    def why(self) -> str:
+        """Why nothing is concluded; empty where something is."""
+        if self.verdict == "incomplete":
+            return f"{processes(self.d.n)}, and an interval takes 2"
+        if self.verdict != "inconclusive":
+            return ""
+        within = percent(self.margin)
+        floor = f"the noise floor of {percent(math.expm1(self.noise))}, which two copies of the baseline show"
+        if self.alike:
+            return f"within {within}, which is below {floor}"
+        if self.d.p() > ALPHA / self.m:
+            return f"neither a difference is shown nor that it is below {within}"
+        return f"below {floor}" if abs(self.d.mean) <= self.noise else f"below {percent(LEAST)}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The variants on one task and metric, all at one size, or each at its own."""
+
+    facts: Facts
+    task: str
+    metric: str
+    own: bool
+    rows: pd.DataFrame
+    "Of `Evidence.speed`; of the baseline too."
+
+    @property
+    def baseline(self) -> str:
+        """Its name."""
+        return self.facts.variants[0].name
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """Seconds, or bytes: a row a process and a column a variant, in the order of the study."""
+        return self._pivot("memory" if self.metric == MEMORY else "seconds")
+
+    @cached_property
+    def logs(self) -> pd.DataFrame:
+        """Log ratios to the baseline in the same form; of the baseline those of its second copy."""
+        if self.metric == MEMORY:
+            found: pd.DataFrame = np.log(self.values.div(self.values.get(self.baseline, NAN), axis=0))
+            return found
+        return self._pivot("log_ratio")
+
+    def _pivot(self, column: str) -> pd.DataFrame:
+        rows = self.rows.astype({column: float}).dropna(subset=column)
+        order = [variant.name for variant in self.facts.variants if variant.name in {*rows["variant"]}]
+        return rows.pivot(index="process", columns="variant", values=column)[order]
+
+    @cached_property
+    def noise(self) -> float:
+        """The noise floor: the larger |bound| of the 95 % interval of the baseline against itself; NaN: unknown."""
+        d = differences(self.of(self.baseline))
+        return 0.0 if d.all_zero and d.n > 1 else max(map(abs, d.interval()))
+
+    def of(self, variant: str) -> Floats:
+        """Its log ratios; none where it was not timed."""
+        return np.asarray(self.logs.get(variant, pd.Series(dtype=float)).dropna(), float)
+
+    def compared(self, logs: Floats) -> Compared:
+        """Log ratios of processes, judged in the family of the planned variants, on as many tasks."""
+        planned = sum(not variant.placebo for variant in self.facts.variants[1:]) * len(self.facts.tasks)
+        return Compared(logs, self.noise, speed_facts(self.facts).margin, max(1, planned))
+
+
+def speed_facts(facts: Facts) -> SpeedFacts:
+    """How the variants were timed."""
+    return facts.speed or SpeedFacts()
+
+
+def at_own_size(evidence: Evidence, task: str, metric: str) -> Group:
+    """Each variant as the study trains it."""
+    rows = _rows(evidence, task, metric)
+    return Group(evidence.facts, task, metric, True, rows[rows["own"].astype(bool)])
+
+
+def by_size(evidence: Evidence, task: str, metric: str) -> dict[float, Group]:
+    """Size → all variants at it, rising; empty where they were timed at their own size alone."""
+    rows = _rows(evidence, task, metric)
+    sizes = sorted(rows["size"].astype(float).dropna().unique())
+    return {
+        float(size): Group(evidence.facts, task, metric, False, rows[rows["size"] == size]) for size in sizes
+    }
+
+
+def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
+    frame = evidence.speed
+    return frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
+
+
+def speeds(evidence: Evidence) -> pd.DataFrame:
+    """One row a task, metric, size and variant that was measured, with `COLUMNS`; the study's own size comes first.
+
+    - `value_*`: seconds of a call, or peak bytes of a step; the geometric mean over the `n` processes. `ratio` is that
+      of the variant to the baseline, so that below 1 is better; in the baseline's own row, which has no verdict, that
+      of its two copies. `ci_*` at 95 %, `family_*` at 1 − α/m; `noise_floor` is a ratio − 1.
+    - `flops` of one call; NaN where unknown. Memory has neither these nor rates.
+    - `parameters`: at the size that the study trains; NaN at others.
+    """
+    rows = []
+    for task in evidence.facts.tasks:
+        for metric in CALL_OF:
+            for group in (
+                at_own_size(evidence, task.name, metric),
+                *by_size(evidence, task.name, metric).values(),
+            ):
+                rows += [*_of_group(group)]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _of_group(group: Group) -> Iterator[dict[str, object]]:
+    facts, baseline = group.facts, group.baseline
+    for variant in facts.variants:
+        rows = group.rows[(group.rows["variant"] == variant.name) & (group.rows["own"] == group.own)]
+        if rows.empty or variant.name not in group.values:
+            continue
+        found = group.compared(group.of(variant.name))
+        d, level = found.d, ALPHA / found.m
+        value = geometric_mean(group.values[variant.name])
+        first = rows.iloc[0]
+        costs = dict.fromkeys(("examples", "tokens", "flops"), NAN)
+        if group.metric != MEMORY:
+            costs = {name: float(first[name]) for name in costs}
+        family: Interval = d.interval(level)
+        yield {
+            "variant": variant.name,
+            "baseline": baseline,
+            "task": group.task,
+            "size": float(first["size"]),
+            "own": group.own,
+            "metric": group.metric,
+            "n": d.n,
+            "value_variant": value,
+            "value_baseline": geometric_mean(group.values.get(baseline, pd.Series(dtype=float))),
+            "ratio": math.exp(d.mean),
+            **dict(zip(("ci_low", "ci_high"), map(math.exp, d.interval()), strict=True)),
+            **dict(zip(("family_low", "family_high"), map(math.exp, family), strict=True)),
+            "p": d.p(),
+            "verdict": "" if variant.name == baseline else found.verdict,
+            "noise_floor": math.expm1(group.noise),
+            "examples_per_second": costs["examples"] / value,
+            "tokens_per_second": costs["tokens"] / value,
+            "flops": costs["flops"],
+            "flops_per_second": costs["flops"] / value,
+            "parameters": variant.parameters.get(group.task, NAN) if group.own else NAN,
+            "exploratory": True,
+            "note": "; ".join(_notes(group, found, rows, is_baseline=variant.name == baseline)),
+        }
+
+
+def _notes(group: Group, found: Compared, rows: pd.DataFrame, *, is_baseline: bool) -> Iterator[str]:
+    if not is_baseline and found.why:
+        yield found.why
+    if 1 < found.d.n < (planned := speed_facts(group.facts).processes):
+        yield f"{found.d.n} of {planned} processes"
+    if group.metric == MEMORY:
+        return
+    if (busy := float(rows["busy"].astype(float).mean())) > BUSY:
+        yield f"other processes kept {wording.significant(busy)} cores busy"
+    if rows["flops"].isna().all():
+        yield "FLOPs unknown"
+
+
+def geometric_mean(values: pd.Series) -> float:
+    """Of seconds or bytes, one a process; NaN of none."""
+    known = values.dropna()
+    return math.exp(np.log(np.sort(known.to_numpy(float))).mean()) if len(known) else NAN
+
+
+def processes(n: int) -> str:
+    """`1 process`, `8 processes`."""
+    return f"{n} process{'' if n == 1 else 'es'}"
+
+
+def percent(share: float) -> str:
+    """`1.8 %`."""
+    return f"{wording.exact(float(f'{100 * share:.2g}'))} %"

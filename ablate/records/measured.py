@@ -1,0 +1,71 @@
+"""Kept measurements of speed: one file a group of configs that were timed beside one another.
+
+    speed/<key>.json   what the key stands for, and what each process has found, in order
+
+The key stands for the configs with their sources, the calls, the machine and the versions: a measurement that was taken
+under others has another key, and the two are never mixed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ablate.base.digests import digest_of_data
+from ablate.base.errors import StoreError
+from ablate.base.files import write_text
+
+FORMAT = 1
+
+
+class Measurements:
+    """The processes of groups by key, under `root/speed`; a corrupt file is set aside with a warning."""
+
+    def __init__(self, root: Path, warn: Callable[[str], None] = lambda message: None) -> None:
+        self.folder, self.warn = root / "speed", warn
+
+    @staticmethod
+    def key(stands_for: Mapping[str, Any]) -> str:
+        """The key of a group: 16 hexadecimal digits."""
+        return digest_of_data(stands_for)[:16]
+
+    def load(self, key: str) -> list[dict[str, Any]]:
+        """What the processes of a group have found so far. Raises `StoreError`."""
+        path = self.folder / f"{key}.json"
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            digest = data.pop("digest")
+            if digest != digest_of_data(data) or data["format"] != FORMAT:
+                raise ValueError("it is not what was written")
+            if self.key(data["stands_for"]) != key:
+                raise ValueError("it holds another measurement")
+            processes: list[dict[str, Any]] = data["processes"]
+            return processes
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            aside = self._aside(path)
+            self.warn(f"{path} is corrupt ({error}); set aside as {aside.name}, it will be measured again")
+            return []
+
+    def save(self, stands_for: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> None:
+        """Writes all processes of a group, whole or not at all. Raises `StoreError`."""
+        data = {"format": FORMAT, "stands_for": stands_for, "processes": processes}
+        text = json.dumps(data | {"digest": digest_of_data(data)}, indent=1, allow_nan=False)
+        write_text(self.folder / f"{self.key(stands_for)}.json", text + "\n")
+
+    def _aside(self, path: Path) -> Path:
+        number = 1
+        while (aside := path.with_name(f"{path.stem}.corrupt-{number}")).exists():
+            number += 1
+        try:
+            path.replace(aside)
+        except OSError as error:
+            raise StoreError(
+                f"{path}: is corrupt and cannot be set aside: {error.strerror}; choose another --results"
+            ) from error
+        return aside

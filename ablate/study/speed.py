@@ -1,0 +1,123 @@
+"""Checks of `speed:` and `target:` against the study that they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ablate.base.errors import Problem, listed, nearest
+from ablate.core.metric import Metric
+from ablate.core.workload import Workload
+from ablate.study.checks import attempt
+from ablate.study.designs.design import Config, Design, Resolve
+from ablate.study.document import Document, PathKey
+from ablate.study.expand import report_at
+from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.schema import StudyBase
+from ablate.study.stress import refuse_own
+
+
+def check_speed(
+    workload: Workload, study: StudyBase, design: Design, resolve: Resolve, document: Document
+) -> None:
+    """Refuses to time what cannot be timed, and sizes that some variant cannot have; the baseline is valid."""
+    if study.speed is None:
+        return
+    if rule := lacks_operations(workload, study):
+        hint = "Take `speed` out, or override `operations` of the workload"
+        document.refuse(("speed",), rule, hint=hint)
+    for path in study.speed.over:
+        if _check_path(path, study, design, document):
+            rule = (
+                f"is what `speed` times every variant over, so that no variant can have a {path} of its own"
+            )
+            refuse_own(path, rule, f"Take it out, or compare {path} without `speed`", study, design, document)
+            _check_sizes(path, workload, design, resolve, document)
+
+
+def lacks_operations(workload: Workload, study: StudyBase) -> str:
+    """Why nothing of a workload can be timed; empty where it can."""
+    if type(workload).operations is not Workload.operations:
+        return ""
+    return f"needs a workload that says what can be timed, in `operations`, which {study.workload} does not"
+
+
+def _check_path(path: str, study: StudyBase, design: Design, document: Document) -> bool:
+    """Whether every variant has a number at a path, and nothing else in the study sets it; else it is refused."""
+    at: PathKey = ("speed", "over", path)
+    before = len(document.problems)
+    with document.reporting(*at):
+        for config in design.variants[0].configs:
+            value = value_at(config, path)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                document.refuse(at, "is no number", value, "the path of a number, such as task.seq_len")
+    if len(document.problems) > before:
+        return False
+    lacking = [v.name for v in design.variants if not all(has_path(config, path) for config in v.configs)]
+    if lacking:
+        rule = f"is no path of {listed(lacking, 4)}"
+        document.refuse(at, rule, allowed="a path that every variant has, such as task.seq_len")
+    for section, paths in _setters(study).items():
+        if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):
+            rule = f"is what `{section}` sets for each variant, so that they have no size in common"
+            document.refuse(at, rule, hint="Name another path")
+    return len(document.problems) == before
+
+
+def _setters(study: StudyBase) -> dict[str, Sequence[str]]:
+    """Section → the paths that it gives values of their own in each variant."""
+    found: dict[str, Sequence[str]] = {name: [*of.over] for name, of in study.searches().items()}
+    return found | ({"match": [study.match.by]} if study.match is not None else {})
+
+
+def _check_sizes(path: str, workload: Workload, design: Design, resolve: Resolve, document: Document) -> None:
+    """Refuses the sizes that some variant cannot have, each at its own line."""
+
+    def check(config: Config) -> None:
+        workload.check(resolve(config))
+
+    # As the document lists them: the section has them in rising order.
+    for index, size in enumerate(document.data["speed"]["over"][path]):
+        found: dict[str, tuple[Problem, dict[str, None]]] = {}
+        for variant in design.variants:
+            # What is wrong with a variant at any size is said there.
+            if variant.placebo or (variant.at and document.is_faulty(variant.at)):
+                continue
+            for config in variant.configs:
+                for problem in attempt(check, apply_patches(config, {path: size}))[1]:
+                    found.setdefault(str(problem), (problem, {}))[1][variant.name] = None
+        problems = [replace(p, rule=f"{p.rule} (in {listed(names, 4)})") for p, names in found.values()]
+        report_at(problems, {path: size}, ("speed", "over", path, index), document)
+
+
+def check_target(
+    study: StudyBase,
+    metrics: Mapping[str, Metric],
+    described: Sequence[Mapping[str, Metric]],
+    document: Document,
+) -> None:
+    """Refuses a target that is no metric of all tasks, and a value that guessing has or nothing can reach.
+
+    `metrics`: those that all tasks have; `described`: those of each.
+    """
+    for name, value in study.target.items() if metrics else ():
+        at: PathKey = ("target", name)
+        if name not in metrics:
+            document.refuse(at, "no such metric", name, listed(metrics), nearest(name, metrics))
+            continue
+        for metric in (of[name] for of in described):
+            sign = 1 if metric.direction == "max" else -1
+            guessed = metric.floor is not None and sign * value <= sign * metric.floor
+            beyond = metric.ceiling is not None and sign * value > sign * metric.ceiling
+            if guessed or beyond:
+                rule = f"is {'what guessing has' if guessed else 'out of reach'}, so that it tells nothing"
+                document.refuse(at, rule, value, _between(metric))
+                break
+
+
+def _between(metric: Metric) -> str:
+    """The values that a target may have, in words."""
+    words: dict[str, Any] = {"more than" if metric.direction == "max" else "less than": metric.floor}
+    words["at most" if metric.direction == "max" else "at least"] = metric.ceiling
+    return ", ".join(f"{word} {value:g}" for word, value in words.items() if value is not None)

@@ -1,0 +1,111 @@
+"""What can be timed of a sequence model: a forward pass, a training step, generation, on one fixed batch."""
+
+from __future__ import annotations
+
+import torch
+
+from ablate.base.errors import Invalid
+from ablate.base.streams import stream_seed
+from ablate.core.metric import Description
+from ablate.core.speed import Operation
+from ablate.models.build import build_model
+from ablate.models.decode import greedy
+from ablate.models.model import Model
+from ablate.models.parameters import decay_groups
+from ablate.tasks.task import Batch, Task
+from ablate.training.clipping import clip_gradients
+from ablate.training.decay import WeightDecay
+from ablate.training.optimizers import Optimizer
+from ablate.training.section import TrainingSection
+from ablate.training.trial import TrialConfig, isolated, resolve_device
+
+STILL = 1e-9
+"""The learning rate of a step that is repeated: it costs what another does, and thousands of steps leave the weights
+where they began, so that none of them meets numbers that a training does not (NaN, or gradients near zero, with which
+processors are slow)."""
+SEED = 0
+
+
+def operations_of(config: TrialConfig, description: Description, threads: int) -> dict[str, Operation]:
+    """The operations of one model, with the initial values and the first training batch of seed `SEED`.
+
+    Generation is left out where the model cannot be decoded. On CUDA, torch's kernels are repeatable from now on, as
+    training has them.
+    """
+    task: Task = config.task.build()
+    device = resolve_device(config.training.device)
+    with isolated(device, stream_seed(SEED, "global"), threads):
+        model = build_model(config.model, task.signature, seed=SEED, device=device)
+        batch = next(task.train_batches(SEED, config.training.batch_size, device))
+    if device == "cuda":
+        torch.use_deterministic_algorithms(True)
+    repeated = Repeated(model, task, config.training, batch)
+    examples, length = len(batch), task.signature.seq_len
+
+    def operation(name: str, flops: int | None) -> Operation:
+        cost = None if flops is None else flops * examples
+        return Operation(getattr(repeated, name), examples, examples * length, cost, device)
+
+    found = {
+        "forward": operation("forward", description.flops),
+        "step": operation("step", description.training_flops),
+    }
+    if repeated.generates:
+        found["generation"] = operation("generation", None)
+    return found
+
+
+class Repeated:
+    """A model and a batch, on which each method does the same whenever it is called."""
+
+    def __init__(
+        self, model: Model, task: Task, training: TrainingSection, batch: Batch, lr: float = STILL
+    ) -> None:
+        self.model, self.task, self.batch, self.lr = model, task, batch, lr
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        self.optimizer: Optimizer = training.optimizer.build(self.parameters)
+        self.decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
+        self.clip_norm = training.clip_norm
+        self.steps = 0
+
+    @property
+    def generates(self) -> bool:
+        """Whether the model can be decoded: it is causal, reads tokens, and gives the next one at every position."""
+        try:
+            self._generate(1)
+        except Invalid:
+            return False
+        return True
+
+    def _in_mode(self, training: bool) -> None:
+        # Only where it changes: in a small model, telling every module takes a tenth of a pass.
+        if self.model.training != training:
+            self.model.train(training)
+
+    @torch.inference_mode()
+    def forward(self) -> None:
+        """A pass in evaluation mode, without gradients."""
+        self._in_mode(False)
+        self.model(**self.batch.model_inputs())
+
+    def step(self) -> None:
+        """A training step, as `ablate.training.loop.train` takes it."""
+        self._in_mode(True)
+        self.model.start_step(self.steps)
+        loss = self.task.loss(self.model(**self.batch.model_inputs()), self.batch)
+        for parameter in self.parameters:
+            parameter.grad = None
+        loss.backward()
+        self.decay.add_gradient()
+        clip_gradients(self.parameters, self.clip_norm)
+        self.decay.shrink(self.lr)
+        self.optimizer.step(self.lr)
+        self.steps += 1
+
+    def generation(self) -> None:
+        """As many tokens as a sequence has, the likeliest one after the other, after the first token of each."""
+        self._generate(self.model.signature.seq_len)
+
+    def _generate(self, length: int) -> None:
+        batch = self.batch
+        greedy(self.model, batch.inputs[:, :1], length, source=batch.source, source_mask=batch.source_mask)
