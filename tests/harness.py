@@ -44,6 +44,18 @@ def ablate_here(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[st
     return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
 
+def problems(path: Path, **options: Any) -> list[str]:
+    """What is wrong with a study, `line N: …` each; it must be refused."""
+    from ablate.base.errors import StudyError
+    from ablate.study.prepare import prepare
+
+    try:
+        prepare(path, **options)
+    except StudyError as error:
+        return [str(problem).replace(f"{path}:", "line ") for problem in error.problems]
+    raise AssertionError(f"{path} is not refused")
+
+
 @functools.cache
 def _empty_database() -> Path:
     from ablate.tracking.database import ensure_database

@@ -96,6 +96,17 @@ def test_its_fair_comparisons_are_valid(tmp_path: Path) -> None:
     assert experiment.matched.keys() == {"baseline", "model.norm=batch"}
 
 
+def test_its_speed_is_valid(tmp_path: Path) -> None:
+    (sections,) = [block for block in blocks("yaml") if "speed:" in block]
+    study = (
+        f"name: fast\ntask: recall\nmodel: {{position: sincos}}\nfactors: {{model.norm: [batch]}}\n{sections}"
+    )
+    (tmp_path / "fast.yaml").write_text(study)
+    study = prepare(tmp_path / "fast.yaml").study
+    assert study.speed.over == {"task.seq_len": [64, 128, 256, 512]}
+    assert study.target == {"accuracy": 0.95}
+
+
 @pytest.mark.slow
 def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     """Nothing but the two files as they are shown, with fewer steps."""

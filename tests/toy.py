@@ -16,6 +16,7 @@ from ablate.base.registry import StrictModel
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record, Status
+from ablate.core.speed import Operation
 from ablate.core.workload import Workload
 
 
@@ -57,6 +58,20 @@ class Toy(Workload):
 
     def irrelevant(self) -> tuple[str, ...]:
         return ("training.note",)
+
+    def operations(self, config: Any) -> dict[str, Operation]:
+        self.check(config)
+        width, training = config["model"]["width"], config["training"]
+
+        def call() -> None:
+            sum(range(100 * width))
+            time.sleep(training["seconds"])
+            if training["fault"] == "raise":
+                raise RuntimeError("the toy broke")
+            if training["fault"] == "kill":
+                os.kill(os.getpid(), 9)
+
+        return {"forward": Operation(call, 4, 20, 400), "step": Operation(call, 4, 20)}
 
     def train(self, trial: Any, emit: Any) -> Record:
         model, training = trial.config["model"], trial.config["training"]

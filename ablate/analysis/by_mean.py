@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.contrast import Contrast
 from ablate.analysis.grounds import Grounds
 from ablate.analysis.power import ALPHA
 from ablate.analysis.rates import rate
@@ -21,11 +21,11 @@ def by_mean(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
     c, task = Contrast.of(a, b, claim.metric), a[0].task
     facts = runs.facts
     margin = facts.judged.get(claim.metric)
-    grouped = suspect(runs, task, claim.metric)
+    grouped = runs.suspect(task, claim.metric)
     supported, refuted, reading = 1.0, 1.0, obstacle(c, claim, margin or 0.0, [*a, *b], level)
     if not reading:
         supported, refuted = _p_values(c, claim, grouped)
-        reading = _reading(c, claim, supported, refuted, grouped, level)
+        reading = _reading(c, claim, supported, refuted, grouped, level, a[0].lost)
     d = c.differences
     closed = reading.startswith(("saturated", "degenerate")) or bool(moved([*a, *b], claim.metric))
     return Grounds(task.name, c.n, c.missing, d.mean, supported, refuted, reading, d.interval, closed)
@@ -108,10 +108,12 @@ def _diverged(sides: Sequence[Side]) -> str:
         for side in sides
         if side.diverged
     }
-    return f"{wording.joined(list(found.values()))} diverged"
+    return f"{wording.joined(list(found.values()))} {sides[0].lost}"
 
 
-def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, grouped: bool, level: float) -> str:
+def _reading(
+    c: Contrast, claim: Claim, supported: float, refuted: float, grouped: bool, level: float, lost: str
+) -> str:
     """The evidence that decides on one task, in words."""
     if c.task.outcome == "all_or_nothing":
         return _rate_reading(c, claim, supported, level)
@@ -141,9 +143,9 @@ def _reading(c: Contrast, claim: Claim, supported: float, refuted: float, groupe
     found = words[0] if supported <= level else words[1] if refuted <= level else words[2]
     if c.any_diverged:
         converged = int(np.count_nonzero(c.completed))
-        found += f", with {c.n - converged} of {c.n} pairs in which a run diverged and counts with the floor"
+        found += f", with {c.n - converged} of {c.n} pairs in which a run {lost} and counts with the floor"
         if claim.kind != "beats" and refuted > level:
-            found = f"unstable: a match cannot be supported where runs diverged; {found}"
+            found = f"unstable: a match cannot be supported where runs {lost}; {found}"
     elif claim.kind == "matches" and grouped and refuted > level:
         found = f"the runs of a variant fall into groups, so that their mean cannot support a match; {found}"
     return found

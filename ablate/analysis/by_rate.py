@@ -8,13 +8,14 @@ from functools import cached_property
 import numpy as np
 
 from ablate.analysis.grounds import Grounds
-from ablate.analysis.paired import NAN, Flags, sign
+from ablate.analysis.paired import NAN, Flags
 from ablate.analysis.power import ALPHA
 from ablate.analysis.rates import rate, rate_p, rate_p_equivalent
 from ablate.analysis.runs import Runs, Side
 from ablate.base import wording
 from ablate.core.claim import Claim
 from ablate.core.derived import DERIVED
+from ablate.core.metric import sign
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.contrast import Contrast
 from ablate.analysis.grounds import Grounds
 from ablate.analysis.paired import NAN, ROUNDING, Floats, Interval
 from ablate.analysis.power import ALPHA
@@ -112,7 +112,7 @@ class Spreads:
             return "incomplete", f"{c.n} of {planned} with a usable pair"
         if c.any_diverged:
             return "unstable", "runs diverged, and how the others vary says little: see divergence_rate"
-        if c.task.outcome == "all_or_nothing" or suspect(self.a.runs, c.task, metric):
+        if c.task.outcome == "all_or_nothing" or self.a.runs.suspect(c.task, metric):
             return "inconclusive", "runs either found the solution or did not: see solved_rate"
         if self.sds == (0.0, 0.0):
             return "degenerate", "no side varies over seeds"

@@ -8,8 +8,8 @@ number that the claim names, 0 for a plain `beats`:
     A matches B within X      90 % interval inside ±X       95 % interval outside ±X
     A does not lose X to B    90 % interval above −X        95 % interval below −X
 
-Rates over seeds and their spread have tests of their own, in `by_rate` and `by_spread`. An interaction, `A beats B by
-more at P = y than at P = x`, is a plain `beats` about the difference of differences.
+Rates over seeds, their spread and speed have tests of their own, in `by_rate`, `by_spread` and `by_time`. An
+interaction, `A beats B by more at P = y than at P = x`, is a plain `beats` about the difference of differences.
 
 Otherwise it is inconclusive, or incomplete where a trial that it rests on failed or is missing. The 90 % intervals are
 those of one-sided tests at .05: equivalence as in Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657–680. On an
@@ -30,6 +30,7 @@ import pandas as pd
 from ablate.analysis.by_mean import by_mean
 from ablate.analysis.by_rate import by_rate
 from ablate.analysis.by_spread import by_spread
+from ablate.analysis.by_time import by_time
 from ablate.analysis.grounds import Grounds
 from ablate.analysis.interactions import by_interaction
 from ablate.analysis.looks import Look, looked, looks, p_sequential
@@ -42,7 +43,7 @@ from ablate.base import wording
 from ablate.core.claim import INTERACTION, Claim
 from ablate.core.evidence import Evidence
 
-GROUNDS = {"mean": by_mean, "rate": by_rate, "spread": by_spread}
+GROUNDS = {"mean": by_mean, "rate": by_rate, "spread": by_spread, "time": by_time}
 """Of a claim on one task, by the kind of its metric."""
 ClaimVerdict = Literal["supported", "refuted", "inconclusive", "incomplete"]
 
@@ -108,6 +109,8 @@ class Followed:
         found = []
         for task in runs.facts.tasks:
             if measure := measure_of(self.claim.metric, task, runs.facts):
+                if measure.kind == "time":
+                    look = Look(1, 1, look.seeds)  # its processes are looked at once, whatever seeds do
                 sides = [[measure.side(runs, name) for name in names] for names in self.claim.sides]
                 if self.looks and not all(side.asked.all() for side in chain(*sides)):
                     return

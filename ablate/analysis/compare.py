@@ -7,14 +7,13 @@ Benchmarks", MLSys). `contrast` has the numbers of one pair, `verdicts` the rule
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
 from ablate.analysis.comparison import Comparison
-from ablate.analysis.contrast import suspect
 from ablate.analysis.halfway import halfway
 from ablate.analysis.learning import convergence
 from ablate.analysis.looks import looks
@@ -62,7 +61,7 @@ def compare(evidence: Evidence) -> pd.DataFrame:
     """
     facts, runs, trend = evidence.facts, Runs(evidence), convergence(evidence)
     slow = {(row.variant, row.task): row.why for row in trend.itertuples() if row.why}
-    grouped = {task.name: suspect(runs, task, facts.metric) for task in facts.tasks}
+    grouped = {task.name: runs.suspect(task, facts.metric) for task in facts.tasks}
     half = halfway(evidence, max(family_size(facts), 1), grouped)
     return pd.DataFrame([_row(one) for one in compared(runs, slow, half)], columns=list(COLUMNS))
 
@@ -89,12 +88,6 @@ def compared(
     facts = runs.facts
     m = family_size(facts)
     at = [(look, runs.first(look.seeds)) for look in looks(facts)]
-    grouped = {
-        (look, task.name, name): suspect(fewer, task, name)
-        for look, fewer in at
-        for task in facts.tasks
-        for name in facts.judged
-    }
 
     def follow(variant: VariantFacts, task: TaskFacts, name: str, most: int) -> Comparison:
         """The last of the first `most` looks that was needed."""
@@ -113,7 +106,7 @@ def compared(
                 confirmatory,
                 m if confirmatory else 1,
                 facts.judged.get(name),
-                grouped.get((look, task.name, name), False),
+                name in facts.judged and fewer.suspect(task, name),
                 look,
                 one,
                 unfinished.get((variant.name, task.name), ""),
@@ -142,9 +135,6 @@ def _row(one: Comparison) -> dict[str, object]:
     """With `COLUMNS`."""
     c, d, found = one.contrast, one.contrast.differences, one.judgement
     solvable = solving_metric(one.task, one.a.runs.facts.metric) is not None
-    ci = d.interval(one.alpha)
-    family = d.interval(one.level) if one.confirmatory else (NAN, NAN)
-    tost = d.interval(2 * one.level) if one.margin is not None else (NAN, NAN)
     squares = d.squares
     return {
         "variant": one.a.variant,
@@ -155,25 +145,20 @@ def _row(one: Comparison) -> dict[str, object]:
         "mean_variant": _mean(c.a[0]),
         "mean_baseline": _mean(c.b[0]),
         "diff": d.mean,
-        "ci_low": ci[0],
-        "ci_high": ci[1],
+        **_bounds("ci", d.interval(one.alpha)),
+        **_bounds("seeds", d.seed_interval(one.alpha)),
+        **_bounds("family", d.interval(one.level) if one.confirmatory else (NAN, NAN)),
+        **_bounds("tost", d.interval(2 * one.level) if one.margin is not None else (NAN, NAN)),
         "p": found.p,
         "p_adjusted": min(1.0, one.m * found.p) if one.confirmatory else NAN,
+        "p_equivalent": found.p_equivalent,
+        "verdict": found.verdict,
+        "decided_by": "rate" if c.by_rate else "t",
+        "exploratory": not one.confirmatory,
         "d_z": d.d_z,
         "prob_better": d.prob_better,
         "mde": one.detectable[0],
-        "verdict": found.verdict,
-        "exploratory": not one.confirmatory,
-        "decided_by": "rate" if c.by_rate else "t",
-        "p_equivalent": found.p_equivalent,
-        "seeds_low": d.seed_interval(one.alpha)[0],
-        "seeds_high": d.seed_interval(one.alpha)[1],
-        "family_low": family[0],
-        "family_high": family[1],
-        "tost_low": tost[0],
-        "tost_high": tost[1],
-        "mde_low": one.detectable[1],
-        "mde_high": one.detectable[2],
+        **_bounds("mde", one.detectable[1:]),
         "correlation": correlation(c.a[0], c.b[0]),
         "seeds_needed": one.seeds_needed,
         "sd_seed": squares.by_seed**0.5 if squares else NAN,
@@ -195,6 +180,10 @@ def _row(one: Comparison) -> dict[str, object]:
         "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",
         "note": comparison_note(one),
     }
+
+
+def _bounds(name: str, bounds: Sequence[float]) -> dict[str, float]:
+    return {f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
 
 
 def _mean(values: Floats) -> float:

@@ -14,11 +14,11 @@ from itertools import chain
 
 import numpy as np
 
-from ablate.analysis.paired import NAN, Differences, Flags, Floats, sign
+from ablate.analysis.paired import NAN, Differences, Flags, Floats
 from ablate.analysis.rates import rate_p, rate_p_equivalent
-from ablate.analysis.runs import Runs, Side, solving_metric
+from ablate.analysis.runs import Side, solving_metric
 from ablate.core.facts import TaskFacts
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, sign
 
 FLOOR_ERRORS = 3
 """Standard errors of guessing within which an accuracy counts as at its floor."""
@@ -222,17 +222,3 @@ def overlap(task: TaskFacts) -> float:
     """n_test/n_train, where every seed draws both from one pool; else 0."""
     sampling = task.sampling
     return sampling.test / sampling.train if sampling.pool == "resplit" and sampling.train else 0.0
-
-
-def suspect(runs: Runs, task: TaskFacts, name: str) -> bool:
-    """Whether the runs of some variant of a graded task fall into groups, as those of an all-or-nothing task do.
-
-    They do when the largest gap between neighbouring values of one variant is at least a quarter of the metric's range.
-    False for a metric that the task does not have.
-    """
-    metric = task.metrics.get(name)
-    if task.outcome != "graded" or metric is None or metric.span is None:
-        return False
-    values = (runs.of(variant.name, task).values(name) for variant in runs.facts.variants)
-    gaps = (np.diff(np.sort(found[~np.isnan(found)])) for found in values)
-    return any(bool((gap >= metric.span / 4).any()) for gap in gaps)

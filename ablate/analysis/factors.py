@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.contrast import Contrast
 from ablate.analysis.crossings import Crossed, Levels, crossings
 from ablate.analysis.interactions import at_a_bound
 from ablate.analysis.paired import NAN, ROUNDING
@@ -51,7 +51,7 @@ def effects(evidence: Evidence) -> pd.DataFrame:
     """
     rows = []
     for crossed in crossings(evidence):
-        grouped = suspect(crossed.runs, crossed.task, crossed.facts.metric)
+        grouped = crossed.runs.suspect(crossed.task, crossed.facts.metric)
         for kind, effect, levels in crossed.contrasts():
             rows.append({"task": crossed.task.name, **_row(crossed, kind, effect, levels, grouped)})
     return pd.DataFrame(rows, columns=list(EFFECTS))

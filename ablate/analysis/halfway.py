@@ -15,12 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast, overlap
-from ablate.analysis.paired import Differences, Floats, sign
+from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import Runs, reached, solving_metric
 from ablate.analysis.verdicts import Verdict, judge
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, sign
 
 COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
 

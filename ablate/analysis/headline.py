@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pandas as pd
 
 from ablate.analysis.compare import planned
-from ablate.analysis.contrast import suspect
 from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import Runs
 from ablate.analysis.verdicts import DECIDED
@@ -82,7 +81,7 @@ def _gaps(evidence: Evidence) -> Iterator[str]:
     facts, trend, runs = evidence.facts, convergence(evidence), Runs(evidence)
     names = short_names(facts)
     for task in facts.tasks:
-        if suspect(runs, task, facts.metric):
+        if runs.suspect(task, facts.metric):
             yield (
                 f"Runs on {task.name} fall into groups, though the task is declared graded: a mean over seeds hides "
                 "how many are in which, and no equivalence is claimed there."

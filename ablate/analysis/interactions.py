@@ -15,11 +15,11 @@ import numpy as np
 from ablate.analysis.by_mean import moved, unusable
 from ablate.analysis.contrast import CEILING_STEPS, Contrast, near_floor
 from ablate.analysis.grounds import Grounds
-from ablate.analysis.paired import sign
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side
 from ablate.base import wording
 from ablate.core.claim import Claim
+from ablate.core.metric import sign
 
 
 def by_interaction(runs: Runs, claim: Claim, groups: Sequence[list[Side]], level: float = ALPHA) -> Grounds:
@@ -38,7 +38,9 @@ def by_interaction(runs: Runs, claim: Claim, groups: Sequence[list[Side]], level
         reading = f"{sure} of the difference of differences {lies}"
         if c.any_diverged:
             lost = c.n - int(np.count_nonzero(c.completed))
-            reading += f", with {lost} of {c.n} seeds on which a run diverged and counts with the floor"
+            reading += (
+                f", with {lost} of {c.n} seeds on which a run {sides[0].lost} and counts with the floor"
+            )
     numbers = task.name, c.n, c.missing, d.mean
     return Grounds(
         *numbers, supported, refuted, reading, d.interval, closed=bool(bound or moved(sides, claim.metric))

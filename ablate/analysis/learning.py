@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.contrast import Contrast
-from ablate.analysis.paired import Differences, sign
+from ablate.analysis.paired import Differences
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side, solving_metric
 from ablate.base import wording
 from ablate.core.evidence import Evidence
+from ablate.core.metric import sign
 
 
 def baseline_learned(evidence: Evidence) -> list[tuple[str, bool, str]]:

@@ -13,6 +13,7 @@ from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.core.derived import DERIVED, Derived, Kind, Offer
 from ablate.core.facts import Facts, TaskFacts
 from ablate.core.metric import HELD_OUT
+from ablate.core.speed import CALLS
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,15 @@ class Measure:
 
     def side(self, runs: Runs, variant: str) -> Side:
         """The runs of a variant, as the metric sees them."""
-        if self.name in self.task.metrics or self.kind == "spread":
+        if self.name in self.task.metrics or self.kind in ("spread", "time"):
             return runs.of(variant, self.task)
-        known = self.task.stability if self.derived is None else {self.name: self.derived.metric}
+        seen, derived = runs.of(variant, self.task), self.derived
+        metric = derived.refined(derived.metric, seen) if derived else self.task.stability[self.name]
         # Whether a run solves the task decides nothing about how steadily it trains.
-        alone = replace(self.task, metrics={self.name: known[self.name]}, outcome="graded")
-        if self.derived is None:
+        alone = replace(self.task, metrics={self.name: metric}, outcome="graded")
+        if derived is None:
             return _NumberedSide(runs, variant, alone, self.name)
-        return _DerivedSide(runs, variant, alone, self.derived, runs.of(variant, self.task))
+        return _DerivedSide(runs, variant, alone, derived, seen)
 
 
 def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
@@ -43,7 +45,8 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
     if name in task.stability:
         return Measure(name, "mean", task)
     derived = DERIVED.get(name)
-    if derived is None or derived.lacks(Offer(task.metrics, bool(facts.stress))):
+    offer = Offer(task.metrics, bool(facts.stress), timed=CALLS, target=facts.target)
+    if derived is None or derived.lacks(offer):
         return None
     if derived.kind == "spread" and facts.metric not in task.metrics:
         return None
@@ -88,12 +91,18 @@ class _DerivedSide(Side):
 
     @cached_property
     def status(self) -> NDArray[np.object_]:
-        """Completed where the metric has a value, else not run."""
-        return np.where(np.isnan(self._by_seed), NOT_RUN, "completed").astype(object)
+        """Completed where the metric has a value, diverged where it counts with the floor, else not run."""
+        values = np.where(np.isnan(self._by_seed), NOT_RUN, "completed").astype(object)
+        return np.where(np.isinf(self._by_seed), "diverged", values)
 
     def values(self, metric: str) -> Floats:
-        """The metric by seed; NaN where it has no value."""
-        return self._by_seed
+        """The metric by seed; NaN where it has no value of its own."""
+        return np.where(np.isinf(self._by_seed), np.nan, self._by_seed)
+
+    @property
+    def lost(self) -> str:
+        """Of a rate, nothing: a run has the event or has not."""
+        return self.derived.event if self.derived.kind == "mean" and self.derived.event else super().lost
 
     @property
     def obstacle(self) -> str:

@@ -31,21 +31,22 @@ from ablate.analysis.variance import MeanSquares
 from ablate.core.evidence import Evidence
 
 COLUMNS = (
+    *("task", "metric", "outcome", "n", "diverged", "unscored", "mean", "spread", "spread_low"),
+    *("spread_high", "examples", "shared", "test_share", "placebo", "placebo_diff", "placebo_low"),
     *(
-        "task",
-        "metric",
-        "outcome",
-        "n",
-        "diverged",
-        "unscored",
-        "mean",
-        "spread",
-        "spread_low",
-        "spread_high",
+        "placebo_high",
+        "placebo_verdict",
+        "comparisons",
+        "within",
+        "mde",
+        "mde_low",
+        "mde_high",
+        "failure_rate",
     ),
-    *("examples", "shared", "test_share", "placebo", "placebo_diff", "placebo_low", "placebo_high"),
-    *("placebo_verdict", "comparisons", "within", "mde", "mde_low", "mde_high", "failure_rate"),
 )
+PLACEBO = {"variant": "placebo", "diff": "placebo_diff", "ci_low": "placebo_low", "ci_high": "placebo_high"}
+PLACEBO |= {"verdict": "placebo_verdict"}
+"""Columns of comparisons → of the noise."""
 
 
 def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -129,14 +130,7 @@ def _of_the_test_set(side: Side, name: str, variance: float) -> float:
 
 
 def _placebo(row: pd.DataFrame) -> dict[str, object]:
-    names = {
-        "variant": "placebo",
-        "diff": "placebo_diff",
-        "ci_low": "placebo_low",
-        "ci_high": "placebo_high",
-        "verdict": "placebo_verdict",
-    }
-    found = row[list(names)].rename(columns=names).to_dict("records")
+    found = row[list(PLACEBO)].rename(columns=PLACEBO).to_dict("records")
     return found[0] if found else {"placebo": "", "placebo_verdict": ""}
 
 

@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from ablate.analysis.power import ALPHA, POWER, detectable, difference_power, equivalence_power, smallest
 from ablate.analysis.student import sd_interval, t_interval, t_p_above
 from ablate.analysis.variance import MeanSquares, StandardError
-from ablate.core.metric import Metric
 
 NAN = math.nan
 Floats = NDArray[np.float64]
@@ -34,11 +33,6 @@ Interval = tuple[float, float]
 
 ROUNDING = 1e-12
 """Differences below this share of the values are taken for rounding."""
-
-
-def sign(metric: Metric) -> float:
-    """1 where more is better, −1 where less is."""
-    return -1.0 if metric.direction == "min" else 1.0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.contrast import Contrast
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import POWER, detectable_effect, equivalence_power, smallest
 from ablate.analysis.rates import detectable_failure_rate, seeds_for_failure_rate
@@ -137,115 +137,95 @@ def outlook(
 
     `evidence` has the pairs that are known, also under other seeds; `detect` is a difference in the metric's units.
     """
-    found = None if evidence is None else next((t for t in evidence.facts.tasks if t.name == task.name), None)
-    known = found is not None and name in found.metrics
-    runs = Runs(evidence) if evidence is not None and known else None
+    tasks = () if evidence is None else evidence.facts.tasks
+    found = next((of for of in tasks if of.name == task.name and name in of.metrics), None)
+    runs = None if evidence is None or found is None else Runs(evidence)
     if task.outcome == "all_or_nothing" and solving_metric(task, name) is not None:
         return _by_rate(task, name, runs, n, alpha, margin, detect)
-    grouped = runs is not None and found is not None and suspect(runs, found, name)
+
+    def contrast(variant: str) -> Contrast | None:
+        if runs is None or found is None:
+            return None
+        return Contrast.of([runs.of(variant, found)], [runs.of(BASELINE, found)], name)
+
+    grouped = runs is not None and found is not None and runs.suspect(found, name)
     # Equivalence of such a task is not shown by the mean.
     shown = margin if task.outcome == "graded" and not grouped else None
-    prospects = []
-    for variant in variants:
-        contrast = None
-        if runs is not None and found is not None:
-            contrast = Contrast.of([runs.of(variant, found)], [runs.of(BASELINE, found)], name)
-        one = _prospect(variant, contrast, task.metrics[name], n, alpha, shown, detect)
-        if grouped and one.spread is not None:
-            one = replace(
-                one, why="; ".join(filter(None, [one.why, "runs fall into groups: no equivalence"]))
-            )
-        prospects.append(one)
-    return Outlook(
-        task.name,
-        name,
-        margin,
-        "mean",
-        detectable_effect(n, alpha) if n > 1 else None,
-        prospects,
-        examples=task.sampling.test if task.sampling.pool == "held_out" else 0,
-    )
+    prospects = [
+        _prospect(variant, contrast(variant), task.metrics[name], n, alpha, shown, detect, grouped)
+        for variant in variants
+    ]
+    effect = detectable_effect(n, alpha) if n > 1 else None
+    shared = task.sampling.test if task.sampling.pool == "held_out" else 0
+    return Outlook(task.name, name, margin, "mean", effect, prospects, examples=shared)
 
 
 def _by_rate(
-    task: TaskFacts,
-    name: str,
-    runs: Runs | None,
-    n: int,
-    alpha: float,
-    margin: float | None,
-    detect: float | None,
+    task: TaskFacts, name: str, runs: Runs | None, n: int, alpha: float, *limits: float | None
 ) -> Outlook:
-    metric = task.metrics[name]
+    """`limits`: the margin and the difference that is to be detected."""
+    metric, (margin, detect) = task.metrics[name], limits
     rate = detectable_failure_rate(n, alpha) if n > 1 else math.nan
-    solvable = metric.solved is not None and bool(metric.span)
     sides = [side for side in runs.sides() if side.task.name == task.name] if runs is not None else []
-    ended = sum(int(side.ended.sum()) for side in sides)
     some = any(bool(side.solved[side.ended].any()) for side in sides if solving_metric(side.task, name))
+    takes = seeds = None
+    if metric.span and metric.solved is not None and margin is not None:
+        takes = seeds_without_failure(margin, metric.span, alpha)
+    if metric.span and detect is not None:
+        seeds = seeds_for_failure_rate(min(1.0, detect / metric.span), alpha)
     return Outlook(
-        task.name,
-        name,
-        margin,
-        "rate",
-        None,
+        *(task.name, name, margin, "rate", None),
         failure_rate=None if math.isnan(rate) else rate,
-        equivalent_seeds=seeds_without_failure(margin, metric.span or 1.0, alpha)
-        if solvable and margin is not None
-        else None,
-        seeds=seeds_for_failure_rate(min(1.0, detect / metric.span), alpha)
-        if detect is not None and metric.span
-        else None,
-        unsolved=0 if some else ended,
+        equivalent_seeds=takes,
+        seeds=seeds,
+        unsolved=0 if some else sum(int(side.ended.sum()) for side in sides),
     )
 
 
 def _prospect(
     variant: str,
-    contrast: Contrast | None,
+    c: Contrast | None,
     metric: Metric,
     n: int,
     alpha: float,
     margin: float | None,
     detect: float | None,
+    grouped: bool,
 ) -> Prospect:
-    pairs = 0 if contrast is None else contrast.n
-    said = _diverged(contrast)
-    if contrast is None or pairs < 2:
-        why = "no pair with the baseline is known" if not pairs else "one pair is known, a spread takes two"
-        return Prospect(variant, pairs, why="; ".join(filter(None, [why, said])))
-    d = contrast.differences
-    if d.all_zero:
-        return Prospect(variant, pairs, why="every known difference is 0: no spread to plan by")
-    scale = float(np.abs([contrast.a, contrast.b]).max())
-    if not metric.resolution and np.ptp(d.values) <= ROUNDING * scale:
-        return Prospect(variant, pairs, why="the known differences are all the same: no spread to plan by")
-    found = Prospect(variant, pairs, d.sd, why=said)
-    if detect is not None:
-        seeds, limit = _seeds_to_detect(d, detect, alpha)
-        found = replace(found, seeds=seeds, limit=limit)
+    nothing = _no_spread(c, metric)
+    why = [nothing, _diverged(c)]
+    if c is None or nothing:
+        return Prospect(variant, 0 if c is None else c.n, why="; ".join(filter(None, why)))
+    d = c.differences
+    equal = takes = middle = low = high = None
+    if n > 1:
+        span = math.inf if metric.span is None else metric.span
+        sizes = (d.mde(alpha, n=n), *d.mde_range(alpha, n))
+        middle, low, high = (size if size <= span else math.inf for size in sizes)
+    why += ["no difference that the metric can show"] * (middle == math.inf)
+    why += ["runs fall into groups: no equivalence"] * grouped
     if margin is not None:
-        found = replace(
-            found, equivalent_seeds=smallest(lambda seeds: _equivalence(d, margin, seeds, alpha) >= POWER)
-        )
-    if n < 2:
-        return found
-    span = math.inf if metric.span is None else metric.span
-    middle, low, high = (
-        size if size <= span else math.inf for size in (d.mde(alpha, n=n), *d.mde_range(alpha, n))
-    )
-    if math.isinf(middle):
-        said = "; ".join(filter(None, [said, "no difference that the metric can show"]))
-    return replace(
-        found,
-        why=said,
-        detectable=middle,
-        detectable_low=low,
-        detectable_high=high,
-        equivalent=None if margin is None else _equivalence(d, margin, n, alpha),
-    )
+        equal = _equivalence(d, margin, n, alpha) if n > 1 else None
+        takes = smallest(lambda count: _equivalence(d, margin, count, alpha) >= POWER)
+    seeds = (None, "") if detect is None else _seeds_to_detect(d, detect, alpha)
+    said = "; ".join(filter(None, why))
+    return Prospect(variant, c.n, d.sd, middle, low, high, equal, takes, *seeds, said)
 
 
-def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[float, Limit]:
+def _no_spread(c: Contrast | None, metric: Metric) -> str:
+    """Why the known pairs have no spread to plan by; empty where they have."""
+    if c is None or not c.n:
+        return "no pair with the baseline is known"
+    if c.n < 2:
+        return "one pair is known, a spread takes two"
+    if c.differences.all_zero:
+        return "every known difference is 0: no spread to plan by"
+    scale = float(np.abs([c.a, c.b]).max())
+    same = not metric.resolution and np.ptp(c.differences.values) <= ROUNDING * scale
+    return "the known differences are all the same: no spread to plan by" if same else ""
+
+
+def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[float | None, Limit]:
     """The seeds that detect a difference; infinite, with the reason, where none do."""
 
     def needed(given: Differences) -> float:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ablate.analysis.paired import NAN, Flags, Floats, sign
+from ablate.analysis.arrivals import Arrivals, arrivals
+from ablate.analysis.paired import NAN, Flags, Floats
 from ablate.analysis.stress import Grid, grids
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, sign
 from ablate.core.record import lost_to_its_variant
 
 NOT_RUN = "not run"
@@ -46,27 +47,51 @@ class Runs:
         lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
         self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
         self._columns: dict[str, Floats] = {}
-        self._evidence = evidence
+        self._suspect: dict[tuple[str, str], bool] = {}
+        self.evidence = evidence
 
     @cached_property
     def examples(self) -> dict[tuple[str, str], Floats]:
         """The metric of each test example, by trial id and metric."""
-        frame = self._evidence.examples
+        frame = self.evidence.examples
         columns = (frame[name] for name in ("id", "metric", "values"))
         return {(str(i), str(m)): np.asarray(values, float) for i, m, values in zip(*columns, strict=True)}
 
     def first(self, count: int) -> Runs:
         """Those of the first seeds alone."""
+        if count >= len(self.seeds):
+            return self
         assert self.examples is not None  # once, for all that share them; so are these
         assert self.grids is not None
+        assert self.arrivals is not None
         fewer = copy(self)
-        fewer.seeds = self.seeds[:count]
+        fewer.seeds, fewer._suspect = self.seeds[:count], {}
         return fewer
 
     @cached_property
     def grids(self) -> dict[tuple[str, str], Grid]:
         """Variant and task → its runs on a grid of learning rates."""
-        return grids(self._evidence)
+        return grids(self.evidence)
+
+    @cached_property
+    def arrivals(self) -> dict[tuple[str, str], Arrivals]:
+        """Variant and task → when its runs first hold the target."""
+        return arrivals(self.evidence)
+
+    def suspect(self, task: TaskFacts, name: str) -> bool:
+        """Whether the runs of some variant of a graded task fall into groups, as those of an all-or-nothing task do.
+
+        They do when the largest gap between neighbouring values of one variant is at least a quarter of the metric's
+        range. False for a metric that the task does not have.
+        """
+        metric = task.metrics.get(name)
+        if task.outcome != "graded" or metric is None or metric.span is None:
+            return False
+        if (place := (task.name, name)) not in self._suspect:
+            values = (self.of(variant.name, task).values(name) for variant in self.facts.variants)
+            gaps = (np.diff(np.sort(found[~np.isnan(found)])) for found in values)
+            self._suspect[place] = any(bool((gap >= metric.span / 4).any()) for gap in gaps)
+        return self._suspect[place]
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
@@ -167,6 +192,17 @@ class Side:
     def untrained(self) -> Flags:
         """Whether no learning rate of the grid brought the loss below the initial one."""
         return self.runs.grids[self.variant, self.task.name].untrained[: len(self.runs.seeds)]
+
+    @cached_property
+    def arrived(self) -> Arrivals:
+        """When each run first holds the target, which the task must have."""
+        found = self.runs.arrivals[self.variant, self.task.name]
+        return replace(found, first=found.first[: len(self.runs.seeds)])
+
+    @property
+    def lost(self) -> str:
+        """What has happened to a run that counts with the metric's floor."""
+        return "diverged"
 
     @property
     def judged(self) -> Floats:

@@ -63,7 +63,7 @@ def overtakings(evidence: Evidence) -> pd.DataFrame:
                     order = pair if found[i] == "better" else pair[::-1]
                     size, bounds = _crossing(sizes[i : j + 1], values[:, i : j + 1])
                     open_at = [f"{size:g}" for size in sizes[i + 1 : j]]
-                    note = f"not shown at {wording.joined(open_at)}" if open_at else ""
+                    note = f"the order is not shown at {wording.joined(open_at)}" if open_at else ""
                     rows.append((task, metric, *order, size, sizes[i], sizes[j], *bounds, note))
     return pd.DataFrame(rows, columns=list(OVERTAKINGS))
 
@@ -79,7 +79,7 @@ def _grown(evidence: Evidence) -> Iterator[tuple[str, str, dict[float, Group]]]:
 
 def _between(group: Group, a: str, b: str) -> pd.Series | None:
     """The log ratio of one variant to another by process; None where one was not timed."""
-    logs = group.logs.assign(**{group.baseline: 0.0})
+    logs = group.paired
     return logs[a] - logs[b] if {a, b} <= {*logs} else None
 
 

@@ -132,6 +132,11 @@ class Group:
             return found
         return self._pivot("log_ratio")
 
+    @cached_property
+    def paired(self) -> pd.DataFrame:
+        """`logs`, with 0 for the baseline: what differs between any two variants is the difference of their columns."""
+        return self.logs.assign(**{self.baseline: 0.0})
+
     def _pivot(self, column: str) -> pd.DataFrame:
         rows = self.rows.astype({column: float}).dropna(subset=column)
         order = [variant.name for variant in self.facts.variants if variant.name in {*rows["variant"]}]
@@ -253,8 +258,10 @@ def _notes(group: Group, found: Compared, rows: pd.DataFrame, *, is_baseline: bo
 
 def geometric_mean(values: pd.Series) -> float:
     """Of seconds or bytes, one a process; NaN of none."""
-    known = values.dropna()
-    return math.exp(np.log(np.sort(known.to_numpy(float))).mean()) if len(known) else NAN
+    known = np.sort(values.dropna().to_numpy(float))
+    if not len(known) or known[0] == known[-1]:
+        return float(known[0]) if len(known) else NAN  # memory is exact
+    return math.exp(np.log(known).mean())
 
 
 def processes(n: int) -> str:

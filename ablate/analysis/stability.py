@@ -30,11 +30,11 @@ from ablate.core.facts import Facts, TaskFacts
 from ablate.core.metric import HELD_OUT, OWN_SCALE
 
 Row = dict[str, object]
-COLUMNS = (
-    *("variant", "baseline", "task", "metric", "kind", "n", "mean_variant", "mean_baseline"),
-    *("low_variant", "high_variant", "low_baseline", "high_baseline", "diff", "ci_low", "ci_high", "p"),
-    *("verdict", "exploratory", "placebo", "note"),
+NUMBERS = (
+    *("n", "mean_variant", "mean_baseline", "low_variant", "high_variant", "low_baseline", "high_baseline"),
+    *("diff", "ci_low", "ci_high", "p", "verdict"),
 )
+COLUMNS = ("variant", "baseline", "task", "metric", "kind", *NUMBERS, "exploratory", "placebo", "note")
 
 
 def measures(task: TaskFacts, facts: Facts) -> list[Measure]:
@@ -147,19 +147,5 @@ def _row(
     note: str,
 ) -> Row:
     """What the kinds of metrics have in common; of two sides, the variant comes first."""
-    (low, high), (low_baseline, high_baseline) = bounds
-    return {
-        "n": n,
-        "mean_variant": means[0],
-        "mean_baseline": means[1],
-        "low_variant": low,
-        "high_variant": high,
-        "low_baseline": low_baseline,
-        "high_baseline": high_baseline,
-        "diff": diff,
-        "ci_low": interval[0],
-        "ci_high": interval[1],
-        "p": p,
-        "verdict": verdict,
-        "note": note,
-    }
+    values = (n, *means, *bounds[0], *bounds[1], diff, *interval, p, verdict)
+    return dict(zip(NUMBERS, values, strict=True)) | {"note": note}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.analysis.contrast import Contrast, suspect
+from ablate.analysis.contrast import Contrast
 from ablate.analysis.runs import Runs
 from ablate.analysis.verdicts import judge
 from ablate.core.evidence import Evidence
@@ -42,7 +42,7 @@ def steps(evidence: Evidence) -> pd.DataFrame:
     for task in facts.tasks if path_of(facts) else ():
         if facts.metric not in task.metrics:
             continue
-        grouped = suspect(runs, task, facts.metric)
+        grouped = runs.suspect(task, facts.metric)
         sides = [(variant, runs.of(variant.name, task)) for variant in path_of(facts)]
         for number, (one, before) in enumerate(zip(sides[1:], sides[:-1], strict=True), start=1):
             c = Contrast.of([one[1]], [before[1]], facts.metric)

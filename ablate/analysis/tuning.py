@@ -10,10 +10,11 @@ import pandas as pd
 from ablate.analysis.compare import planned
 from ablate.analysis.contrast import overlap
 from ablate.analysis.expected_best import Floats, expected_best
-from ablate.analysis.paired import NAN, Differences, sign
+from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
+from ablate.core.metric import sign
 from ablate.core.search_table import Objective, Parameter, SearchTable
 
 EDGE = 0.05
@@ -57,7 +58,7 @@ def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
     value has no rows.
     """
     target = searched.facts.objectives[0]
-    up = _up(target)
+    up = sign(target)
     frames = []
     for task in (t.name for t in facts.tasks):
         found = {v.name: up * _values(_rows(searched, v.name, task), target) for v in facts.variants}
@@ -96,7 +97,7 @@ def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.Dat
             if variant.placebo and rows.empty:
                 continue
             mine = curves[(curves["variant"] == variant.name) & (curves["task"] == task)]
-            gain = NAN if exhaustive(searched) else _last_gain(_up(target) * mine["best"].to_numpy(float))
+            gain = NAN if exhaustive(searched) else _last_gain(sign(target) * mine["best"].to_numpy(float))
             chosen = rows[rows["chosen"] == variant.name].head(1)
             known = chosen[searched.paths].dropna(axis=1).to_dict("records")
             values = dict.fromkeys(searched.paths) | dict(*known)
@@ -190,10 +191,6 @@ def _shift(tuned: Runs, untuned: Runs, variant: str, task: str) -> Differences:
         oriented.append(pd.Series(sign(metric) * (a - b), index=runs.seeds))
     known = pd.concat(oriented, axis=1, join="inner").dropna().to_numpy()
     return Differences.between(known[:, 0], known[:, 1], metric.resolution, overlap=overlap(known_task))
-
-
-def _up(target: Objective) -> float:
-    return -1.0 if target.direction == "min" else 1.0
 
 
 def _rows(searched: SearchTable, variant: str, task: str) -> pd.DataFrame:

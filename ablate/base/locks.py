@@ -6,25 +6,53 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from ablate.base.errors import StoreError
 
+Say = Callable[[str], None]
+MEASURING = "bench"
+"""The lock of all measurements of speed in a store; no study has this name."""
+_TRAINING = ".training"
+
+
+def exclusive(root: Path, study: str, say: Say) -> AbstractContextManager[None]:
+    """Holds the study's lock in the store `root`; waits, and says so, while another driver has it."""
+    return _held(root, f"{study}.lock", say, f"{study} is already running")
+
 
 @contextmanager
-def exclusive(root: Path, study: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Holds the study's lock in the store `root`; waits, and says so, while another driver has it."""
+def training(root: Path, study: str, say: Say) -> Iterator[None]:
+    """Keeps speed from being measured in the store while a study trains; waits, and says so, while it is measured."""
+    with ExitStack() as held:
+        with _held(root, f"{MEASURING}.lock", say, "speed is being measured, which training would disturb"):
+            held.enter_context(_held(root, f"{study}{_TRAINING}", say, f"{study} is training"))
+        yield
+
+
+@contextmanager
+def measuring(root: Path, say: Say) -> Iterator[None]:
+    """Keeps all studies of the store from training while speed is measured; waits, and says so, while one trains."""
+    with _held(root, f"{MEASURING}.lock", say, "speed is already being measured"):
+        for path in sorted((root / "locks").glob(f"*{_TRAINING}")):
+            with _held(root, path.name, say, f"{path.stem} is training, which would disturb the measurement"):
+                pass
+        yield
+
+
+@contextmanager
+def _held(root: Path, name: str, say: Say, why: str) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
-    path = root / "locks" / f"{study}.lock"
+    path = root / "locks" / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path)
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            say(f"{study} is already running; waiting for it to finish …")
+            say(f"{why}; waiting for it to finish …")
             lock.acquire()
     except OSError as error:
         # Names the lock file when it exists: another user may have created it in a shared folder.

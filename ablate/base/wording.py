@@ -116,6 +116,14 @@ def duration(seconds: float) -> str:
     return f"{seconds // 3600:.0f} h {seconds % 3600 / 60:.0f} min"
 
 
+def seconds(time: float) -> str:
+    """A short time with three significant digits: `412 µs`, `3.21 ms`, `12.0 s`."""
+    power = next((power for power in (0, 1, 2) if time >= 0.9995 * 1000**-power), 3)
+    value = time * 1000**power
+    places = max(0, 2 - math.floor(math.log10(value) + 1e-4)) if value > 0 else 0
+    return f"{value:.{min(places, 3)}f} {('s', 'ms', 'µs', 'ns')[power]}"
+
+
 def size(count: int) -> str:
     """`812 B`, `3.4 kB`, `1.2 MB`."""
     if count < 1000:

@@ -23,7 +23,7 @@ MAX_WIDTH = 100
 """Columns that are used at most, in a terminal that has them."""
 MAX_SHAPES = 8
 """Parts with more parameter tensors of their own are shown without their shapes."""
-NO_SHAPES = ("initialise", "step", "extra_repr")
+NO_SHAPES = ("initialise", "step", "beside", "extra_repr")
 """Methods of parts whose docstrings give no shapes."""
 TYPES = {
     "integer": "whole number",
@@ -237,6 +237,7 @@ def _cost(slot: str, name: str) -> Rows:
         ("of the model", beside(lambda cost: cost.parameters)),
         ("FLOPs forward", beside(lambda cost: cost.flops.forward)),
         ("and backward", beside(lambda cost: cost.flops.training)),
+        ("beside them", listed(f"{count:,}\xa0{name}" for name, count in cost.flops.beside.items())),
         ("at", f"{listed(size)}; one sequence of {SIGNATURE.seq_len} tokens; FLOPs of matrix products only"),
     ]
     return [row for row in rows if row[1]]

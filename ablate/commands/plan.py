@@ -104,7 +104,7 @@ def _pilot(
     experiment: Experiment, folder: StudyFolder, seeds: int, options: Options, console: Console
 ) -> list[str]:
     """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
-    from ablate.base.locks import exclusive, interruptible
+    from ablate.base.locks import exclusive, interruptible, training
     from ablate.commands.run import telling_what_is_kept
     from ablate.records.store import Store
     from ablate.stages.match import match
@@ -113,7 +113,12 @@ def _pilot(
     say, warn = saying(console), saying(console, "warning")
     store = Store(options.results / "store", warn)
     say(f"Pilot: {counted(seeds, 'seed')} of every variant, which are never judged.")
-    with exclusive(store.root, folder.name, say), interruptible(), telling_what_is_kept(folder, store):
+    with (
+        exclusive(store.root, folder.name, say),
+        interruptible(),
+        telling_what_is_kept(folder, store),
+        training(store.root, folder.name, say),
+    ):
         return pilot(match(experiment, folder, say), seeds, folder, store, options, console, warn).failed
 
 
@@ -143,12 +148,27 @@ def show_plan(plan: Planned, console: Console) -> None:
         values = joined([f"{level:g}" for level in levels])
         runs = counted(plan.stressed, "run")
         say(f"\nstress: every variant at {stressed_path} = {values} too, in {runs}.")
+    _print_timing(plan, console)
     say(f"\n{expected[0].upper()}{expected[1:]}")
     if experiment.search:
         _print_search(plan, "search", experiment.search, console)
         say("`ablate sweep` runs this search; `ablate run` trains the variants above.")
     _print_power(plan, console)
     _print_cautions(plan.cautions, console)
+
+
+def _print_timing(plan: Planned, console: Console) -> None:
+    """Prints in how many processes the variants are timed after training, and how long that takes."""
+    if (section := plan.experiment.study.speed) is None:
+        return
+    sizes = "".join(f" at {path} = {joined([f'{s:g}' for s in of])}" for path, of in section.over.items())
+    left = section.processes - plan.timed
+    time = f": about {duration(plan.timing_seconds)}" if left else ""
+    kept = f" ({plan.timed if left else 'all'} kept)" if plan.timed else ""
+    saying(console)(
+        f"\nspeed: after training, every variant is timed{sizes} in {section.processes} processes{kept}, one after "
+        f"the other{time}."
+    )
 
 
 def _print_power(plan: Planned, console: Console) -> None:

@@ -32,6 +32,8 @@ class Results:
     "One row a claim."
     stability: pd.DataFrame
     "One row a variant, task and measure of stability; `ablate.analysis.stability` says what the columns mean."
+    speed: pd.DataFrame
+    "One row a variant, task, size and measure of speed; `ablate.analysis.speed` says what the columns mean."
 
     @property
     def trials(self) -> pd.DataFrame:

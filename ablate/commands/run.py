@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.base.wording import joined
 from ablate.commands import completion
 from ablate.commands.options import (
     AS_JSON,
@@ -92,16 +93,19 @@ def ended(outcome: Outcome, as_json: bool, gate: bool = False, strict: bool = Fa
 
 
 class InterruptedRunError(AblateError):
-    """Ctrl-C or SIGTERM; says how many trials are kept."""
+    """Ctrl-C or SIGTERM; says what is kept in the store."""
 
     exit_code = 130
+
+    def __init__(self, kept: str, root: Path) -> None:
+        super().__init__(f"Interrupted. {kept} are kept in {root}; run the same command to continue.")
 
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Reads a study, runs what is missing of it, and reports; prints to the console as it goes."""
     from ablate.stages.cached import up_to_date
     from ablate.stages.options import Outcome
-    from ablate.stages.place import explained, place, refuse_another, reported
+    from ablate.stages.place import explained, held_place, place, refuse_another, reported
     from ablate.stages.publish import print_results
 
     say, warn = saying(console), saying(console, "warning")
@@ -114,7 +118,6 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         print_results(cached, console)
         return Outcome(cached.path)
     from ablate.base.collector import gc_paused
-    from ablate.base.locks import exclusive, interruptible
     from ablate.records.store import Store
     from ablate.stages.engine import standby
 
@@ -141,21 +144,16 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         if not options.fresh:
             match(experiment, folder)  # raises where rates that are known rule it out
         store = Store(options.results / "store", warn)
-        while True:
-            with exclusive(store.root, folder.name, say), interruptible():
-                # Another driver may have finished meanwhile: what it reports stays.
-                refuse_another(path, options.results, name, line)
-                now, differing = place(options.results, name, differs, sweep=options.sweep)
-                if now.name == folder.name:
-                    if note := explained(name, folder, differing):
-                        say(note)
-                    experiment = experiment.reporting(folder.name, differing)
-                    experiment = match(experiment, folder, say, fresh=options.fresh)
-                    searches = options.sweep or experiment.tune is not None
-                    planned = None if searches else {cell.id for cell in experiment.cells()}
-                    with telling_what_is_kept(folder, store, planned):
-                        return run(experiment, folder, store, options, console, ready, say, warn)
-            folder = now
+        with held_place(path, options.results, name, line, differs, say, sweep=options.sweep) as (
+            folder,
+            differing,
+        ):
+            experiment = experiment.reporting(folder.name, differing)
+            experiment = match(experiment, folder, say, fresh=options.fresh)
+            searches = options.sweep or experiment.tune is not None
+            planned = None if searches else {cell.id for cell in experiment.cells()}
+            with telling_what_is_kept(folder, store, planned):
+                return run(experiment, folder, store, options, console, ready, say, warn)
 
 
 @contextmanager
@@ -165,10 +163,9 @@ def telling_what_is_kept(
     """Raises `InterruptedRunError` for an interruption inside; of all that the roster has, or of `planned` trials."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         ids = folder.roster.ids() if planned is None else planned
         # By the files: an interruption can come between a trial's record and the event that tells of it.
         kept = f"{sum(map(store.has, ids))}{'' if planned is None else f' of {len(ids)}'} trials"
-        raise InterruptedRunError(
-            f"Interrupted. {kept} are kept in {store.root}; run the same command to continue."
-        ) from None
+        kept = joined([kept, *filter(None, [str(error)])])  # with the processes that have timed its variants
+        raise InterruptedRunError(kept, store.root) from None

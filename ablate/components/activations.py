@@ -6,7 +6,7 @@ map, and a narrower hidden layer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import torch
@@ -28,6 +28,10 @@ class Activation(Part):
     def forward(self, x: Tensor, gate: Tensor | None = None) -> Tensor:
         """`function(x)`, or `function(gate) · x` with a gate; x and gate have one shape, which the result keeps."""
         return self.function(x) if gate is None else self.function(gate) * x
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`; `queries` numbers go through the function."""
+        return {getattr(self, "name", type(self).__name__): queries}
 
 
 @register("activation", "relu")
@@ -71,6 +75,10 @@ class Identity(Activation):
 
     function = staticmethod(lambda x: x)
 
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {}
+
 
 @register("activation", "geglu")
 class GEGLU(Activation):
@@ -79,6 +87,10 @@ class GEGLU(Activation):
     gated = True
     function = staticmethod(F.gelu)
 
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"gelu": queries}
+
 
 @register("activation", "swiglu")
 class SwiGLU(Activation):
@@ -86,3 +98,7 @@ class SwiGLU(Activation):
 
     gated = True
     function = staticmethod(F.silu)
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"silu": queries}

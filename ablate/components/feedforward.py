@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, PositiveFloat
@@ -68,6 +69,11 @@ class MLP(FeedForward):
         hidden = self.up(x_btd)
         hidden = self.activation(hidden) if self.gate is None else self.activation(hidden, self.gate(x_btd))
         return self.down(self.hidden_dropout(hidden))
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        found: Mapping[str, int] = self.activation.beside(queries * self.up.out_features, 0)
+        return found
 
 
 def hidden_width(expansion: float, d_model: int, gated: bool, bias: bool) -> int:

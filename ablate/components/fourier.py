@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -44,3 +47,8 @@ class Fourier(Mixer):
         """(B, T, D) → (B, T, D); raises `ValueError` for any mask."""
         self.real_positions(x_btd, mask)
         return torch.fft.fft2(x_btd, norm=self.norm).real
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`; 5 N log₂ N for N = T·D complex numbers, as Frigo and Johnson 2005 count."""
+        size = queries * self.sizes.d_model
+        return {"fft_flops": round(5 * size * math.log2(size))}

@@ -5,6 +5,7 @@ Shapes: B batch, H heads, T positions, D = d_model; q and k (B, H, T, d_k) after
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import accumulate
 
 import torch
@@ -73,6 +74,10 @@ class LinearAttention(Mixer):
         new = k.transpose(-2, -1) @ v
         state = new if state is None else state + new
         return self._merge(q @ state), state
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"elu": queries * (self.query.out_features + self.key.out_features)}
 
     def _project(self, x_btd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """φ(q), φ(k) and [v, 1]: the column of ones sums to the denominator beside the numerator."""

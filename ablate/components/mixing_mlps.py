@@ -9,6 +9,7 @@ Shapes: B batch, T positions, D = d_model, h hidden width.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -78,6 +79,10 @@ class FlatMLP(AllPositions):
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self.through(x_btd.flatten(1)).view_as(x_btd)
 
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"gelu": self.up.out_features}
+
 
 @register("mixer", "mlp_mixer")
 class MLPMixer(AllPositions):
@@ -100,6 +105,10 @@ class MLPMixer(AllPositions):
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self.through(x_btd.transpose(1, 2)).transpose(1, 2)
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"gelu": self.sizes.d_model * self.up.out_features}
 
 
 @register("mixer", "resmlp")
@@ -162,6 +171,10 @@ class GMLP(FixedLength):
         real_bt = self.real_positions(x_btd, mask)
         u_bth, v_bth = F.gelu(self.up(x_btd)).chunk(2, -1)
         return self.down(u_bth * self.gate(zero_padding(self.norm(v_bth), real_bt)))
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"gelu": queries * self.up.out_features, **self.norm.beside(queries, keys)}
 
 
 class TokenLinear(nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import torch
@@ -49,6 +50,10 @@ class Affine(Norm):
         self.weight.fill_(1)
         if self.bias is not None:
             self.bias.zero_()
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"norm": queries * self.sizes.d_model}
 
 
 @register("norm", "layer")

@@ -6,6 +6,7 @@ All of them depend on distances alone, and are defined for any length.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from pydantic import PositiveFloat, PositiveInt
@@ -63,6 +64,11 @@ class Rotary(Position):
             table = rotations(t_k, q.shape[3], self.base).to(table)
         return turned(q, table[:, t_k - t_q : t_k]), turned(k, table[:, :t_k])
 
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        turned = self.sizes.num_heads * queries + self.sizes.num_kv_heads * keys
+        return {"rotation": turned * self.sizes.d_k}
+
 
 def rotations(length: int, width: int, base: float) -> Tensor:
     """Cosine and sine of the angles, (2, length, width / 2), on CPU in float64."""
@@ -104,6 +110,10 @@ class Alibi(Position):
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
         """(H, T_q, T_k), never above 0."""
         return -self.slopes[:, None, None] * distances(t_q, t_k, device).abs()
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"bias": self.sizes.num_heads * queries * keys}
 
 
 def alibi_slopes(num_heads: int) -> list[float]:
@@ -151,3 +161,7 @@ class Relative(Position):
         """(H, T_q, T_k)."""
         column = distances(t_q, t_k, device).clamp(self.lowest, self.max_distance) - self.lowest
         return self.bias_by_distance.index_select(1, column.flatten()).unflatten(1, (t_q, t_k))
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"bias": self.sizes.num_heads * queries * keys}

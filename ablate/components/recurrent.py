@@ -5,7 +5,7 @@ Shapes: B batch, T positions, D = d_model, h width of one direction's state, G g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import torch
@@ -43,6 +43,8 @@ class Recurrent(Mixer):
     "Index of the gate that decides how much of the state is kept; None without one."
     num_states: ClassVar[int] = 1
     "Length of `State`."
+    evaluates: ClassVar[Mapping[str, int]] = {}
+    "How often a step computes a function for each number of the state."
     kernel: ClassVar[Callable[..., tuple[Tensor, ...]]]
     "Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h)."
 
@@ -77,6 +79,12 @@ class Recurrent(Mixer):
             back_bth = _read(self.backwards, x_btd.flip(1), None if real_bt is None else real_bt.flip(1))
             y_bth = torch.cat([y_bth, back_bth.flip(1)], -1)
         return self.output(y_bth)
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        cells = (self.forwards, self.backwards)
+        width = sum(cell.weight_hh.shape[1] for cell in cells if cell is not None)
+        return {function: times * width * queries for function, times in self.evaluates.items()}
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
         """See `Mixer.step`; the state is the cell's."""
@@ -153,6 +161,7 @@ class RNN(Recurrent):
 
     begins_unlike = UNSCALED.format("0.48 to 0.6")
     gates = 1
+    evaluates = {"tanh": 1}
     kernel = staticmethod(torch.rnn_tanh)
 
     @staticmethod
@@ -171,6 +180,7 @@ class LSTM(Recurrent):
 
     begins_unlike = UNSCALED.format("0.15 to 0.2")
     gates = 4
+    evaluates = {"sigmoid": 3, "tanh": 2}
     forget_gate = 1
     num_states = 2
     kernel = staticmethod(torch.lstm)
@@ -193,6 +203,7 @@ class GRU(Recurrent):
 
     begins_unlike = UNSCALED.format("0.27 to 0.36")
     gates = 3
+    evaluates = {"sigmoid": 2, "tanh": 1}
     kernel = staticmethod(torch.gru)
 
     @staticmethod

@@ -7,6 +7,7 @@ Shapes: B batch, H heads, T positions, n hidden width; q (B, H, T_q, d_q), k (B,
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import torch
@@ -139,6 +140,11 @@ class Gaussian(Score):
         shared = _half_square(q) * q_one[..., -1:] * scale
         return (q_one * scale) @ k_square.transpose(-2, -1) - shared
 
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`; squares of queries too, which a softmax does not need."""
+        squares = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
+        return {"square": squares} | ({} if self.log_sigma is None else {"exp": self.log_sigma.numel()})
+
 
 def _half_square(x: Tensor) -> Tensor:
     """½‖x‖², (…, d) → (…, 1)."""
@@ -173,6 +179,11 @@ class Cosine(Score):
         """Q / (τ‖q‖), k / ‖k‖ and 1."""
         log_temperature = self.log_temperature.clamp(min=math.log(SMALLEST_TEMPERATURE))
         return F.normalize(q, dim=-1) * (-log_temperature).exp(), F.normalize(k, dim=-1), 1.0
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        numbers = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
+        return {"norm": numbers, "exp": self.log_temperature.numel()}
 
 
 @register("score", "additive")
@@ -214,6 +225,10 @@ class Additive(Score):
         query, key, weight = (matrix.transpose(-2, -1) for matrix in (self.query, self.key, self.weight))
         logits: Tensor = _AdditiveLogits.apply(query @ q.transpose(-2, -1), key @ k.transpose(-2, -1), weight)
         return logits
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"tanh": self.weight.numel() * queries * keys}
 
 
 class _AdditiveLogits(torch.autograd.Function):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -38,6 +39,8 @@ class Sizes:
     "Whether sequences may have padding, which no query may attend to."
     num_heads: int = 1
     "H, inside attention; of a value, the heads that it has."
+    num_kv_heads: int = 1
+    "Heads of keys and values, inside attention."
     d_q: int = 0
     "Query width of one head, inside attention; that of keys unless the score joins other widths."
     d_k: int = 0
@@ -66,3 +69,26 @@ class Part(nn.Module):
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()
+        self.sizes = sizes
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """What a forward pass on one example computes beside matrix products: numbers by the function they go through.
+
+        `queries` positions read `keys` positions. `fft_flops` are floating-point operations instead. Sums, products
+        and quotients of single numbers, masks and copies are left out. Here it is what the parts inside declare.
+        """
+        return together(part.beside(queries, keys) for part in parts_in(self))
+
+
+def parts_in(module: nn.Module) -> Iterator[Part]:
+    """The parts in a module, without those inside another part."""
+    for child in module.children():
+        yield from [child] if isinstance(child, Part) else parts_in(child)
+
+
+def together(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    """The sum of what parts declare, by function."""
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
+    return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -36,6 +37,10 @@ class Softmax(Weighting):
         """See `Weighting.forward`."""
         return logits.softmax(-1)
 
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"exp": self.sizes.num_heads * queries * keys}
+
 
 @register("weighting", "uniform")
 class Uniform(Weighting):
@@ -65,3 +70,7 @@ class Hard(Weighting):
         # Of the logits, as a softmax may round two of them together; `argmax` gives the first of equal ones.
         hard = torch.zeros_like(soft).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
         return hard + (soft - soft.detach())
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        return {"exp": self.sizes.num_heads * queries * keys}

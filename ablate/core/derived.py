@@ -1,4 +1,4 @@
-"""Metrics that no single run has and that claims may use: rates over seeds, their spread, learning-rate sensitivity.
+"""Metrics that claims may use beside those of a task: rates over seeds, their spread, learning-rate sensitivity, speed.
 
 Each is one entry of `DERIVED`: what it is, what a study must give for it, and its values by seed. How a difference in
 it is decided depends on its kind alone; see `ablate.analysis.measures`.
@@ -6,19 +6,20 @@ it is decided depends on its kind alone; see `ablate.analysis.measures`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ablate.core.metric import Metric
+from ablate.core.speed import CALLS, TimedCall
 
 Floats = NDArray[np.float64]
-Kind = Literal["mean", "rate", "spread"]
+Kind = Literal["mean", "rate", "spread", "time"]
 """mean: a number by seed, whose paired differences decide. rate: 0 or 1 by seed. spread: the standard deviation over
-seeds of the primary metric."""
+seeds of the primary metric. time: of processes, not of runs."""
 
 
 class Seen(Protocol):
@@ -48,6 +49,30 @@ class Seen(Protocol):
     def untrained(self) -> NDArray[np.bool_]:
         """Whether no learning rate of the grid brought the loss below the initial one."""
 
+    @property
+    def arrived(self) -> Arrived:
+        """When each held the target."""
+
+
+class Arrived(Protocol):
+    """When the runs of one variant on one task first held the target; in steps."""
+
+    @property
+    def first(self) -> Floats:
+        """Of each run, shape (num_seeds,): infinite where it never did, NaN where it has no outcome."""
+
+    @property
+    def trained(self) -> float:
+        """The length of its training."""
+
+    @property
+    def longest(self) -> float:
+        """The length of the longest training of any variant."""
+
+    @property
+    def every(self) -> float:
+        """Between two reports."""
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -58,6 +83,10 @@ class Offer:
     "Whether every variant is trained on a grid of learning rates."
     rate_path: str | None = None
     "The path of the learning rate; None where the workload has none."
+    timed: Collection[str] = ()
+    "The calls that are timed, of `core.speed.CALLS`."
+    target: Mapping[str, float] = field(default_factory=dict)
+    "Metric → the value that counts as learned."
 
 
 @dataclass(frozen=True)
@@ -66,14 +95,17 @@ class Derived:
 
     metric: Metric
     kind: Kind
-    by_seed: Callable[[Any], Floats]
-    "Of `Seen`: the value on each seed, NaN where there is none."
+    by_seed: Callable[[Any], Floats] = lambda _: np.empty(0)
+    """Of `Seen`: the value on each seed, NaN where there is none; infinite where it counts with the metric's floor. Of
+    kind `time` there is none by seed."""
     lacks: Callable[[Offer], str] = lambda _: ""
     "What a study would have to give for it, in a sentence; nothing where it does."
     obstacle: Callable[[Any], str] = lambda _: ""
     "Of `Seen`: why its values say nothing; nothing where they do."
     event: str = ""
-    "What has happened to a run that counts 1, of a rate."
+    "What has happened to a run that counts 1, of a rate; or to one that counts with the metric's floor."
+    refined: Callable[[Metric, Any], Metric] = lambda metric, _: metric
+    "The metric and `Seen` → the metric with what these runs tell of it."
 
 
 def _solved(runs: Seen) -> Floats:
@@ -116,6 +148,35 @@ def _needs_stress(offer: Offer) -> str:
     )
 
 
+def _late(runs: Seen) -> str:
+    # What others would count with is more than it had time for.
+    arrived, never = runs.arrived, int(np.isinf(runs.arrived.first).sum())
+    if not never or arrived.trained == arrived.longest:
+        return ""
+    trained = f"{never} of {len(arrived.first)} runs never get there in {arrived.trained:g} steps"
+    return f"{trained}, and others train for {arrived.longest:g}"
+
+
+def _needs_target(offer: Offer) -> str:
+    if offer.target.keys() & offer.metrics.keys():
+        return ""
+    name, metric = next(iter(offer.metrics.items()), ("accuracy", Metric("max")))
+    value = 0.95 if metric.solved is None else metric.solved
+    return f"Say which value counts as learned: target: {{{name}: {value:g}}}"
+
+
+def _time(call: TimedCall) -> Derived:
+    def lacks(offer: Offer) -> str:
+        if call in offer.timed:
+            return ""
+        if not offer.timed:
+            return "Time the variants: speed: on"
+        calls = ", ".join(one for one in CALLS if one in (*offer.timed, call))
+        return f"Time this call too: speed: {{calls: [{calls}]}}"
+
+    return Derived(Metric("min"), "time", lacks=lacks)
+
+
 DERIVED: Mapping[str, Derived] = {
     "solved_rate": Derived(
         Metric("max", floor=0.0, ceiling=1.0), "rate", _solved, _needs_solved, event="solved the task"
@@ -123,5 +184,18 @@ DERIVED: Mapping[str, Derived] = {
     "divergence_rate": Derived(Metric("min", floor=1.0, ceiling=0.0), "rate", _diverged, event="diverged"),
     "lr_sensitivity": Derived(Metric("min"), "mean", _lr_sensitivity, _needs_stress, _untrained),
     "seed_spread": Derived(Metric("min"), "spread", lambda runs: runs.judged),
+    **{f"{call}_seconds": _time(call) for call in CALLS},
+    "step_memory": _time("step"),
+    "steps_to_target": Derived(
+        Metric("min"),
+        "mean",
+        lambda runs: runs.arrived.first,
+        _needs_target,
+        _late,
+        event="did not get there in all of its steps",
+        refined=lambda metric, runs: replace(
+            metric, floor=runs.arrived.trained, resolution=runs.arrived.every
+        ),
+    ),
 }
 """By name."""

@@ -52,8 +52,13 @@ class Evidence:
     reason, test_loss, initial_loss (NaN where the run has none)."""
     speed: pd.DataFrame = field(default_factory=no_speed)
     """One row a variant (no placebo), task, size, call and process, the unit of speed: variant, task, size (at the path
-    `SpeedFacts.over`; NaN without one), own (whether the study trains this size), call (of `core.speed.CALLS`),
-    process (from 0 on), seconds (median of a call), log_ratio (mean over blocks of the log of the ratio of its median
-    time to the baseline's; of the baseline that of a second copy of it), memory (peak bytes of a step; NaN for others),
-    examples, tokens and flops of one call (flops NaN where unknown), blocks, busy (cores that other processes kept busy
-    meanwhile, on average)."""
+    `SpeedFacts.over`; NaN without one), own (whether it is the size that the study trains), call (of
+    `core.speed.CALLS`), process (from 0 on), seconds (median of a call), log_ratio (mean over blocks of the log of the
+    ratio of its median time to the baseline's; of the baseline that of a second copy of it), memory (peak bytes of a
+    step; NaN for others), examples, tokens and flops of one call (flops NaN where unknown), blocks, busy (cores that
+    other processes kept busy meanwhile, on average)."""
+
+    @property
+    def only_timed(self) -> bool:
+        """Whether the study was timed and never trained."""
+        return self.trials.empty and not self.speed.empty

@@ -78,6 +78,8 @@ class VariantFacts:
     "Task → matrix-product FLOPs of a forward pass on one example."
     training_flops: dict[str, int | None] = field(default_factory=dict)
     "The same of a forward and a backward pass."
+    beside: dict[str, dict[str, int]] = field(default_factory=dict)
+    "Task → function → how many numbers go through it beside those products, in a forward pass on one example."
     examples: dict[str, int | None] = field(default_factory=dict)
     "Task → training examples that a whole training processes."
     matched: dict[str, Matched] = field(default_factory=dict)

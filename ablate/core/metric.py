@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 Direction = Literal["max", "min"]
 Outcome = Literal["graded", "all_or_nothing"]
@@ -39,6 +39,19 @@ class Metric:
         return None if self.ceiling is None or self.floor is None else abs(self.ceiling - self.floor)
 
 
+class Oriented(Protocol):
+    """A metric, or an objective."""
+
+    @property
+    def direction(self) -> str:
+        """`max`: more is better; or `min`."""
+
+
+def sign(of: Oriented) -> float:
+    """1 where more is better, −1 where less is."""
+    return 1.0 if of.direction == "max" else -1.0
+
+
 @dataclass(frozen=True)
 class Sampling:
     """Where the examples of the test split come from, which decides what a seed repeats."""
@@ -66,6 +79,9 @@ class Description:
     "Floating-point operations of the matrix products of one forward pass on one example."
     training_flops: int | None = None
     "The same of a forward and a backward pass."
+    beside: Mapping[str, int] = field(default_factory=dict)
+    """What a forward pass on one example computes beside them: function → numbers that go through it, but `fft_flops` →
+    floating-point operations."""
     examples: int | None = None
     "Training examples that a whole training run processes; None where that is not known."
     reports: Sequence[int] | None = None

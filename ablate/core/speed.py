@@ -9,7 +9,7 @@ from typing import Any, Literal
 TimedCall = Literal["forward", "step", "generation"]
 CALLS: tuple[TimedCall, ...] = ("forward", "step", "generation")
 """forward: a pass without gradients on a training batch. step: a training step on it: forward, backward, optimizer.
-generation: as many new tokens as the task's sequences are long, one after the other, for as many sequences."""
+generation: the batch position by position, with what the model keeps of those before, as a causal model decodes."""
 
 
 @dataclass(frozen=True)
@@ -39,3 +39,5 @@ class SpeedFacts:
     processes: int = 0
     threads: int = 1
     machine: str = ""
+    calls: list[TimedCall] = field(default_factory=lambda: list(CALLS))
+    "What was asked for; a variant may not have all."

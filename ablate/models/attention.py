@@ -6,6 +6,7 @@ v (B, H, T_k, d_v).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -21,7 +22,7 @@ from ablate.components.mixer import Mixer
 from ablate.components.norms import RMSNorm
 from ablate.components.positions import Position
 from ablate.components.projection import projection
-from ablate.components.sizes import Sizes, divisors
+from ablate.components.sizes import Sizes, divisors, together
 
 State = tuple[Tensor, Tensor]
 """Keys before their positions and values of all positions so far, (B, H_kv, T, d)."""
@@ -81,6 +82,7 @@ class Attention(Mixer):
             sizes = replace(
                 sizes,
                 num_heads=heads,
+                num_kv_heads=kv_heads,
                 d_q=config.d_q or d_k,
                 d_k=d_k,
                 d_v=config.d_v or width,
@@ -126,6 +128,14 @@ class Attention(Mixer):
         if state is not None:
             read = (torch.cat([state[0], read[0]], 2), torch.cat([state[1], read[1]], 2))
         return self.attend(self.queries(x_b1d), read, position), read
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`."""
+        asked, read = self.num_heads * queries, self.num_kv_heads * keys
+        found = [part.beside(queries, keys) for part in (self.weighting, self.value)]
+        found += [] if self.score is None else [self.score.beside(queries, keys)]
+        norms = ((self.query_norm, asked), (self.key_norm, read))
+        return together([*found, *(norm.beside(n, n) for norm, n in norms if isinstance(norm, RMSNorm))])
 
     def queries(self, x_btd: Tensor) -> Tensor:
         """Queries, before their positions, of (B, T, D); of width 0 where none are read."""

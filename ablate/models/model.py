@@ -183,12 +183,14 @@ def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
 def _sizes(section: ModelSection, signature: Signature) -> Sizes:
     """The sizes that parts are built with; heads and widths are those of a position inside attention."""
     heads = getattr(section.mixer, "num_heads", 1)
+    kv_heads = getattr(section.mixer, "num_kv_heads", None) or heads
     d_k = getattr(section.mixer, "d_k", None) or section.d_model // heads
     return Sizes(
         d_model=section.d_model,
         max_len=signature.seq_len,
         padded=signature.padded,
         num_heads=heads,
+        num_kv_heads=kv_heads,
         d_q=getattr(section.mixer, "d_q", None) or d_k,
         d_k=d_k,
         dropout=section.dropout.model_dump(),

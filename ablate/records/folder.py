@@ -7,6 +7,7 @@ stress.parquet                           the runs of the stress grid
 speed.parquet                            its variants timed, by process
 answer.txt, comparisons.csv, claims.csv  its verdicts
 stability.csv, noise.csv                 how steadily its variants train; the noise of each task
+speed.csv, scaling.csv, target.csv       how fast they are, how that grows with their size, how soon they learn
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
 sweep.parquet, importances.csv           the settings that a sweep has tried
@@ -22,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
 from ablate.core import names
 from ablate.core.cell import Cell
@@ -33,7 +35,17 @@ from ablate.records.evidence import EvidenceFiles
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
 from ablate.records.tables import load_frame, load_importances, rows_and_facts, save_frame
-from ablate.records.verdicts import ANSWER, CLAIMS, COMPARISONS, NOISE, STABILITY, UNTUNED, Verdicts
+from ablate.records.verdicts import (
+    ANSWER,
+    BESIDE,
+    CLAIMS,
+    COMPARISONS,
+    SCALING,
+    SPEED,
+    TARGET,
+    UNTUNED,
+    Verdicts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +70,7 @@ _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 _BESIDE = (
-    *(ANSWER, STABILITY, NOISE, _FIGURES, _EXAMPLES, _STRESS, _SPEED, _EVALUATION, _MAPS, _IMPORTANCES),
+    *(ANSWER, *BESIDE, _FIGURES, _EXAMPLES, _STRESS, _SPEED, _EVALUATION, _MAPS, _IMPORTANCES),
     *(*_TABLES.values(), *_EVIDENCE[True]),
 )
 """The files of some: there are no figures where no trial has a result."""
@@ -104,8 +116,16 @@ class StudyFolder(Verdicts):
 
     @property
     def has_report(self) -> bool:
-        """Whether there is evidence of a completed run."""
+        """Whether there is evidence, of a completed run or of its speed alone."""
         return (self.path / _TRIALS).is_file()
+
+    @property
+    def has_trials(self) -> bool:
+        """Whether some trial of the study was reported, as far as can be told; `ablate bench` reports without any."""
+        try:
+            return self.has_report and bool(self.statuses())
+        except AblateError:
+            return True
 
     @property
     def has_untuned(self) -> bool:
@@ -114,7 +134,7 @@ class StudyFolder(Verdicts):
 
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
-        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES)
+        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES, SPEED, SCALING, TARGET)
         return [path for name in names if (path := self.path / name).exists()]
 
     def readable(self) -> dict[str, Path]:

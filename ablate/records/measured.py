@@ -9,6 +9,7 @@ under others has another key, and the two are never mixed.
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,32 @@ from typing import Any
 from ablate.base.digests import digest_of_data
 from ablate.base.errors import StoreError
 from ablate.base.files import write_text
+from ablate.records.environment import machine, versions
 
 FORMAT = 1
+_FOLDER = "speed"
+
+
+def here() -> dict[str, Any]:
+    """The machine and the versions that a measurement is taken under."""
+    own = {name: versions()[name] for name in ("python", "torch") if name in versions()}
+    return {"machine": machine(), "node": platform.node(), "versions": own}
+
+
+def is_measurement(path: Path) -> bool:
+    """Whether a file is kept by `Measurements`."""
+    return path.parts[-3:-1] == ("store", _FOLDER)
 
 
 class Measurements:
     """The processes of groups by key, under `root/speed`; a corrupt file is set aside with a warning."""
 
     def __init__(self, root: Path, warn: Callable[[str], None] = lambda message: None) -> None:
-        self.folder, self.warn = root / "speed", warn
+        self.folder, self.warn = root / _FOLDER, warn
+
+    def path(self, key: str) -> Path:
+        """The file of a group."""
+        return self.folder / f"{key}.json"
 
     @staticmethod
     def key(stands_for: Mapping[str, Any]) -> str:
@@ -33,7 +51,7 @@ class Measurements:
 
     def load(self, key: str) -> list[dict[str, Any]]:
         """What the processes of a group have found so far. Raises `StoreError`."""
-        path = self.folder / f"{key}.json"
+        path = self.path(key)
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             digest = data.pop("digest")
@@ -56,7 +74,7 @@ class Measurements:
         """Writes all processes of a group, whole or not at all. Raises `StoreError`."""
         data = {"format": FORMAT, "stands_for": stands_for, "processes": processes}
         text = json.dumps(data | {"digest": digest_of_data(data)}, indent=1, allow_nan=False)
-        write_text(self.folder / f"{self.key(stands_for)}.json", text + "\n")
+        write_text(self.path(self.key(stands_for)), text + "\n")
 
     def _aside(self, path: Path) -> Path:
         number = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.files import write_text
@@ -15,12 +16,15 @@ if TYPE_CHECKING:
 
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 STABILITY, NOISE = "stability.csv", "noise.csv"
+SPEED, SCALING, TARGET = "speed.csv", "scaling.csv", "target.csv"
+BESIDE = (STABILITY, NOISE, SPEED, SCALING, TARGET)
+"""The tables of some studies."""
 UNTUNED = "untuned"
 """The folder of the variants before they were tuned."""
 
 
 class Verdicts:
-    """The answer, the comparisons, the claims, stability and noise of the folder at `path`."""
+    """The answer, the comparisons, the claims and the tables `BESIDE` them of the folder at `path`."""
 
     path: Path
 
@@ -36,26 +40,19 @@ class Verdicts:
         """The comparisons of the last report, as text. Raises `AblateError` where there are none."""
         return read_csv(existing(self.path / COMPARISONS))
 
-    def stability(self) -> list[dict[str, str]]:
-        """How steadily the variants of the last report train, as text; none where it does not say."""
-        return self._rows(STABILITY)
-
-    def noise(self) -> list[dict[str, str]]:
-        """The noise of each task in the last report, as text; none where it has none."""
-        return self._rows(NOISE)
-
-    def _rows(self, name: str) -> list[dict[str, str]]:
+    def beside(self, name: str) -> list[dict[str, str]]:
+        """The rows of one of the tables `BESIDE` the verdicts of the last report, as text; none where it has none."""
         path = self.path / name
         return read_csv(path) if path.is_file() else []
 
-    def frames(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """Comparisons, judged claims and stability of the last report; the last without rows where it is not there."""
+    def frames(self) -> list[pd.DataFrame]:
+        """Comparisons, judged claims, stability and speed of the last report; those without rows that it lacks."""
         import pandas as pd
 
         comparisons, claims = (pd.read_csv(self.path / name) for name in (COMPARISONS, CLAIMS))
-        steady = self.path / STABILITY
-        stability = pd.read_csv(steady) if steady.is_file() else pd.DataFrame()
-        return comparisons, claims[claims["verdict"].notna()].reset_index(drop=True), stability
+        paths = [self.path / name for name in (STABILITY, SPEED)]
+        more = [pd.read_csv(path) if path.is_file() else pd.DataFrame() for path in paths]
+        return [comparisons, claims[claims["verdict"].notna()].reset_index(drop=True), *more]
 
     def answer(self) -> list[str]:
         """The answer of the last report in sentences; none where it has none."""
@@ -68,13 +65,16 @@ class Verdicts:
         claims: pd.DataFrame,
         untuned: pd.DataFrame | None = None,
         answer: Sequence[str] = (),
-        stability: pd.DataFrame | None = None,
-        noise: pd.DataFrame | None = None,
+        beside: Mapping[str, pd.DataFrame] = MappingProxyType({}),
     ) -> None:
-        """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned."""
-        tables = {COMPARISONS: comparisons, CLAIMS: claims, f"{UNTUNED}/{COMPARISONS}": untuned}
-        tables |= {STABILITY: stability, NOISE: noise}
+        """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned.
+
+        beside: name → one of the tables `BESIDE` them. One without rows is removed.
+        """
+        tables = {COMPARISONS: comparisons, CLAIMS: claims, f"{UNTUNED}/{COMPARISONS}": untuned, **beside}
         for name, frame in tables.items():
-            if frame is not None:
+            if name in BESIDE and frame is not None and frame.empty:
+                (self.path / name).unlink(missing_ok=True)
+            elif frame is not None:
                 write_text(self.path / name, frame.to_csv(index=False))
         write_text(self.path / ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -51,6 +52,9 @@ class Source:
         words = f"{self.cited}. {self.title}. {place}{pages}{doi}"
         return words.replace("{", "").replace("}", "").replace(r"$\times$", "×")
 
+
+Sentence = Sequence[str | Source]
+"Papers follow what they are cited for."
 
 BOUTHILLIER = Source(
     "bouthillier2021accounting",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ablate.analysis.headline import matched
@@ -12,7 +12,7 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base import wording
 from ablate.core.claim import INTERACTION
 from ablate.report import bibliography as cite
-from ablate.report.bibliography import Source
+from ablate.report.bibliography import Sentence, Source
 from ablate.report.brief.noise_floor import detectable, placebo, spread
 from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.latex import running
@@ -20,11 +20,9 @@ from ablate.report.markdown import markdown_line
 from ablate.report.section import Material
 from ablate.report.sections.provenance import AT
 from ablate.report.sections.tuning_given import budgets, parity
+from ablate.report.speed_methods import measured
 from ablate.report.tables import Row, number, rows_of
 
-Piece = str | Source
-Sentence = Sequence[Piece]
-"Papers follow what they are cited for."
 TITLE = "Statistical methods"
 REDRAWN = {
     "fresh": (
@@ -42,23 +40,24 @@ REDRAWN = {
     ),
 }
 """By the pool of test examples; the last ends with its source."""
-DERIVED = {
-    "solved_rate": ("solved rates by an exact unconditional test of matched pairs", [cite.SUISSA]),
-    "divergence_rate": ("divergence rates by an exact unconditional test of matched pairs", [cite.SUISSA]),
-    "seed_spread": ("spreads over seeds by the test of Pitman and Morgan", [cite.PITMAN, cite.MORGAN]),
-    "lr_sensitivity": (
+EXACT = "by an exact unconditional test of matched pairs"
+DERIVED: Mapping[str, Sentence] = {
+    "solved_rate": [f"solved rates {EXACT}", cite.SUISSA],
+    "divergence_rate": [f"divergence rates {EXACT}", cite.SUISSA],
+    "seed_spread": ["spreads over seeds by the test of Pitman and Morgan", cite.PITMAN, cite.MORGAN],
+    "lr_sensitivity": [
         "sensitivity to the learning rate by its mean excess loss over the grid",
-        [cite.WORTSMAN],
-    ),
+        cite.WORTSMAN,
+    ],
 }
 """Metrics of claims that are no mean over runs: how they were compared."""
 
 
 def methods(material: Material) -> list[Sentence]:
-    """The paragraph, sentence by sentence; none where the study planned no comparison."""
+    """The paragraph, sentence by sentence; none where the study planned no comparison and timed nothing."""
     family = verdict_rows(material.comparisons)
     if not family:
-        return []
+        return [*speed, *_software(material)] if (speed := [*measured(material)]) else []
     return [
         *_design(material),
         *_outcome(material),
@@ -68,6 +67,7 @@ def methods(material: Material) -> list[Sentence]:
         *_diverged(material),
         *_settings(material),
         *_noise(material),
+        *measured(material),
         *_software(material),
     ]
 
@@ -95,15 +95,14 @@ def _joined(
     sentences: Sequence[Sentence], said: Callable[[str], str], cited: Callable[[list[Source]], str]
 ) -> str:
     """Texts as they are `said`, papers that follow one another as they are `cited` together."""
-    found = []
-    for sentence in sentences:
-        words = ""
-        for _, group in groupby(sentence, type):
-            pieces = list(group)
-            papers = [piece for piece in pieces if isinstance(piece, Source)]
-            words += cited(papers) if papers else said("".join(map(str, pieces)))
-        found.append(words)
-    return " ".join(found)
+
+    def piece(pieces: list[str | Source]) -> str:
+        papers = [piece for piece in pieces if isinstance(piece, Source)]
+        return cited(papers) if papers else said("".join(map(str, pieces)))
+
+    return " ".join(
+        "".join(piece(list(group)) for _, group in groupby(sentence, type)) for sentence in sentences
+    )
 
 
 def _design(material: Material) -> Iterator[Sentence]:
@@ -165,7 +164,7 @@ def _tests(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
     if rated := list(dict.fromkeys(str(row["task"]) for row in family if row["decided_by"] == "rate")):
         yield [
             f"On {wording.joined(rated)} a run either finds the solution or does not: there the seeds that one side "
-            "alone solved decide, by an exact unconditional test of matched pairs",
+            f"alone solved decide, {EXACT}",
             cite.SUISSA,
             ", and rates have exact 95 % intervals",
             cite.CLOPPER,
@@ -218,8 +217,7 @@ def _claims(material: Material) -> Iterator[Sentence]:
         yield ["Claims of an interaction rest on the difference of differences of each seed."]
     for name in dict.fromkeys(claim.metric.partition("@")[0] for claim in claims):
         if name in DERIVED:
-            words, papers = DERIVED[name]
-            yield [f"Claims compare {words}", *papers, "."]
+            yield ["Claims compare ", *DERIVED[name], "."]
 
 
 def _diverged(material: Material) -> Iterator[Sentence]:
@@ -229,15 +227,9 @@ def _diverged(material: Material) -> Iterator[Sentence]:
     missing = sum(int((side.asked & ~side.ended).sum()) for side in sides)
     diverged = sum(side.diverged for side in sides)
     if diverged:
-        floors = {
-            metric.floor
-            for task in facts.tasks
-            for name, metric in task.metrics.items()
-            if name in facts.judged
-        }
-        known = [
-            wording.significant(floor) for floor in sorted(floor for floor in floors if floor is not None)
-        ]
+        judged = [task.metrics[name] for task in facts.tasks for name in facts.judged if name in task.metrics]
+        floors = sorted({metric.floor for metric in judged if metric.floor is not None})
+        known = list(map(wording.significant, floors))
         scored = f"are scored at the floor of the metric ({' or '.join(known)}), and no pair is left out"
         if not known:
             scored = "cannot be scored, for the metric has no floor; comparisons with them stay undecided"

@@ -11,6 +11,7 @@ from ablate.base import wording
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_claim, short_names
+from ablate.report import timing
 from ablate.report.brief.claims import claim_table
 from ablate.report.brief.noise_floor import MARK
 from ablate.report.brief.verdicts import comparison_cells, verdict_rows
@@ -33,6 +34,15 @@ CLAIMS = [
     Column("p_holm", "$p$", True),
     Column("n", "Seeds", True),
     Column("verdict", "Verdict"),
+]
+
+
+SPEED = [
+    Column("variant", "Variant"),
+    Column("time", "Time", True),
+    Column("ratio", r"Ratio [95\,\%]", True),
+    Column("said", "Verdict"),
+    Column("memory", "Memory", True),
 ]
 
 
@@ -132,7 +142,8 @@ def _tables(material: Material) -> Iterator[tuple[str, str]]:
     """Name and LaTeX of each table; without text where there is nothing to show."""
     label = slug(material.facts.study)
     head = f"{_head(material.facts)}% Needs \\usepackage{{booktabs}}\n"
-    for name, made in (("comparisons", comparisons(material)), ("claims", claims(material))):
+    for name, of in {"comparisons": comparisons, "claims": claims, "speed": speed}.items():
+        made = of(material)
         if made:
             content, caption = made
             yield name, head + floating(content, caption, f"tab:{label}-{name}")
@@ -227,3 +238,20 @@ def claims(material: Material) -> tuple[str, str] | None:
         f"the claim, after Holm over {wording.counted(len(rows), 'claim')}."
     )
     return tabular(Table(CLAIMS, rows), r"p{0.5\linewidth}rrrl"), _in_latex(caption)
+
+
+def speed(material: Material) -> tuple[str, str] | None:
+    """Time and memory of a training step, a group of rows a task: a tabular, and its caption."""
+    tables = list(timing.brief_tables(rows_of(material.speeds), short_names(material.facts)))
+    rows: list[dict[str, str]] = []
+    for task, table in zip(material.facts.tasks, tables, strict=False):
+        rows += [{"variant": task.name}] if len(tables) > 1 else []
+        rows += table.rows
+    if not rows:
+        return None
+    call = timing.call_shown(timing.own(rows_of(material.speeds)))
+    caption = (
+        f"Time of {timing.MEASURES[call]} of each variant, its ratio to that of the {BASELINE}, below 1 is faster, and "
+        f"peak memory of a step. {timing.how_measured(material.evidence)} Exploratory."
+    )
+    return tabular(Table(SPEED, rows), "lrrlr"), _in_latex(caption)

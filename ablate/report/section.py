@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.typed import DEFAULT_RESULTS
+from ablate.core.evidence import Evidence, no_speed
 from ablate.report.tables import Row, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ablate.core.evidence import Evidence
     from ablate.core.facts import Facts, TaskFacts
     from ablate.core.search_table import SearchTable
     from ablate.records.evaluated import Evaluated
@@ -50,6 +50,11 @@ class Material:
     untuned_comparisons: pd.DataFrame | None = None
     stability: pd.DataFrame | None = None
     "What `analysis.stability` makes of the evidence."
+    speeds: pd.DataFrame = field(default_factory=no_speed)
+    scaling: pd.DataFrame = field(default_factory=no_speed)
+    overtakings: pd.DataFrame = field(default_factory=no_speed)
+    targets: pd.DataFrame = field(default_factory=no_speed)
+    "What `analysis.speed`, `analysis.scaling` and `analysis.target` make of it; no rows where nothing was timed."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 
@@ -70,6 +75,7 @@ class Brief:
     claim: Callable[[str], str] = str
     "A claim in these names."
     noise: Sequence[Row] = ()
+    speeds: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)
@@ -172,6 +178,8 @@ class Section:
     "Whether its content is seen at once; of the others the heading, which unfolds."
     inside: ClassVar[str] = ""
     "What a reader who unfolds it finds, in a few words beside the heading."
+    needs_trials: ClassVar[bool] = True
+    "Whether it has nothing to say of a study that was timed and never trained."
 
     @property
     def name(self) -> str:
@@ -248,10 +256,15 @@ def sections(*, brief: bool = False) -> list[Section]:
     return sorted((kind() for kind in Section.__subclasses__()), key=lambda section: section.place)
 
 
+def applying(material: Material) -> list[Section]:
+    """The sections that a study of this kind can have: of one that was only timed, those that need no trials."""
+    return [section for section in sections() if not (material.evidence.only_timed and section.needs_trials)]
+
+
 def shown(material: Material) -> list[Shown]:
     """The sections that apply to a study and have anything to show; one that fails says so."""
     found = []
-    for section in sections():
+    for section in applying(material):
         try:
             if section.applies(material) and (blocks := list(section.blocks(material))):
                 found.append(Shown(section, section.heading(material), blocks, section.accent(material)))

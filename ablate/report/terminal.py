@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from rich.cells import cell_len
@@ -20,6 +21,7 @@ from ablate.base.output import plain
 from ablate.base.printable import printable
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
+from ablate.records.verdicts import NOISE, SPEED
 from ablate.report.palette import VERDICTS
 from ablate.report.section import Brief, sections
 from ablate.report.tables import Column, Row, Table
@@ -30,32 +32,34 @@ GAP, INDENT, MIN_FIRST = 2, 2, 12
 """Columns of the terminal between those of a table; before a note; the fewest for the names of rows."""
 
 
-def print_verdicts(folder: StudyFolder, console: Console) -> None:
-    """Prints the answer and the brief tables of all sections for `results/<study>/`.
+def print_verdicts(folder: StudyFolder, console: Console, *, of_speed: bool = False) -> None:
+    """Prints the answer and the brief tables of all sections for `results/<study>/`; `of_speed`: of speed and claims.
 
     Raises `AblateError` when the folder holds no comparisons.
     """
     read = brief_of(folder)
-    console.print()
-    for paragraph in folder.answer():
-        console.print(_text(paragraph, console, "bold"))
+    if not of_speed:
+        console.print()
+        for paragraph in folder.answer():
+            console.print(_text(paragraph, console, "bold"))
     for section in sections(brief=True):
-        for table in section.brief(read):
+        for table in () if of_speed and section.needs_trials else section.brief(read):
             print_table(table, console)
     with suppress(AblateError):  # the tables are shown without them
-        if looks := folder.facts().looks_in_words:
+        if not of_speed and (looks := folder.facts().looks_in_words):
             console.print()
             console.print(_text(f"{looks}.", console))
 
 
 def brief_of(folder: StudyFolder) -> Brief:
     """What the terminal and MLflow show of a report."""
-    comparisons, claims, noise = folder.comparisons(), folder.claims(), folder.noise()
-    try:
+    read = Brief(
+        folder.comparisons(), folder.claims(), noise=folder.beside(NOISE), speeds=folder.beside(SPEED)
+    )
+    with suppress(AblateError):  # of facts that cannot be read, variants have their own names
         facts = folder.facts()
-    except AblateError:
-        return Brief(comparisons, claims, noise=noise)
-    return Brief(comparisons, claims, short_names(facts), partial(short_claim, facts=facts), noise)
+        read = replace(read, names=short_names(facts), claim=partial(short_claim, facts=facts))
+    return read
 
 
 def print_table(table: Table, console: Console) -> None:

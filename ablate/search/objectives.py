@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablate.core.metric import Description
+from ablate.core.metric import Description, sign
 from ablate.core.record import Record
 from ablate.core.search_table import Objective
 
@@ -17,7 +17,7 @@ NAN = math.nan
 
 def worst(objective: Objective) -> float:
     """The worst value that an objective can have."""
-    return -math.inf if objective.direction == "max" else math.inf
+    return -sign(objective) * math.inf
 
 
 def measured(record: Record, metric: str, at: str) -> tuple[float, str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ablate.core.metric import sign
 from ablate.core.search_table import COLUMNS, Objective, SearchTable, undominated
 from ablate.search.result import result_of
 from ablate.search.search import Search
@@ -66,9 +67,9 @@ def _row(
 
 def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[Objective]) -> list[bool]:
     """Whether no other setting is as good in every objective and better in one."""
-    signs = np.array([1.0 if objective.direction == "max" else -1.0 for objective in objectives])
+    signs = [sign(objective) for objective in objectives]
     values = np.array([[row[o.name] for o in objectives] for row in rows], dtype=float)
-    values = values.reshape(len(rows), len(objectives)) * signs
+    values = values.reshape(len(rows), len(objectives)) * np.array(signs)
     flags = np.array([row["status"] in OUTCOMES for row in rows], bool) & np.isfinite(values).all(axis=1)
     flags[flags] = undominated(values[flags])
     return [bool(flag) for flag in flags]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
@@ -20,7 +21,7 @@ from ablate.core.speed import Operation
 
 BUDGET = 1.0
 """Seconds that one operation should take in all blocks together; slow ones take more."""
-FEWEST, MOST = 4, 12
+FEWEST, MOST = 4, 40
 """Blocks."""
 VISITS = 100
 """A visit takes this part of the budget at least, or `CALLS` calls, as long as the budget lasts."""
@@ -42,7 +43,7 @@ class Timing:
     "The mean over blocks of the log of its median over that of the first operation."
     blocks: int
     calls: int
-    "Calls that were counted, the same for all operations."
+    "Calls that were counted."
 
 
 def time_blocks(
@@ -58,21 +59,21 @@ def time_blocks(
     `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds.
     """
     names = list(operations)
-    once = []
+    once = {}
     for name in names:
         at(name)
-        once.append(_warmed(operations[name], budget, clock))
-    calls, blocks = effort(min(once), max(once), budget)
+        once[name] = _warmed(operations[name], budget, clock)
+    calls, blocks = effort(once, budget)
     found: dict[str, list[list[float]]] = {name: [] for name in names}
-    for _ in range(blocks):
-        # What calls leave behind is removed between blocks, and never within one.
-        gc.collect()
-        order = [names[i] for i in orders.permutation(len(names))]
-        for times in found.values():
-            times.append([])
-        for name in [*order, *reversed(order)]:
-            at(name)
-            found[name][-1] += _visit(operations[name], calls, clock)
+    with _uncollected():
+        for _ in range(blocks):
+            order = [names[i] for i in orders.permutation(len(names))]
+            for times in found.values():
+                times.append([])
+            for name in [*order, *reversed(order)]:
+                at(name)
+                found[name][-1] += _visit(operations[name], calls[name], clock)
+            gc.collect()
     medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
     first = medians[names[0]]
     return {
@@ -86,16 +87,32 @@ def time_blocks(
     }
 
 
-def effort(fastest: float, slowest: float, budget: float = BUDGET) -> tuple[int, int]:
-    """Calls of a visit and blocks, for operations of which a call takes `fastest` to `slowest` seconds.
+def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[str, int], int]:
+    """Calls of a visit of each operation, of which a call takes so many `seconds`, and blocks.
 
-    All get the same: visits long enough for the fastest, as far as the slowest leaves some of the budget.
+    The blocks are as many as the slowest leaves time for; a visit of a faster one is longer than a moment.
     """
-    fastest, slowest = max(fastest, _TICK), max(slowest, _TICK)
-    wanted = max(math.ceil(budget / VISITS / fastest), CALLS) + 1
-    calls = max(1, min(wanted, math.floor(budget / (2 * FEWEST * slowest))))
-    blocks = math.floor(budget / (2 * calls * slowest))
-    return calls, min(max(blocks, FEWEST), MOST)
+    calls, blocks = {}, MOST
+    for name, once in seconds.items():
+        once = max(once, _TICK)
+        wanted = max(math.ceil(budget / VISITS / once), CALLS) + 1
+        calls[name] = max(1, min(wanted, math.floor(budget / (2 * FEWEST * once))))
+        blocks = min(blocks, math.floor(budget / (2 * calls[name] * once)))
+    return calls, max(blocks, FEWEST)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage is collected but by a call, which looks at nothing that exists already: that takes long."""
+    enabled = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if enabled:
+            gc.enable()
 
 
 def _warmed(operation: Operation, budget: float, clock: Clock) -> float:

@@ -111,10 +111,11 @@ def main() -> NoReturn:
     with suppress(EOFError, OSError):
         reference, request = connection.recv()
         threading.Thread(target=_end_with, args=[connection], daemon=True).start()
-        gc.disable()
+        gc.disable()  # it would choose its own moments
         try:
             workload = reference.load()
             for group in request.groups:
+                gc.freeze()
                 found = measure_group(workload, group, request, lambda key: connection.send(At(key)))
                 connection.send(Done(found))
                 gc.collect()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
+from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
 from ablate.stages.options import Outcome
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ TEXT = {
     *("claim", "hash", "declared", "reason"),
 }
 """Columns whose values are words, whatever they look like."""
+BESIDE = {
+    "noise_floor": NOISE,
+    "stability": STABILITY,
+    "speed": SPEED,
+    "scaling": SCALING,
+    "time_to_target": TARGET,
+}
+"""Key → the table whose rows it lists."""
 
 
 def written(found: Mapping[str, Any]) -> str:
@@ -40,8 +49,7 @@ def report_object(folder: StudyFolder, outcome: Outcome | None = None, code: int
         "answer": folder.answer() if facts else [],
         "verdicts": [typed_row(row) for row in folder.comparisons()] if facts else [],
         "claims": [typed_row(row) for row in folder.claims()],
-        "noise_floor": [typed_row(row) for row in folder.noise()] if facts else [],
-        "stability": [typed_row(row) for row in folder.stability()] if facts else [],
+        **{key: [*map(typed_row, folder.beside(file))] if facts else [] for key, file in BESIDE.items()},
         "paths": {name: str(path) for name, path in folder.readable().items()},
     }
     if outcome is None:
@@ -89,6 +97,7 @@ def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
 def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
     """What a plan says; `failed` trials of a pilot."""
     experiment, failed = plan.experiment, list(failed)
+    speed = experiment.study.speed
     variants = []
     for variant in experiment.variants:
         for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
@@ -113,6 +122,7 @@ def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
         "at_most": plan.at_most,
         "expected_seconds": plan.expected if plan.at_most else 0.0,
         "workers": plan.jobs,
+        "speed": speed and {"processes": speed.processes, "kept": plan.timed, "seconds": plan.timing_seconds},
         "power": dataclasses.asdict(plan.power),
         "cautions": list(plan.cautions),
         "failed": failed,

@@ -14,6 +14,7 @@ from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_files
 from ablate.core import names
 from ablate.records.folder import StudyFolder
+from ablate.records.measured import here, is_measurement
 from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
 from ablate.stages.options import Options
@@ -77,6 +78,12 @@ def remember(
         )
 
 
+def renew(path: Path, options: Options, folder: StudyFolder) -> None:
+    """Notes that a report which was up to date still is, after more has been added to it."""
+    trials, files = (folder.roster.report()[name] for name in ("trials", "files"))
+    folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
+
+
 def _digest(
     path: Path, options: Options, folder: StudyFolder, trials: Sequence[str], files: Sequence[str]
 ) -> str:
@@ -88,6 +95,8 @@ def _digest(
     if not records:
         raise ValueError("a record is missing")
     asked: list[Any] = [list(options.sets), options.seeds, options.sweep, options.confirm]
+    if any(is_measurement(path.parent / file) for file in files):
+        asked.append(here())  # speed is that of one machine
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]

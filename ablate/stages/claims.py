@@ -10,6 +10,7 @@ import pandas as pd
 from ablate.base.clock import now
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
+from ablate.core.derived import DERIVED
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 
@@ -22,21 +23,20 @@ def date_claims(
     """The claims with their dates: the first that the folder knows, else now.
 
     `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
-    that it could have been read from is exploratory: the study has been reported, all its sides have trials of
-    `cells` in the store, or a search has `begun`. New claims are written before any trial is trained; claims that the
-    study no longer makes are removed.
+    that it could have been read from is exploratory: the study has been reported (of speed alone: one about speed),
+    all its sides have trials of `cells` in the store, or a search has `begun`. New claims are written before any trial
+    is trained; claims that the study no longer makes are removed.
     """
     own = {row["hash"]: row for row in folder.claims()}
     # A run that differs from its study makes its claims, which were dated then.
     before = [each for each in (folder.written, folder) if each is not None]
     known = {row["hash"]: row for each in before for row in each.claims()}
     ran = {cell.variant for cell in cells if store.has(cell.id)}
+    timed, tried = any(each.has_report for each in before), any(each.has_trials for each in before)
     dated = []
     for claim in claims:
         row = known.get(claim.hash)
-        late = (
-            begun or any(each.has_report for each in before) or all(ran & set(side) for side in claim.sides)
-        )
+        late = begun or tried or (timed and is_of_time(claim)) or all(ran & set(side) for side in claim.sides)
         dated.append(
             replace(
                 claim,
@@ -54,6 +54,11 @@ def date_claims(
             ]
         )
     return dated
+
+
+def is_of_time(claim: Claim) -> bool:
+    """Whether a claim is about time or memory, which `ablate bench` measures without any training."""
+    return claim.metric in DERIVED and DERIVED[claim.metric].kind == "time"
 
 
 def with_waiting(judged: pd.DataFrame, folder: StudyFolder) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from ablate.study.sections.seeds import TUNING_SEEDS_FROM, Asked, SeedsSection, 
 SETTLED = ("supported", "refuted")
 BESIDE = (
     *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
-    *("time_limit", "checkpoint", "save_every"),
+    *("time_limit", "checkpoint", "save_every", "speed", "target"),
 )
 """Sections of a study in which it may differ from its report."""
 
@@ -46,7 +46,7 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     if experiment.study.confirms is None:
         return experiment
     source = StudyFolder(results, experiment.study.confirms)
-    if not source.has_report:
+    if not source.has_trials:
         raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")
     _check_unchanged(experiment, source)
     found = as_reported(match(experiment, source), source)
@@ -84,18 +84,22 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
 
 def _check_unchanged(experiment: Experiment, source: StudyFolder) -> None:
     """Raises `AblateError` where the study is not the one of the report."""
+    if differing := changed(experiment, source):
+        raise AblateError(
+            f"{experiment.path}: differs from the study that {source.path} reports, in {listed(differing)}; run it "
+            f"first, or confirm it as it was run: ablate run {source.study_file} --confirm"
+        )
+
+
+def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
+    """The sections in which a study differs from the one of a report, but for those `BESIDE`. Raises `AblateError`."""
     document, reported, _ = load(source.study_file)
     if document.problems:
         raise AblateError(
             f"{source.study_file}: is of another version of ablate; run {source.name} again first"
         )
     now, then = (_compared(study) for study in (experiment.study, reported))
-    differing = [key for key in now if key not in then or now[key] != then[key]]
-    if differing:
-        raise AblateError(
-            f"{experiment.path}: differs from the study that {source.path} reports, in {listed(differing)}; run it "
-            f"first, or confirm it as it was run: ablate run {source.study_file} --confirm"
-        )
+    return [key for key in now if key not in then or now[key] != then[key]]
 
 
 def _compared(study: StudyBase | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ablate.core.workload import Workload
 from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.cached import remember, up_to_date
+from ablate.stages.cached import renew, up_to_date
 from ablate.stages.choose import as_reported, study_path
 from ablate.stages.confirm import confirming
 from ablate.stages.match import match
@@ -109,8 +109,7 @@ def evaluate(
         folder.save_evaluated(folder.evaluated().of(everything).made_by(kind).updated(new))
         publish(folder, warn)
         if current:
-            data = {file for cell in experiment.cells() for file in cell.trial.files}
-            remember(path, options, folder, [i for i in folder.ids() if store.has(i)], data, warn)
+            renew(path, options, folder)
     on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
     say(f"Evaluated {counted(len(kept), 'trial')} on {on}: {folder.path}")
     return folder

@@ -17,12 +17,14 @@ from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
 from ablate.stages.cautions import cautions
 from ablate.stages.choose import choose
+from ablate.stages.claims import is_of_time
 from ablate.stages.gather import comparable, gather
 from ablate.stages.options import Options
 from ablate.stages.place import source_of
 from ablate.stages.select import select
 from ablate.stages.settle import UNTUNED, Settling, Until
 from ablate.stages.stress import stress_frame, stressed
+from ablate.stages.timing import Timed
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.sections.seeds import SeedsSection
@@ -73,7 +75,10 @@ class Work:
             cells: Sequence[Cell], count: int, until: Until, records: Mapping[str, Record]
         ) -> Evidence:
             mine = self.at(cells, count, until)
-            return mine._evidence(mine.facts(), comparable(mine.everything, records, lambda text: None))
+            facts = mine.facts()
+            # What seeds do not settle cannot keep them coming.
+            facts = replace(facts, claims=[claim for claim in facts.claims if not is_of_time(claim)])
+            return mine._evidence(facts, comparable(mine.everything, records, lambda text: None))
 
         return Settling(self.everything, seeds.values, seeds.looks, evidence)
 
@@ -100,7 +105,7 @@ class Work:
         )
 
     def save_evidence(
-        self, folder: StudyFolder, environment: Mapping[str, Any], records: Mapping[str, Record]
+        self, folder: StudyFolder, environment: Mapping[str, Any], records: Mapping[str, Record], timed: Timed
     ) -> None:
         """Writes the evidence, with the claims that these variants can settle."""
         if self.untuned:
@@ -110,8 +115,9 @@ class Work:
             self.facts(environment, cautions(self.experiment)),
             source=source_of(self.experiment.path, folder),
             reported=now(),
+            speed=timed.facts,
         )
-        folder.save_evidence(self._evidence(facts, records))
+        folder.save_evidence(replace(self._evidence(facts, records), speed=timed.frame))
 
     def _evidence(self, facts: Facts, records: Mapping[str, Record]) -> Evidence:
         stress = stress_frame(facts.stress, self.stressed, records)

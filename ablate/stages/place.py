@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.base.locks import exclusive, interruptible
 from ablate.base.wording import joined
 from ablate.core import names
 from ablate.core.facts import Facts
@@ -25,12 +27,40 @@ def place(
     be it that it sweeps and the report does not, or the reverse.
     """
     main, differs = StudyFolder(results, name), list(differences)
-    facts = reported(main)
+    facts = reported(main) if main.has_trials else None
     if facts is None or not as_written(main, facts):
         return main, differs
     if sweep != (facts.searched == "sweep"):
         differs.insert(0, COMMANDS[sweep])
     return StudyFolder(results, names.beside(name, differs)), differs
+
+
+@contextmanager
+def held_place(
+    path: Path,
+    results: Path,
+    name: str,
+    line: int | None,
+    differences: Sequence[str],
+    say: Callable[[str], None],
+    *,
+    sweep: bool,
+) -> Iterator[tuple[StudyFolder, list[str]]]:
+    """As `place`, for a run of the file `path`, under the lock of the folder; says why there. Raises `StudyError`.
+
+    Another driver may finish while this one waits for the lock: what it reports stays.
+    """
+    folder, _ = place(results, name, differences, sweep=sweep)
+    while True:
+        with exclusive(results / "store", folder.name, say), interruptible():
+            refuse_another(path, results, name, line)
+            now, differing = place(results, name, differences, sweep=sweep)
+            if now.name == folder.name:
+                if note := explained(name, folder, differing):
+                    say(note)
+                yield folder, differing
+                return
+        folder = now
 
 
 def reported(folder: StudyFolder) -> Facts | None:

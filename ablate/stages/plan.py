@@ -16,6 +16,7 @@ from ablate.stages.expect import Place, seconds_known, seconds_left
 from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.power import pilot_seeds, power
+from ablate.stages.speed import expected, kept
 from ablate.stages.stress import stressed
 from ablate.stages.walk import Walk
 from ablate.study.experiment import Experiment
@@ -40,6 +41,10 @@ class Planned:
     cautions: Sequence[str]
     stressed: int = 0
     "Runs of the grid of `stress:`."
+    timed: int = 0
+    "Processes that have timed its variants, where `speed:` asks for it."
+    timing_seconds: float = 0.0
+    "Expected seconds of those that are left."
 
     @property
     def trained_as_given(self) -> bool:
@@ -111,6 +116,25 @@ def planned(
     todo = {cell.id: (cell.variant, cell.task) for cell in here if cell.id not in done}
     jobs = default_jobs() if options.jobs is None else max(1, options.jobs)
     able = power(experiment, folder, store, warn, seconds, jobs, detect, piloted=piloted)
+    processes, timing_seconds = _timing(experiment, store)
     return Planned(
-        experiment, cached, list(todo.values()), jobs, seconds, able, cautions(experiment), len(grid)
+        experiment,
+        cached,
+        list(todo.values()),
+        jobs,
+        seconds,
+        able,
+        cautions(experiment),
+        len(grid),
+        processes,
+        timing_seconds,
     )
+
+
+def _timing(experiment: Experiment, store: Store) -> tuple[int, float]:
+    """The processes that have timed the variants, and the seconds that those left take."""
+    section = experiment.study.speed
+    if section is None:
+        return 0, 0.0
+    done = kept(experiment, store, section).processes
+    return done, expected(experiment, section, section.processes - done)

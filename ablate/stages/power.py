@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from statistics import median
@@ -61,9 +62,7 @@ def power(
         m += len(facts.judged) * (len(Walk(experiment).target.patches) - 1)
     looks = max(1, len(seeds.looks))
     level = ALPHA * weights(looks)[-1] / max(m, 1)
-    evidence, source = _known(
-        experiment, folder, store, warn, first_report=bool(experiment.tune) and not piloted
-    )
+    evidence, source = _known(experiment, folder, store, warn, bool(experiment.tune) and not piloted)
     found = [
         outlook(
             *(task, name, variants, evidence, seeds.count, level, margin),
@@ -88,12 +87,7 @@ def _check(detect: float, name: str, metrics: Sequence[Metric]) -> None:
 
 
 def _known(
-    experiment: Experiment,
-    folder: StudyFolder,
-    store: Store,
-    warn: Callable[[str], None],
-    *,
-    first_report: bool,
+    experiment: Experiment, folder: StudyFolder, store: Store, warn: Callable[[str], None], first_report: bool
 ) -> tuple[Evidence | None, str]:
     """The evidence with pairs, and where it comes from in words: the first of store and report that has any."""
     sources = [lambda: _stored(experiment, folder, store, warn), lambda: _reported(experiment, folder)]
@@ -121,36 +115,26 @@ def _stored(
         return None, ""
     placebos = {variant.name for variant in experiment.variants if variant.placebo}
     seeds = sorted({*experiment.study.seeds.values, *_judged_seeds(experiment, folder)})
-    cells = [
-        cell
-        for cell in experiment.cells([*seeds, *pilot_seeds(experiment, store)])
-        if cell.variant not in placebos
-    ]
-    records = {
-        cell.id: r for cell in cells if store.has(cell.id) and (r := store.load(cell.trial)) is not None
-    }
+    cells = experiment.cells([*seeds, *pilot_seeds(experiment, store)])
+    trained = [cell for cell in cells if cell.variant not in placebos and store.has(cell.id)]
+    records = {cell.id: record for cell in trained if (record := store.load(cell.trial)) is not None}
     if not records:
         return None, ""
-    ran = [cell for cell in cells if cell.id in records]
+    ran = [cell for cell in trained if cell.id in records]
     used = list(dict.fromkeys(cell.seed for cell in ran))
-    facts = replace(facts_of(experiment), seeds=used)
     of_pilot = sum(seed >= PILOT_SEEDS_FROM for seed in used)
-    words = "trials in the store"
-    if of_pilot:
-        words = f"a pilot of {counted(of_pilot, 'seed')}" + (f" and {words}" if of_pilot < len(used) else "")
-    if experiment.tune is not None:
-        words += ", as the study gives them, not tuned"
-    return gather(facts, ran, comparable(ran, records, warn)), words
+    found = [f"a pilot of {counted(of_pilot, 'seed')}"] * (of_pilot > 0)
+    found += ["trials in the store"] * (of_pilot < len(used))
+    words = " and ".join(found) + ", as the study gives them, not tuned" * (experiment.tune is not None)
+    return gather(replace(facts_of(experiment), seeds=used), ran, comparable(ran, records, warn)), words
 
 
 def _judged_seeds(experiment: Experiment, folder: StudyFolder) -> Iterator[int]:
     """The seeds under which trials of the study have been planned."""
     for each in _folders(experiment, folder):
-        try:
+        with suppress(AblateError):
             cells = each.roster.cells()
-        except AblateError:
-            continue
-        yield from (cell.seed for cell in cells if cell.judged and cell.seed < TUNING_SEEDS_FROM)
+            yield from (cell.seed for cell in cells if cell.judged and cell.seed < TUNING_SEEDS_FROM)
 
 
 def _folders(experiment: Experiment, folder: StudyFolder) -> list[StudyFolder]:
@@ -170,17 +154,13 @@ def pilot_seeds(experiment: Experiment, store: Store) -> Iterator[int]:
 
 def _reported(experiment: Experiment, folder: StudyFolder) -> tuple[Evidence | None, str]:
     """Of the last report that judges by the same number."""
+    facts = facts_of(experiment)
     for each in _folders(experiment, folder):
-        try:
+        with suppress(AblateError):
             evidence = each.evidence() if each.has_report else None
-        except AblateError:
-            continue
-        facts = facts_of(experiment)
-        if evidence is not None and (evidence.facts.metric, evidence.facts.column) == (
-            facts.metric,
-            facts.column,
-        ):
-            return evidence, f"the last report, {each.path}"
+            known = evidence and evidence.facts
+            if known and (known.metric, known.column) == (facts.metric, facts.column):
+                return evidence, f"the last report, {each.path}"
     return None, ""
 
 
@@ -196,22 +176,19 @@ def _asked(
     """What it takes to detect a difference in every comparison that can."""
     from ablate.analysis.prospects import Asked
 
-    needed = [one.seeds for of in tasks for one in of.prospects if one.seeds is not None]
-    needed += [of.seeds for of in tasks if of.seeds is not None]
-    finite = [int(seeds) for seeds in needed if math.isfinite(seeds)]
+    every = [seeds for of in tasks for seeds in (of.seeds, *(one.seeds for one in of.prospects))]
+    needed = [seeds for seeds in every if seeds is not None]
     middle = median(needed) if needed else None
-    if not finite:
+    seeds = int(max(filter(math.isfinite, needed), default=0))
+    if not seeds:
         return Asked(detect, middle, None)
-    seeds = max(finite)
     planned = experiment.study.seeds.values[:seeds]
     cells = experiment.cells(planned)
     cells += [cell for cell in stressed(experiment, cells) if cell.seed in planned]
-    each = len({cell.id for cell in cells}) // len(planned)
-    tuned = experiment.tune is not None
-    known = cells  # what a search has chosen has other trials
-    if tuned:
+    known = cells
+    if tuned := experiment.tune is not None:  # what a search has chosen has other trials
         known = [cell for _, cell, _ in folder.rows() if cell.judged and cell.seed in planned]
-    have = sum(map(store.has, {cell.id for cell in known}))
-    trials = each * seeds
-    cost = seconds_left([(cell.variant, cell.task) for cell in cells], seconds, jobs, trials - have)
-    return Asked(detect, middle, seeds, trials, trials - have, cost, jobs, tuned)
+    trials = len({cell.id for cell in cells}) // len(planned) * seeds
+    left = trials - sum(map(store.has, {cell.id for cell in known}))
+    cost = seconds_left([(cell.variant, cell.task) for cell in cells], seconds, jobs, left)
+    return Asked(detect, middle, seeds, trials, left, cost, jobs, tuned)

@@ -16,6 +16,7 @@ from ablate.base.typed import at_results, typed
 from ablate.core.names import confirmed
 from ablate.core.short_names import short_names
 from ablate.records.folder import StudyFolder
+from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,8 +47,15 @@ def publish(
             with_waiting(found.claims, folder),
             None if before is None else before.assign(exploratory=True),
             answers(found),
-            found.stability,
-            noise(found.evidence, found.comparisons),
+            {
+                STABILITY: found.stability,
+                NOISE: found.comparisons
+                if found.evidence.only_timed
+                else noise(found.evidence, found.comparisons),
+                SPEED: found.speeds,
+                SCALING: found.scaling,
+                TARGET: found.targets,
+            },
         )
     judged()
     with gc_paused():
@@ -61,25 +69,38 @@ def material(folder: StudyFolder) -> Material:
     from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
+    from ablate.analysis.scaling import overtakings, scaling
+    from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
+    from ablate.analysis.target import targets
+    from ablate.core.derived import DERIVED
     from ablate.report.section import Material
 
     evidence = folder.evidence()
     evaluated, left_out = folder.evaluated().current(set(evidence.trials["id"]), _checkpoint(folder))
     kind = evidence.facts.searched
     untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
-    comparisons = compare(evidence)
+    comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
+    if evidence.only_timed:
+        # Nothing was trained that could be compared, and claims about it wait.
+        comparisons, steady = comparisons[:0], steady[:0]
+        claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]
+    measured = speeds(evidence)
     return Material(
         evidence,
         comparisons,
-        explained(judge_claims(evidence), comparisons, evidence.facts),
+        explained(claims, comparisons, evidence.facts),
         evaluated,
         left_out,
         folder.search_table(kind),
         folder.importances() if kind == "sweep" else None,
         untuned,
         compare(untuned) if untuned is not None else None,
-        stability=stability(evidence),
+        stability=steady,
+        speeds=measured,
+        scaling=scaling(evidence),
+        overtakings=overtakings(evidence),
+        targets=targets(evidence, measured),
         results=folder.results,
     )
 
@@ -111,7 +132,7 @@ def _steadiness(folder: StudyFolder) -> Iterator[str]:
     from ablate.report.markdown import markdown_line, markdown_table
     from ablate.report.steadiness import finding, notable, stability_table
 
-    rows, names = folder.stability(), short_names(folder.facts())
+    rows, names = folder.beside(STABILITY), short_names(folder.facts())
     if said := finding(rows, names):
         table = stability_table(notable(rows), "", names)
         yield markdown_line(said)

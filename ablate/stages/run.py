@@ -21,6 +21,7 @@ from ablate.stages.options import Options, Outcome
 from ablate.stages.publish import describe, print_places, print_table, publish
 from ablate.stages.search import SearchStage, for_sweep
 from ablate.stages.stress import stressed
+from ablate.stages.timing import time_variants
 from ablate.stages.train import Trained, failed, train
 from ablate.study.experiment import Experiment
 from ablate.study.resolved import resolved_text
@@ -67,11 +68,13 @@ def run(
             if isinstance(trained, Outcome):
                 return trained
             work, records = trained.work, trained.records
+            tracker.rest()
+            timed = time_variants(work.experiment, folder, store, where, options, say, warn)
             if trained.count:
                 say("Comparing, and writing the report …")
             _keep_search(trained, kind, study, folder)
             paired = comparable(work.everything, records, warn)
-            work.save_evidence(folder, environment, paired)
+            work.save_evidence(folder, environment, paired, timed)
             publish(folder, warn, lambda: print_table(folder, console))
             print_places(folder, console, options.tracking_uri)
             # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.
@@ -88,10 +91,10 @@ def run(
     asked = [*work.cells, *work.stressed]
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in asked)
     failures = any(record.status == "failed" for record in found.values())
-    whole = all(cell.id in found for cell in work.everything)
+    whole = timed.whole and all(cell.id in found for cell in work.everything)
     if tracked and whole and not (missing or failures or options.partial):
         data = {file for cell in work.everything for file in cell.trial.files}
-        remember(experiment.path, options, folder, list(found), data, warn)
+        remember(experiment.path, options, folder, list(found), [*data, *map(str, timed.files)], warn)
     lost = failed(work.everything, found, folder, warn)
     if missing:
         say(f"{missing} of {len(asked)} trials have not been run.")

@@ -6,38 +6,49 @@ What a process has found is kept by what it measured; only what is missing is me
 from __future__ import annotations
 
 import math
-import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError, Invalid
-from ablate.base.locks import exclusive
+from ablate.base.errors import AblateError
+from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
 from ablate.core.evidence import no_speed
+from ablate.core.facts import BASELINE
 from ablate.core.speed import SpeedFacts
 from ablate.execution.trial import WorkloadRef
-from ablate.records.environment import machine, versions
-from ablate.records.measured import Measurements
+from ablate.records.environment import machine
+from ablate.records.measured import Measurements, here
 from ablate.records.store import Store
 from ablate.speed.blocks import BUDGET
 from ablate.speed.fresh import CannotBeTimedError, measured
 from ablate.speed.measuring import Found, Group, Request, measure_group
-from ablate.study.designs.design import Config
 from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
-from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.patch import apply_patches, value_at
 from ablate.study.sections.speed import SpeedSection
 from ablate.study.sources import source_digest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LOCK = "bench"
-"""Of all measurements in a store, which would disturb one another; no study has this name."""
+START = 4.0
+"""Seconds in which a process imports and builds, about."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the store has of a study's speed."""
+
+    frame: pd.DataFrame
+    "As `Evidence.speed`."
+    files: Sequence[Path]
+    processes: int
+    "Those that have timed every variant at every size."
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,8 @@ class _Place:
     """The variants on one task at one size."""
 
     task: str
+    on: str
+    "` on TASK`, where the study has several."
     size: float
     "NaN without one."
     own: bool
@@ -57,7 +70,7 @@ class _Place:
         """The variants that have a config, and where."""
         names = ", ".join(variant for variant, known in self.keys.items() if known == key)
         at = f" at {next(iter(section.over))} = {self.size:g}" if math.isfinite(self.size) else ""
-        return f"{names}{f' on {self.task}' if self.task else ''}{at}"
+        return f"{names}{self.on}{at}"
 
 
 def speed_facts(experiment: Experiment, section: SpeedSection) -> SpeedFacts:
@@ -78,17 +91,37 @@ def measure(
 
     `fresh`: all is measured again. Raises `AblateError` with the variant, and the size, that cannot be timed.
     """
+    known = Measurements(store.root, store.warn)
+    where = replace(where, threads=experiment.workload.threads)
+    with measuring(store.root, say):
+        places = {place.group.key: place for place in _places(experiment, section)}
+        found = {key: [] if fresh else known.load(key) for key in places}
+        _complete(places, found, known, partial(measured, where), section, say)
+    return _frame(places, found, section)
+
+
+def kept(experiment: Experiment, store: Store, section: SpeedSection) -> Kept:
+    """What the store has of that; nothing is measured. Raises `AblateError` for a size that a variant cannot have."""
+    known = Measurements(store.root, store.warn)
+    places = {place.group.key: place for place in _places(experiment, section)}
+    found = {key: known.load(key)[: section.processes] for key in places}
+    files = [known.path(key) for key in places]
+    return Kept(_frame(places, found, section), files, min(map(len, found.values())))
+
+
+def expected(experiment: Experiment, section: SpeedSection, processes: int) -> float:
+    """Seconds that so many processes take, about: more where a call alone takes a good part of a second."""
+    copies = 1 + sum(not variant.placebo for variant in experiment.variants)
+    places = sum(1 for _ in _places(experiment, section))
+    return processes * (START + places * copies * len(section.calls) * BUDGET)
+
+
+def _frame(
+    places: Mapping[str, _Place], found: Mapping[str, list[Found]], section: SpeedSection
+) -> pd.DataFrame:
     import pandas as pd
 
-    kept = Measurements(store.root, store.warn)
-    where = replace(where, threads=experiment.workload.threads)
-    with exclusive(store.root, LOCK, say):
-        places = {place.group.key: place for place in _places(experiment, section)}
-        found = {key: [] if fresh else kept.load(key) for key in places}
-        _complete(places, found, kept, partial(measured, where), section, say)
-    rows = [
-        row for place in places.values() for row in _rows(place, found[place.group.key][: section.processes])
-    ]
+    rows = [row for key, place in places.items() for row in _rows(place, found[key][: section.processes])]
     return pd.DataFrame(rows, columns=no_speed().columns)
 
 
@@ -122,71 +155,41 @@ def _complete(
 
 def _advice(place: _Place, error: CannotBeTimedError, section: SpeedSection) -> str:
     """Which variant cannot be timed, why, and what to do."""
-    reason = error.reason
-    memory = any(
-        word in reason.lower() for word in ("out of memory", "allocate memory", "memoryerror", "sigkill")
-    )
-    if memory and "memory" not in reason.lower():
-        reason += ", probably for want of memory"
-    smaller = "make batch, length or model smaller" if memory else "correct it"
-    smaller += f", or leave {place.size:g} out of speed.over" if not place.own else ""
-    return f"{place.named(error.config, section)}: cannot be timed: {reason}; {smaller}. What was measured is kept"
+    reason, what = error.reason, "Correct it"
+    if any(word in reason.lower() for word in ("out of memory", "allocate memory", "memoryerror", "sigkill")):
+        what = "Make batch, length or model smaller"
+        reason += "" if "memory" in reason.lower() else ", probably for want of memory"
+    if not place.own:
+        what += f", or leave {place.size:g} out of speed.over"
+    then = "and run the same command: what was measured is kept"
+    return f"{place.named(error.config, section)}: cannot be timed: {reason}. {what}, {then}"
 
 
-def _places(experiment: Experiment, section: SpeedSection) -> list[_Place]:
+def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
     """Every task at the study's own size, and at each that is listed."""
     workload = experiment.workload
     ids = TrialIds(workload, [path for path in (workload.steps_path, workload.rate_path) if path])
-    ((path, sizes),) = section.over.items() or [("", [])]
-    source = source_digest([type(workload), measure_group], [type(workload)])
-    here = {"machine": machine(), "node": platform.node()}
-    found: list[_Place] = []
+    conditions = {
+        "calls": list(section.calls),
+        "threads": workload.threads,
+        "source": source_digest([type(workload), measure_group], [type(workload)]),
+        **here(),
+    }
+    ((path, listed),) = section.over.items() or [("", [])]
     for index, task in enumerate(experiment.tasks):
         own = {v.name: v.configs[index] for v in experiment.variants if not v.placebo}
-        sized = [
-            (own, True, _common(own, path)),
-            *((_sized(experiment, own, path, s), False, s) for s in sizes),
-        ]
-        for configs, is_own, size in sized:
-            keys = {name: ids(config, 0, "speed") for name, config in configs.items()}
-            by_key = {keys[name]: configs[name] for name in reversed(configs)}
-            base, *rest = dict.fromkeys(keys.values())
-            order = [base, *sorted(rest)]
-            stands_for = {
-                "configs": order,
-                "calls": list(section.calls),
-                "threads": workload.threads,
-                "source": source,
-                **here,
-                "versions": {name: versions()[name] for name in ("python", "torch") if name in versions()},
-            }
+        own_size = float(value_at(own[BASELINE], path)) if path else math.nan
+        for size in [own_size, *(size for size in listed if size != own_size)]:
+            configs = own
+            if path and size != own_size:
+                # Nothing else changes: what is matched stays as it was matched at the study's own size.
+                configs = {v: experiment.resolve(apply_patches(c, {path: size})) for v, c in own.items()}
+            keys = {variant: ids(config, 0, "speed") for variant, config in configs.items()}
+            by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
+            order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
+            stands_for = {"configs": order, **conditions}
             group = Group(Measurements.key(stands_for), {key: by_key[key] for key in order})
-            if any(place.own and place.keys == keys and place.task == task for place in found):
-                continue  # the study's own size is listed
-            found.append(_Place(task, size, is_own, keys, group, stands_for))
-    return found
-
-
-def _common(configs: dict[str, Config], path: str) -> float:
-    """The size that all configs have at a path; NaN where they have none in common."""
-    sizes = {
-        value_at(config, path) if path and has_path(config, path) else None for config in configs.values()
-    }
-    size = sizes.pop()
-    return math.nan if sizes or size is None else float(size)
-
-
-def _sized(experiment: Experiment, own: dict[str, Config], path: str, size: float) -> dict[str, Config]:
-    """The variants' configs with one size changed and nothing else: what is matched stays as it was matched."""
-    found = {}
-    for name, config in own.items():
-        try:
-            found[name] = experiment.resolve(apply_patches(config, {path: size}))
-            experiment.workload.check(found[name])
-        except Invalid as error:
-            hint = f"leave {size:g} out of speed.over, or the variant out of the study"
-            raise AblateError(f"{name} at {path} = {size:g}: cannot be built: {error}; {hint}") from error
-    return found
+            yield _Place(task, experiment.on(task), float(size), configs is own, keys, group, stands_for)
 
 
 def _rows(place: _Place, processes: list[Found]) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from itertools import islice
 
 from rich.console import Console
 
+from ablate.base.locks import training
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
 from ablate.core.engine import Engine
@@ -71,13 +72,18 @@ def train(
     walk, looks = (Walk(experiment) if experiment.walks else None), experiment.study.seeds.looks
     at_most = search is not None or walk is not None or bool(looks)
     display = Display(console, experiment.study.name, experiment.metric, jobs, at_most=at_most)
-    with closing(ready), open_engine(experiment, where, jobs, devices, ready) as engine, display:
+    with (
+        closing(ready),
+        training(store.root, folder.name, say),
+        open_engine(experiment, where, jobs, devices, ready) as engine,
+        display,
+    ):
         listen, table = everyone(hear, display, preload), None
         if search is not None:
             tried = _search(search, engine, store, listen, display, options)
             table = search.table()
             if not search.over:
-                if not folder.has_report:  # the table of a report is kept with the report
+                if not folder.has_trials:  # the table of a report is kept with the report
                     folder.save_search_table(search.kind, table)
                 cells = [cell for _, cell in table.cells(swept=search.kind == "sweep")]
                 lost = failed(cells, tried, folder, warn)

@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from ablate.analysis.paired import sign
 from ablate.analysis.steps import added, path_of
 from ablate.base import wording
 from ablate.base.errors import Invalid, StudyError
 from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.facts import Facts
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, sign
 from ablate.core.record import Record, lost_to_its_variant
 from ablate.search.objectives import measured
 from ablate.study.designs.design import Variant

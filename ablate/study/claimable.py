@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ablate.core.derived import DERIVED, Offer
 from ablate.core.metric import Description, Metric
+from ablate.core.speed import CALLS
 from ablate.core.workload import Workload
 from ablate.study.document import Document
 from ablate.study.schema import StudyBase
@@ -41,9 +42,20 @@ def claimable(
     each = iter(others)
     while not asked <= {*known, *numbers} and (one := next(each, None)) is not None:
         numbers = {**one.stability, **numbers}
-    # Whatever is wrong with a grid that is given, it is said there and not of each claim.
+    # Whatever is wrong with a section that is given, it is said there and not of each claim.
     stressed = bool(study.stress) or document.is_faulty(("stress",))
-    offers = [Offer(task.metrics, stressed, workload.rate_path) for task in tasks if task.metrics]
+    timed = CALLS if document.is_faulty(("speed",)) else study.speed.calls if study.speed else ()
+    offers = [
+        Offer(
+            task.metrics,
+            stressed,
+            workload.rate_path,
+            timed,
+            dict.fromkeys(task.metrics, 0.0) if document.is_faulty(("target",)) else study.target,
+        )
+        for task in tasks
+        if task.metrics
+    ]
     lacking = {
         name: derived.lacks(offers[0])
         for name, derived in DERIVED.items()

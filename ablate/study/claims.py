@@ -69,9 +69,7 @@ def parse_claim(
             at.refuse(True, "", f"unknown metric {metric!r}", text, listed(metrics), nearest(metric, metrics))
         if kind == INTERACTION:
             over_seeds = metric in DERIVED and DERIVED[metric].kind != "mean"
-            rule = (
-                f"an interaction takes a metric that each run has, and {metric} is one of all seeds together"
-            )
+            rule = f"an interaction takes a metric that each run has, and {metric} is none"
             at.refuse(over_seeds, "", rule, text, hint="Claim each of the two differences")
             with at():
                 sides = crossed(match.group("a", "b"), match.group("more", "less"), text, design, refused)

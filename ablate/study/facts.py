@@ -87,6 +87,7 @@ def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
         parameters_by_part={task: dict(d.parameters_by_part) for task, d in described.items()},
         flops={task: d.flops for task, d in described.items()},
         training_flops={task: d.training_flops for task, d in described.items()},
+        beside={task: dict(d.beside) for task, d in described.items()},
         examples={task: d.examples for task, d in described.items()},
         matched=dict(zip(tasks, experiment.matched.get(variant.name, ()), strict=False)),
         tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},

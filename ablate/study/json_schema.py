@@ -56,8 +56,12 @@ def study_schema(workload: Workload) -> Node:
             },
         ],
     }
+    shorts["speed"] = [
+        {"enum": [True, False, "on", "off"], "description": "With its defaults, or not at all."}
+    ]
     for section, short in shorts.items():
-        properties[section]["anyOf"] = [*short, {"$ref": properties[section].pop("$ref")}]
+        whole = properties[section].pop("anyOf", None) or [{"$ref": properties[section].pop("$ref")}]
+        properties[section]["anyOf"] = [*short, *whole]
     properties["claims"]["items"]["description"] = f"{GRAMMAR}."
     patch = definitions.patch({section: properties[section] for section in workload.schema()})
     factors = properties["factors"]

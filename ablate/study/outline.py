@@ -26,6 +26,8 @@ class Outline:
 
     def __init__(self) -> None:
         self.classes: dict[str, ast.ClassDef] = {}
+        self.aliases: dict[str, ast.expr] = {}
+        "Names of types that sections define."
         self.parts: dict[str, dict[str, str]] = {}
         "Slot → name of a part → its class."
         package = Path(__file__).parents[1]
@@ -36,6 +38,8 @@ class Outline:
                 for node in ast.parse(text).body:
                     if isinstance(node, ast.ClassDef):
                         self._add(node)
+                    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                        self.aliases[node.targets[0].id] = node.value
 
     def _add(self, node: ast.ClassDef) -> None:
         self.classes[node.name] = node
@@ -86,9 +90,13 @@ class Outline:
             yield below, sorted(self.parts.get(slot, {})) if slot else _words(field.annotation)
             if slot:
                 yield from self._of_parts(slot, below, depth + 1)
-            for inner in ast.walk(field.annotation):
+            for inner in ast.walk(self._meant(field.annotation)):
                 if isinstance(inner, ast.Name) and inner.id in self.classes:
                     yield from self._fields(self.classes[inner.id], below, depth + 1)
+
+    def _meant(self, annotation: ast.expr) -> ast.expr:
+        """What an annotation stands for, where it is a name that a section gives to a type."""
+        return self.aliases.get(annotation.id, annotation) if isinstance(annotation, ast.Name) else annotation
 
 
 def _argument(annotation: ast.expr, function: str, which: int | str) -> str:

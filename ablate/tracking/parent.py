@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from ablate.core.cell import Cell
 from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_with_files, first_of_each
+from ablate.records.verdicts import SPEED, STABILITY
 from ablate.study.document import read_document
 from ablate.tracking.content import MAX_PARAM, MAX_TAG, SIZES, cleaned, flattened, source_tags
 
@@ -18,8 +19,11 @@ Describe = Callable[[StudyFolder], str]
 """The description of a study in Markdown; lists show its first sentence."""
 
 COSTS = ("train_seconds", *SIZES)
-COUNT, STEADY = "comparisons_", "stability_"
-"""Prefixes of the metrics of the parent, which count the comparisons with each verdict, and those about stability."""
+COUNT, STEADY, FAST = "comparisons_", "stability_", "speed_"
+"""Prefixes of the metrics of the parent, which count the comparisons with each verdict, and those about stability and
+the speed of a training step."""
+MEASURED = {"step_seconds": "variant_step_seconds", "step_memory": "variant_step_memory"}
+"""Metric of speed → its name in the run of each trial: what its variant takes on an idle machine, not the run."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Parent:
     "Files, and folders of files."
     cells: Mapping[str, Cell]
     "Trial id → the first of its cells, which gives the run its name."
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    "Trial id → what was measured of its variant, not in its own run, on the machine that the folder names."
     columns: Sequence[str] = ()
     "Metrics that the table of runs shows at first."
 
@@ -43,7 +49,15 @@ class Parent:
         found = (file for path in sorted(self.artifacts) for file in [path, *sorted(path.rglob("*"))])
         files = [file for file in found if file.is_file()]
         named = (sorted(part.items()) for part in (self.params, self.tags, self.metrics))
-        values = [self.description, *named, sorted(self.cells), self.columns, [file.name for file in files]]
+        measured = sorted((trial, *sorted(of.items())) for trial, of in self.measured.items())
+        values = [
+            self.description,
+            *named,
+            measured,
+            sorted(self.cells),
+            self.columns,
+            [file.name for file in files],
+        ]
         return digest_with_files(values, [str(file) for file in files])
 
 
@@ -52,7 +66,14 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
     study, facts = read_document(folder.study_file).data, folder.evidence().facts
     # Planned comparisons only: exploratory ones are not among the verdicts of the study.
     verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
-    steady = Counter(row["verdict"] for row in folder.stability() if row["verdict"])
+    steady = Counter(row["verdict"] for row in folder.beside(STABILITY) if row["verdict"])
+    timed = [row for row in folder.beside(SPEED) if row["own"] == "True" and row["metric"] in MEASURED]
+    steps = Counter(row["verdict"] for row in timed if row["metric"] == "step_seconds" and row["verdict"])
+    measured: dict[tuple[str, str], dict[str, float]] = {}
+    for row in timed:
+        taken = {MEASURED[row["metric"]]: float(row["value_variant"])} if row["value_variant"] else {}
+        measured.setdefault((row["variant"], row["task"]), {}).update(taken)
+    cells = first_of_each(folder.cells())
     return Parent(
         description=describe(folder),
         params=cleaned(
@@ -61,16 +82,22 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
         tags=cleaned(source_tags(facts.environment), MAX_TAG),
         metrics={
             f"{prefix}{verdict}": float(count)
-            for prefix, counts in ((COUNT, verdicts), (STEADY, steady))
+            for prefix, counts in ((COUNT, verdicts), (STEADY, steady), (FAST, steps))
             for verdict, count in counts.items()
         },
         artifacts=folder.artifacts(),
-        cells=first_of_each(folder.cells()),
+        cells=cells,
+        measured={trial: measured.get((cell.variant, cell.task), {}) for trial, cell in cells.items()},
         columns=list(
             dict.fromkeys(
                 [
                     *map(facts.column_of, facts.judged),
                     *(name for task in facts.tasks for name in (*task.metrics, *task.stability)),
+                    *(
+                        name
+                        for metric, name in MEASURED.items()
+                        if any(row["metric"] == metric for row in timed)
+                    ),
                     *COSTS,
                 ]
             )

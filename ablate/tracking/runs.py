@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -31,7 +31,7 @@ from ablate.tracking.content import (
     run_name,
     user,
 )
-from ablate.tracking.parent import COUNT, Parent
+from ablate.tracking.parent import COUNT, MEASURED, Parent
 from ablate.tracking.view import VIEW, VIEW_TAG, view_of
 
 _GIVE_UP_AFTER = 3
@@ -52,6 +52,8 @@ class _Run:
     deleted: bool
     latest: int
     "When it started or ended, whichever is later, in milliseconds since 1970."
+    measured: Mapping[str, float] = field(default_factory=dict)
+    "What it says of its variant, beside its own content."
 
 
 class StudyRuns:
@@ -174,6 +176,7 @@ class StudyRuns:
                     kept.delete_artifacts(path.name)
             self.client.log_artifact(self._parent.id, str(path))
         now = _moment(self._parent.latest)
+        self._measure(parent.measured, now)
         before = shown.data.metrics
         # A verdict that no comparison has any more counts as 0.
         counts = {key: 0.0 for key in before if key.startswith(COUNT)} | dict(parent.metrics)
@@ -209,7 +212,7 @@ class StudyRuns:
             max_results_per_page=1000,
         )
         for run in found:
-            info, tags = run.info, run.data.tags
+            info, tags, metrics = run.info, run.data.tags, run.data.metrics
             if tags.get(STUDY_TAG) == self.study:
                 yield _Run(
                     id=info.run_id,
@@ -219,6 +222,7 @@ class StudyRuns:
                     digest=tags.get(DIGEST_TAG, "") if info.status in ("FINISHED", "FAILED") else "",
                     deleted=info.lifecycle_stage == "deleted",
                     latest=max(info.start_time or 0, info.end_time or 0),
+                    measured={name: metrics[name] for name in MEASURED.values() if name in metrics},
                 )
 
     def _active(self, *, nested: bool) -> list[_Run]:
@@ -260,6 +264,16 @@ class StudyRuns:
             [Param(*param) for param in params.items()],
             [RunTag(*tag) for tag in tags.items()],
         )
+
+    def _measure(self, measured: Mapping[str, Mapping[str, float]], now: int) -> None:
+        """Says in the run of each trial what was measured of its variant, where it does not yet."""
+        for run in self._active(nested=True):
+            of = measured.get(run.trial, {})
+            if points := [
+                (key, value, now, 0) for key, value in of.items() if run.measured.get(key) != value
+            ]:
+                self._log(run, {}, points, {})
+                run.measured = of
 
     def _arrange(self, cells: Mapping[str, Cell]) -> None:
         """Nests the runs of these trials under the parent, with tasks in their names if several; removes other runs."""

@@ -61,6 +61,7 @@ class Tracker:
         self._completing = False
         self._ended = threading.Event()
         self._given_up = False
+        self._handed = self._written = 0
         self._error: Exception | None = None
         self._done = False
 
@@ -79,7 +80,14 @@ class Tracker:
         if isinstance(event, Known | Finished):
             # If cells share a trial, the first names its run.
             cell = self._cells.setdefault(event.cell.id, event.cell)
+            self._handed += 1
             self._orders.put((cell, event.record))
+
+    def rest(self) -> None:
+        """Waits until it has written what it was handed, and disturbs no measurement; at most `LIMIT` seconds."""
+        until = time.monotonic() + LIMIT
+        while self._written < self._handed and self._error is None and time.monotonic() < until:
+            time.sleep(0.05)
 
     def finish(self) -> bool:
         """Waits until all is written, the runs of trials that the folder no longer refers to are removed, and the
@@ -150,5 +158,6 @@ class Tracker:
                     batch.append(order)
             if time.monotonic() < self._deadline:
                 yield batch
+                self._written += len(batch)
             if order is None:
                 return

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.metric import Description
 from ablate.core.speed import Operation
 from ablate.models.build import build_model
-from ablate.models.decode import greedy
 from ablate.models.model import Model
 from ablate.models.parameters import decay_groups
 from ablate.tasks.task import Batch, Task
@@ -29,7 +27,7 @@ SEED = 0
 def operations_of(config: TrialConfig, description: Description, threads: int) -> dict[str, Operation]:
     """The operations of one model, with the initial values and the first training batch of seed `SEED`.
 
-    Generation is left out where the model cannot be decoded. On CUDA, torch's kernels are repeatable from now on, as
+    Generation is left out where the model is not causal. On CUDA, torch's kernels are repeatable from now on, as
     training has them.
     """
     task: Task = config.task.build()
@@ -70,12 +68,8 @@ class Repeated:
 
     @property
     def generates(self) -> bool:
-        """Whether the model can be decoded: it is causal, reads tokens, and gives the next one at every position."""
-        try:
-            self._generate(1)
-        except Invalid:
-            return False
-        return True
+        """Whether the model can read a sequence position by position."""
+        return self.model.stack.causal and self.model.segment_embedding is None
 
     def _in_mode(self, training: bool) -> None:
         # Only where it changes: in a small model, telling every module takes a tenth of a pass.
@@ -102,10 +96,15 @@ class Repeated:
         self.optimizer.step(self.lr)
         self.steps += 1
 
+    @torch.inference_mode()
     def generation(self) -> None:
-        """As many tokens as a sequence has, the likeliest one after the other, after the first token of each."""
-        self._generate(self.model.signature.seq_len)
+        """A sequence position by position, each with the likeliest output: what greedy decoding costs.
 
-    def _generate(self, length: int) -> None:
-        batch = self.batch
-        greedy(self.model, batch.inputs[:, :1], length, source=batch.source, source_mask=batch.source_mask)
+        The tokens are those of the batch, so that models whose outputs are no inputs can be timed as well.
+        """
+        self._in_mode(False)
+        model, batch, state = self.model, self.batch, None
+        memory = None if model.source_embedding is None else model.encode(batch.source, batch.source_mask)
+        for place in range(batch.inputs.shape[1]):
+            logits, state = model.step(batch.inputs[:, place : place + 1], place, state, memory)
+            logits.argmax(-1)

@@ -14,7 +14,7 @@ from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE, register
 from ablate.base.streams import stream_seed
 from ablate.base.wording import exact
-from ablate.core.metric import Description, Metric
+from ablate.core.metric import Description, Metric, sign
 from ablate.core.record import Record
 from ablate.core.signature import Signature
 from ablate.core.speed import Operation
@@ -101,6 +101,7 @@ class SequenceWorkload(Workload):
             model.parameters_by_part(),
             flops.forward if flops else None,
             training_flops=flops.training if flops else None,
+            beside=flops.beside if flops else {},
             examples=training.steps * training.batch_size,
             reports=(*range(training.eval_every, training.steps, training.eval_every), training.steps),
             outcome=task.outcome,
@@ -207,8 +208,7 @@ def _of_task(task: Task, draws: int) -> Iterator[str]:
     if share is not None and share > OVERLAP:
         yield f"{100 * share:.0f} % of the test examples occur among the {draws:,} that training draws"
     for ability, best in task.without_ability().items():
-        better = -1 if facts.direction == "min" else 1
-        if facts.floor is not None and better * best > better * facts.floor:
+        if facts.floor is not None and sign(facts) * best > sign(facts) * facts.floor:
             chance = f"chance is {exact(facts.floor)}"
             yield f"without {ability}, the best {metric.replace('_', ' ')} is {exact(best)}; {chance}"
 

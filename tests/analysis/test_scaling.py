@@ -94,7 +94,9 @@ def test_only_what_is_shown_on_both_sides_is_an_overtaking(logs, noise, count) -
     found = overtakings(evidence).query("metric == 'step_seconds'")
     assert len(found) == count
     if logs[1] == 0.001:
-        assert found[["low", "high", "note"]].to_numpy().tolist() == [[64, 512, "not shown at 128 and 256"]]
+        assert found[["low", "high", "note"]].to_numpy().tolist() == [
+            [64, 512, "the order is not shown at 128 and 256"]
+        ]
         assert found["low_ci"].item() < found["size"].item() < found["high_ci"].item()
 
 

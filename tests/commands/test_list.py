@@ -118,6 +118,11 @@ def test_a_score_says_what_it_costs() -> None:
     more = 2 * 4 * (2 * 128 * 16 * 16 + 128 * 128 * 16) - 2 * 4 * 128 * 128 * 16
     forward = plain.flops.forward
     assert f"  FLOPs forward  {forward + more:,} ({forward:,} with scaled_dot)\n" in text
+    # A softmax over the pairs; three norms of 64 features; the feed-forward's hidden layer; 16 tanh a pair.
+    counts = 4 * 128 * 128, 3 * 128 * 64, 4 * 128 * 64, 4 * 128 * 128 * 16
+    beside = "{:,} exp, {:,} norm, {:,} relu, {:,} tanh".format(*counts)
+    assert f"  beside them    {beside}\n" in text
+    assert "  beside  " not in text.partition("cost")[0]
 
 
 def test_a_mixer_says_what_it_supports() -> None:

@@ -28,20 +28,6 @@ def tokens() -> torch.Tensor:
     return torch.randint(11, (4, 6), generator=torch.Generator().manual_seed(0))
 
 
-@pytest.fixture
-def registering():
-    """Registers parts for the time of one test."""
-    added = []
-
-    def add(slot, name):
-        added.append((slot, name))
-        return register(slot, name)
-
-    yield add
-    for slot, name in added:
-        del CATALOGUE._parts[slot][name]
-
-
 @pytest.mark.parametrize(("readout", "shape"), [("last", (4, 5)), ("mean", (4, 5)), ("all", (4, 6, 5))])
 def test_readouts(tokens, readout, shape):
     settings = section()
@@ -134,8 +120,8 @@ def test_decay_exempts_norms_and_biases():
     assert exempt == {n for n in decayed | exempt if n.endswith("bias") or "norm" in n}
 
 
-def test_decay_exempts_all_of_a_norm_that_is_made_of_modules(registering):
-    @registering("norm", "mixing")
+def test_decay_exempts_all_of_a_norm_that_is_made_of_modules():
+    @register("norm", "mixing")
     class Mixing(nn.Module):
         def __init__(self, config, sizes):
             super().__init__()
@@ -155,8 +141,8 @@ def test_meta_model_has_shapes_and_no_values():
     assert model.parameters_by_part()["mixer"] == 4 * 4 * 4096**2
 
 
-def test_every_problem_is_reported_at_once_with_its_path(registering):
-    @registering("activation", "picky")
+def test_every_problem_is_reported_at_once_with_its_path():
+    @register("activation", "picky")
     class Picky(nn.Module):
         def __init__(self, config, sizes):
             raise Invalid("width", "must be odd", sizes.d_model)
@@ -213,8 +199,8 @@ def test_mask_hides_padding_from_the_other_positions(tokens):
     assert not torch.allclose(model(tokens)[:, :4], model(changed)[:, :4])
 
 
-def test_third_party_parts_are_parts_like_any_other(tokens, registering):
-    @registering("score", "angular")
+def test_third_party_parts_are_parts_like_any_other(tokens):
+    @register("score", "angular")
     class Angular(Score):
         class Config(PartConfig):
             temperature: float = 0.5
@@ -227,7 +213,7 @@ def test_third_party_parts_are_parts_like_any_other(tokens, registering):
             q, k = nn.functional.normalize(q, dim=-1), nn.functional.normalize(k, dim=-1)
             return q, k, 1 / self.temperature
 
-    @registering("mixer", "recurrent")
+    @register("mixer", "recurrent")
     class Recurrent(nn.Module):
         def __init__(self, config, sizes):
             super().__init__()
@@ -236,7 +222,7 @@ def test_third_party_parts_are_parts_like_any_other(tokens, registering):
         def forward(self, x_btd, position, mask=None):
             return self.net(x_btd)[0]
 
-    @registering("mixer", "multihead")
+    @register("mixer", "multihead")
     class Multihead(nn.Module):
         def __init__(self, config, sizes):
             super().__init__()
@@ -254,8 +240,8 @@ def test_third_party_parts_are_parts_like_any_other(tokens, registering):
     assert torch.equal(one.stack.blocks[0].mixer.net.in_proj_bias, torch.zeros(48))
 
 
-def test_a_part_that_leaves_its_parameters_unset_is_refused(registering):
-    @registering("norm", "gain")
+def test_a_part_that_leaves_its_parameters_unset_is_refused():
+    @register("norm", "gain")
     class Gain(nn.Module):
         def __init__(self, config, sizes):
             super().__init__()
@@ -268,8 +254,8 @@ def test_a_part_that_leaves_its_parameters_unset_is_refused(registering):
         build_model(section(norm="gain"), TOKENS)
 
 
-def test_a_part_that_forgets_one_of_its_tensors_is_refused(registering):
-    @registering("norm", "shifted")
+def test_a_part_that_forgets_one_of_its_tensors_is_refused():
+    @register("norm", "shifted")
     class Shifted(LayerNorm):
         class Config(LayerNorm.Config):
             pass
@@ -283,8 +269,8 @@ def test_a_part_that_forgets_one_of_its_tensors_is_refused(registering):
         build_model(section(norm="shifted"), TOKENS)
 
 
-def test_tied_parameters_stay_one(tokens, registering):
-    @registering("feedforward", "tied")
+def test_tied_parameters_stay_one(tokens):
+    @register("feedforward", "tied")
     class Tied(nn.Module):
         def __init__(self, config, sizes):
             super().__init__()

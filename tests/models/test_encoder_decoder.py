@@ -294,30 +294,16 @@ def test_dropout_of_the_source_moves_no_mask_of_the_target(source):
     torch.testing.assert_close(*found)
 
 
-@pytest.fixture
-def registering():
-    """Registers parts for the time of one test."""
-    added = []
-
-    def add(slot, name):
-        added.append((slot, name))
-        return register(slot, name)
-
-    yield add
-    for slot, name in added:
-        del CATALOGUE._parts[slot][name]
-
-
-def test_each_side_has_sizes_of_its_own(registering):
+def test_each_side_has_sizes_of_its_own():
     seen = []
 
-    @registering("position", "noting")
+    @register("position", "noting")
     class Noting(Position):
         def __init__(self, config, sizes):
             super().__init__(config, sizes)
             seen.append((sizes.max_len, sizes.padded))
 
-    @registering("mixer", "noting")
+    @register("mixer", "noting")
     class NotingMixer(Mixer):
         def __init__(self, config, sizes):
             super().__init__(config, sizes)
@@ -331,8 +317,8 @@ def test_each_side_has_sizes_of_its_own(registering):
 
 
 @pytest.mark.parametrize("ability", ["padding", "causal"])
-def test_a_mixer_that_cannot_serve_one_of_the_sides_is_refused(registering, ability):
-    @registering("mixer", "limited")
+def test_a_mixer_that_cannot_serve_one_of_the_sides_is_refused(ability):
+    @register("mixer", "limited")
     class Limited(Mixer):
         padding = ability != "padding"
         causal = ability != "causal"

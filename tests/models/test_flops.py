@@ -1,3 +1,9 @@
+"""FLOPs of the products of a model, forward and backward, against closed forms.
+
+A product of two factors costs as much forwards as the gradient of each. T positions, S of a source, D = d_model,
+H heads.
+"""
+
 from __future__ import annotations
 
 import pytest
@@ -6,76 +12,209 @@ from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.flops import flops_of
+from ablate.models.reference import section_with
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
 
-
-def flops(readout="last", seq_len=9, **settings) -> int:
-    section = ModelSection.model_validate({"d_model": 32, "num_layers": 2, **settings})
-    return forward(section, Signature(seq_len, 16, vocab_size=24, readout=readout))
-
-
-def forward(section: ModelSection, signature: Signature) -> int:
-    return flops_of(build_model(section, signature, device="meta"), signature).forward
+T, S, D, H, V, LAYERS = 9, 7, 32, 4, 16, 1
+D_K = D // H
+Cost = tuple[int, int]
+"FLOPs forward, and forward and backward."
 
 
-def closed_form(t=9, d=32, layers=2, expansion=4, value=2 * 32 * 32, score=2 * 9 * 9 * 32, readouts=1) -> int:
-    attention = t * (2 * d * d * 3 + value) + score + 2 * t * t * d
-    return layers * (attention + 2 * t * 2 * expansion * d * d) + readouts * 2 * d * 16
+def product(*sizes: int, gradients: int = 2) -> Cost:
+    """Of 2 · the product of `sizes`, with the gradients of so many of its two factors."""
+    flops = 2
+    for size in sizes:
+        flops *= size
+    return flops, flops * (1 + gradients)
+
+
+def total(*costs: Cost) -> Cost:
+    return sum(cost[0] for cost in costs), sum(cost[1] for cost in costs)
+
+
+def times(number: int, cost: Cost) -> Cost:
+    return number * cost[0], number * cost[1]
+
+
+def flops(readout="last", seq_len=T, signature=None, **settings) -> Cost:
+    section = ModelSection.model_validate({"d_model": D, "num_layers": LAYERS, **settings})
+    signature = signature or Signature(seq_len, V, vocab_size=24, readout=readout)
+    found = flops_of(build_model(section, signature, device="meta"), signature)
+    return found.forward, found.training
+
+
+def model(*mixer: Cost, t=T, feedforward=None, readouts=1) -> Cost:
+    """A stack of `LAYERS` with this mixer, and the output layer."""
+    feedforward = times(2, product(t, D, 4 * D)) if feedforward is None else feedforward
+    return total(times(LAYERS, total(*mixer, feedforward)), product(readouts, D, V))
+
+
+PROJECTION = product(T, D, D)
+PAIRS = product(T, T, D)
+ATTENTION = times(4, PROJECTION), times(2, PAIRS)
 
 
 @pytest.mark.parametrize("topology", ["encoder", "decoder"])
-@pytest.mark.parametrize("score", ["dot", "scaled_dot"])
+@pytest.mark.parametrize("score", ["dot", "scaled_dot", "cosine"])
 def test_attention_and_feedforward(score, topology):
-    assert flops(topology=topology, mixer={"score": score}) == closed_form()
+    """Masked products count, and a fused kernel as its two products."""
+    assert flops(topology=topology, mixer={"score": score}) == model(*ATTENTION)
 
 
-def test_additive_projects_queries_and_keys_and_sums_over_its_hidden_layer():
-    heads, d_k, hidden = 4, 8, 5
-    score = 2 * 9 * heads * 2 * d_k * hidden + heads * 2 * 9 * 9 * hidden
-    found = flops(mixer={"score": {"name": "additive", "hidden": hidden}})
-    assert found == closed_form(score=score)
+ADDITIVE = times(2, product(T, H, D_K, 5)), product(H, T, T, 5, gradients=1)
+"The gradient of tanh(W_q q + W_k k) is an outer product, number by number: only that of w_v is a matrix product."
+MIXERS = {
+    "bilinear": ({"score": "bilinear"}, [*ATTENTION, product(H, T, D_K, D_K)]),
+    "bilinear, joined widths": (
+        {"d_q": 6, "score": "bilinear"},
+        [product(T, D, H * 6), *(PROJECTION,) * 3, product(H, T, 6, D_K), times(2, PAIRS)],
+    ),
+    # The kernel takes q, k and v of one width, here that of keys with their square beside them.
+    "gaussian": ({"score": "gaussian"}, [times(4, PROJECTION), times(2, product(H, T, T, D_K + 1))]),
+    "additive": (
+        {"score": {"name": "additive", "hidden": 5}},
+        [times(4, PROJECTION), *ADDITIVE, PAIRS],
+    ),
+    "hard": ({"weighting": "hard"}, ATTENTION),
+    # No queries and no keys; uniform weights have no gradient.
+    "uniform": ({"weighting": "uniform"}, [times(2, PROJECTION), product(T, T, D, gradients=1)]),
+    "low_rank": (
+        {"value": {"name": "low_rank", "rank": 3}},
+        [times(3, PROJECTION), times(2, product(T, D, 3)), times(2, PAIRS)],
+    ),
+    "shared_kv": ({"value": "shared_kv"}, [times(3, PROJECTION), times(2, PAIRS)]),
+    "narrow keys": (
+        {"d_k": 3},
+        [times(2, product(T, D, H * 3)), times(2, PROJECTION), times(2, PAIRS)],
+    ),
+    "one head of keys": (
+        {"num_kv_heads": 1},
+        [times(2, PROJECTION), times(2, product(T, D, D_K)), times(2, PAIRS)],
+    ),
+    "split before": (
+        {"split": "before"},
+        [times(3, product(T, D, D_K)), PROJECTION, times(2, PAIRS)],
+    ),
+    "qk_norm": ({"qk_norm": True}, ATTENTION),
+    "tied": ({"tied": True}, ATTENTION),
+}
 
 
-def test_low_rank_value_is_cheaper():
-    found = flops(mixer={"value": {"name": "low_rank", "rank": 4}})
-    assert found == closed_form(value=2 * 2 * 32 * 4)
+@pytest.mark.parametrize("name", MIXERS)
+def test_scores_weightings_and_values(name):
+    mixer, products = MIXERS[name]
+    assert flops(mixer=mixer) == model(*products)
 
 
 def test_heads_do_not_change_the_cost():
     """FOUNDATIONS §2, number 6."""
-    assert flops(mixer={"num_heads": 8}) == flops(mixer={"num_heads": 1}) == closed_form()
+    assert flops(mixer={"num_heads": 8}) == flops(mixer={"num_heads": 1}) == model(*ATTENTION)
 
 
-@pytest.mark.parametrize(("readout", "readouts"), [("last", 1), ("mean", 1), ("all", 9)])
+def recurrent(gates: int, directions: int) -> list[Cost]:
+    """The first state is given: it has no gradient."""
+    h = D // directions
+    steps = product(T, gates * h, D), product(T - 1, gates * h, h), product(gates * h, h, gradients=1)
+    return [times(directions, total(*steps))]
+
+
+def linear_attention(t: int, chunk: int) -> list[Cost]:
+    """Beside the values a column of ones. Sums before a chunk; those before the first are zero, without gradient."""
+    chunks = -(-t // chunk)
+    padded, sums = chunks * chunk, 2 if chunks > 1 else 0
+    between = product(H, padded, D_K, D_K + 1, gradients=sums)
+    read = product(H, padded, D_K, D_K + 1, gradients=2 if chunks > 1 else 1)
+    within = product(H, padded, chunk, D_K), product(H, padded, chunk, D_K + 1)
+    return [times(4, product(t, D, D)), between, read, *within]
+
+
+FEATURE_MAPPED = [times(4, PROJECTION), times(2, product(H, T, D_K, D_K + 1))]
+GATED = [product(T, D, 4 * D), product(T, T, 2 * D), product(T, 2 * D, D)]
+OTHERS = {
+    ("rnn", "encoder"): recurrent(1, 2),
+    ("rnn", "decoder"): recurrent(1, 1),
+    ("lstm", "encoder"): recurrent(4, 2),
+    ("lstm", "decoder"): recurrent(4, 1),
+    ("gru", "encoder"): recurrent(3, 2),
+    ("gru", "decoder"): recurrent(3, 1),
+    ("conv", "encoder"): [product(T, D, D, 3)],
+    ("conv", "decoder"): [product(T, D, D, 3)],
+    ("linear_attention", "encoder"): FEATURE_MAPPED,
+    ("linear_attention", "decoder"): linear_attention(T, T),
+    ("fourier", "encoder"): [],
+    ("mlp", "encoder"): [times(2, product(T * D, D))],
+    ("mlp_mixer", "encoder"): [times(2, product(D, T, D // 2))],
+    ("resmlp", "encoder"): [product(T, T, D)],
+    ("resmlp", "decoder"): [product(T, T, D)],
+    ("gmlp", "encoder"): GATED,
+    ("gmlp", "decoder"): GATED,
+    ("attention", "encoder"): ATTENTION,
+    ("attention", "decoder"): ATTENTION,
+}
+
+
+@pytest.mark.parametrize(("mixer", "topology"), OTHERS)
+def test_mixers(mixer, topology):
+    assert flops(mixer=mixer, topology=topology) == model(*OTHERS[mixer, topology])
+
+
+def test_every_mixer_has_a_closed_form():
+    able = {(name, "decoder") for name in CATALOGUE.able("mixer", "causal")}
+    assert set(OTHERS) == able | {(name, "encoder") for name in CATALOGUE.names("mixer")}
+
+
+def test_linear_attention_is_linear_beyond_one_chunk():
+    found = flops(mixer="linear_attention", topology="decoder", seq_len=100)
+    assert found == model(*linear_attention(100, 64), t=100)
+
+
+FREE = [
+    *(("norm", name) for name in CATALOGUE.names("norm")),
+    *(("position", name) for name in CATALOGUE.names("position")),
+    *(("activation", name) for name in CATALOGUE.names("activation")),
+]
+
+
+@pytest.mark.parametrize(("slot", "name"), FREE)
+def test_norms_positions_and_activations_are_no_products(slot, name):
+    section = section_with(slot, name, d_model=D, num_layers=LAYERS)
+    signature = Signature(T, V, vocab_size=24)
+    found = flops_of(build_model(section, signature, device="meta"), signature)
+    hidden = 85 if getattr(CATALOGUE.get(slot, name), "gated", False) else None
+    gated = times(3, product(T, D, hidden)) if hidden else None
+    assert (found.forward, found.training) == model(*ATTENTION, feedforward=gated)
+
+
+def test_dropout_is_free():
+    assert flops(dropout={"attention_weights": 0.5, "residual": 0.5}) == model(*ATTENTION)
+
+
+def test_without_a_feedforward():
+    assert flops(feedforward="none") == model(*ATTENTION, feedforward=(0, 0))
+
+
+@pytest.mark.parametrize(("readout", "readouts"), [("last", 1), ("mean", 1), ("all", T)])
 def test_readout(readout, readouts):
-    assert flops(readout=readout) == closed_form(readouts=readouts)
+    assert flops(readout=readout) == model(*ATTENTION, readouts=readouts)
 
 
 def test_vectors_are_embedded_by_a_product():
-    section = ModelSection.model_validate({"d_model": 32, "num_layers": 2})
-    found = forward(section, Signature(9, 16, num_features=7))
-    assert found == closed_form() + 2 * 9 * 7 * 32
+    """Vectors that are embedded have no gradient."""
+    found = flops(signature=Signature(T, V, num_features=7))
+    assert found == total(model(*ATTENTION), product(T, 7, D, gradients=1))
 
 
-def test_dropout_and_norms_are_free():
-    dropout = {"attention_weights": 0.5, "residual": 0.5}
-    assert flops(dropout=dropout, norm="batch", position="sincos") == closed_form()
-
-
-T, S, D, V, LAYERS = 9, 7, 32, 16, 2
-HIDDEN = 2 * 2 * 4 * D * D
-
-
-def self_attention(length: int) -> int:
-    return length * 2 * 4 * D * D + 2 * 2 * length * length * D
+def self_attention(length: int) -> Cost:
+    return total(times(4, product(length, D, D)), times(2, product(length, length, D)))
 
 
 CROSS = {
-    "attention": T * 2 * 2 * D * D + S * 2 * 2 * D * D + 2 * 2 * T * S * D,
-    "mean": 2 * D * D,
-    "none": 0,
+    "attention": total(times(2, PROJECTION), times(2, product(S, D, D)), times(2, product(T, S, D))),
+    "mean": product(D, D),
+    "none": (0, 0),
 }
 
 
@@ -84,18 +223,9 @@ CROSS = {
 def test_the_source_counts_too(cross, encoder_layers):
     """The encoder over S positions, the decoder over T; without a reader there is no encoder."""
     topology = {"name": "encoder_decoder", "cross": cross, "num_encoder_layers": encoder_layers}
-    section = ModelSection.model_validate({"d_model": D, "num_layers": LAYERS, "topology": topology})
     source = Signature(S, 0, vocab_size=24, padded=True)
-    found = forward(section, Signature(T, V, vocab_size=24, readout="all", source=source, padded=True))
-    encoder = (encoder_layers or LAYERS) * (self_attention(S) + S * HIDDEN) if cross != "none" else 0
-    decoder = LAYERS * (self_attention(T) + CROSS[cross] + T * HIDDEN)
-    assert found == encoder + decoder + T * 2 * D * V
-
-
-def test_a_backward_pass_costs_two_forward_passes():
-    """A product has two factors, each with a gradient; vectors that are embedded have none."""
-    section = ModelSection.model_validate({"d_model": 32, "num_layers": 2})
-    tokens, vectors = Signature(9, 16, vocab_size=24), Signature(9, 16, num_features=7)
-    counted = [flops_of(build_model(section, s, device="meta"), s) for s in (tokens, vectors)]
-    assert counted[0].training == 3 * counted[0].forward
-    assert counted[1].training == 3 * counted[1].forward - 2 * 9 * 7 * 32
+    signature = Signature(T, V, vocab_size=24, readout="all", source=source, padded=True)
+    found = flops(topology=topology, signature=signature)
+    layer = total(self_attention(S), times(2, product(S, D, 4 * D)))
+    encoder = times((encoder_layers or LAYERS) if cross != "none" else 0, layer)
+    assert found == total(model(self_attention(T), CROSS[cross], readouts=T), encoder)

@@ -15,6 +15,8 @@ import pytest
 from browser import Browser
 from PIL import Image
 
+from ablate.base import wording
+
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")]
 WIDTHS = [1400, 400]
@@ -250,6 +252,26 @@ def test_a_column_of_intervals_is_sorted_by_their_lower_bounds(browser: Browser,
     bounds = [float(cell[1:].split(",")[0].replace("−", "-")) for cell in after if cell.startswith("[")]
     assert bounds == sorted(bounds)
     assert after != before
+
+
+def test_ratios_times_and_counts_are_sorted_by_what_they_stand_for(browser: Browser, report: Path) -> None:
+    browser.open(report, width=1400)
+    cells = [
+        "×1.905 [1.898, 1.912]",
+        "×.806",
+        "923 µs",
+        "3.60 ms",
+        "12.0 s",
+        "569k",
+        "1.86M",
+        "4.2 MB",
+        "812 B",
+        "5 of 5",
+    ]
+    found = browser.evaluate(f"{cells}.map(numberIn)")
+    expected = [1.905, 0.806, 923e-6, 3.6e-3, 12, 569e3, 1.86e6, 4.2e6, 812]
+    assert found == pytest.approx(expected)
+    assert wording.seconds(923e-6) == cells[2], "the same micro sign"
 
 
 def test_a_point_tells_its_seed_and_value_to_who_points_at_it(browser: Browser, report: Path) -> None:

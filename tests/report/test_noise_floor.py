@@ -15,6 +15,7 @@ from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric, Sampling
 from ablate.records.folder import StudyFolder
+from ablate.records.verdicts import NOISE
 from ablate.report.brief.noise_floor import noise_blocks
 from ablate.report.brief.verdicts import verdict_table
 from ablate.report.section import Material, Text
@@ -164,6 +165,6 @@ def test_it_is_below_the_answer_in_page_terminal_mlflow_and_a_file(folder: Path)
     assert lines[first + 4] == ""
     assert first < next(i for i, line in enumerate(lines) if "variant − baseline" in line)
     assert "| Noise floor | accuracy, 5 seeds |" in describe(found)
-    assert [row["metric"] for row in found.noise()] == ["accuracy"]
+    assert [row["metric"] for row in found.beside(NOISE)] == ["accuracy"]
     page = (folder / "report.md").read_text()
     assert page.index("## Answer") < page.index("| Seed spread |") < page.index("The baseline learned")

@@ -16,6 +16,7 @@ from ablate.analysis.stability import stability
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
+from ablate.records.verdicts import STABILITY
 from ablate.report.draw import style
 from ablate.report.section import Folded, Material, Picture, Text, unfolded
 from ablate.report.sections.headline import answers
@@ -131,7 +132,7 @@ def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Pa
     known = dict.fromkeys(numbers, Metric("min"))
     folder.save_evidence(study(VALUES, others=numbers, stability=known, statuses=lost))
     publish(folder, pytest.fail)
-    rows = folder.stability()
+    rows = folder.beside(STABILITY)
     assert [row["verdict"] for row in rows if row["metric"] == "grad_norm_max"] == ["worse", "unstable"]
     assert {row["exploratory"] for row in rows} == {"True"}
     text = (folder.path / "report.md").read_text()
@@ -150,5 +151,5 @@ def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Pa
     }
     assert steady == {"worse": 1, "unstable": 2, "inconclusive": 2, "degenerate": 1}
     assert "grad_norm_max" in parent.columns
-    *_, frame = folder.frames()
+    _, _, frame, _ = folder.frames()
     assert len(frame) == len(rows)

@@ -4,18 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY, ablate_here
+from harness import TOY, ablate_here, problems
 
 from ablate.base.errors import StudyError
 from ablate.study.prepare import prepare
 
 TOY_HEAD = f"workload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
-
-
-def problems(path: Path, **options: object) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        prepare(path, **options)  # type: ignore[arg-type]
-    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
 
 
 def test_all_mistakes_of_a_model_study_are_named_at_once(write: Callable[..., Path]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import ablate_here, with_database
+from harness import ablate_here, problems, with_database
 from rich.console import Console
 from searching import PEAK_STUDY, SWEEP
 
@@ -15,15 +15,8 @@ from ablate.base.errors import AblateError, StudyError
 from ablate.commands.run import execute
 from ablate.search.storage import StorageError
 from ablate.stages.options import Options
-from ablate.study.prepare import prepare
 
 WIDE = "model.kind: {choice: [plain, wide]}"
-
-
-def problems(path: Path) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        prepare(path)
-    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_an_interaction_of_what_no_single_run_has_is_refused(three: Design, metr
     text = (
         f"model.effect=1 beats model.effect=0 on {metric} by more at model.noise=0.2 than at model.noise=0.1"
     )
-    with pytest.raises(Invalid, match=f"{metric} is one of all seeds together"):
+    with pytest.raises(Invalid, match=f"takes a metric that each run has, and {metric} is none"):
         parse_claim(text, three, (*METRICS, metric))
 
 

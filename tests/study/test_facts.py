@@ -1,4 +1,4 @@
-"""Facts that reports need beside the trials: here, the learning rate that was not tuned."""
+"""Facts that reports need beside the trials: what variants compute, and the learning rate that was not tuned."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -80,3 +80,13 @@ def test_a_workload_that_declares_none_has_no_numbers_of_stability(toy_study: Pa
 def test_no_step_of_a_short_training_has_a_window_for_spikes(write: Callable[..., Path]) -> None:
     facts = facts_of(prepare(write(STUDY + "factors: {model.norm: [batch]}\n"), sets=["training.steps=100"]))
     assert "loss_spikes" not in facts.tasks[0].stability
+
+
+def test_what_variants_compute_beside_products_survives_a_folder(write: Callable[..., Path]) -> None:
+    """Two heads of width 4: four tanh a pair of positions and head."""
+    additive = "variants: {additive: {model.mixer.score: additive}}\n"
+    facts = facts_of(prepare(write(STUDY.replace("variants: {bare: {model.position: none}}\n", additive))))
+    baseline, other = Facts.from_dict(facts.to_dict()).variants
+    length = int((baseline.beside["recall"]["exp"] / 2) ** 0.5)
+    assert baseline.beside == {"recall": {"exp": 2 * length**2, "norm": 3 * 8 * length, "relu": 32 * length}}
+    assert other.beside == {"recall": {**baseline.beside["recall"], "tanh": 4 * 2 * length**2}}

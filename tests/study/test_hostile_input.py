@@ -6,19 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
+from harness import problems
 
 from ablate.base import plugins
-from ablate.base.errors import StudyError
 from ablate.cli import main
-from ablate.study.prepare import prepare
 
 HEAD = "name: big\ntask: recall\n"
-
-
-def problems(path: Path, **options: object) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        prepare(path, **options)  # type: ignore[arg-type]
-    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from harness import TOY
+from harness import TOY, problems
 
-from ablate.base.errors import Invalid, StudyError
+from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.study.facts import facts_of
 from ablate.study.patch import value_at
@@ -28,12 +28,6 @@ BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
 TOY_HEAD = f"name: toy\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 
 Write = Callable[..., Path]
-
-
-def problems(path: Path) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        prepare(path)
-    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
 
 
 def test_variants_have_the_parameters_of_the_baseline(write: Write) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY
+from harness import TOY_STUDY, problems
 
-from ablate.base.errors import StudyError
 from ablate.study.document import read_document
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
@@ -18,12 +17,6 @@ task: recall
 model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
 factors: {model.norm: [batch]}
 """
-
-
-def problems(path: Path) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        prepare(path)
-    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize(
@@ -40,6 +33,10 @@ def problems(path: Path) -> list[str]:
         ),
         ("{training.lr: [1e-3, .inf, 1e-2]}", "stress.training.lr[1]: must be a finite number; given inf"),
         ("{training.lr: [1e-3, true, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given True"),
+        (
+            "{training.lr: [1, 1e-3, 1e-2]}",
+            "stress.training.lr: is uneven on a log scale, from 0.01 to 1 at least twice as far as from 0.001 to 0.01",
+        ),
         ("{training.lr: [1e-3, 1, 0.001, 2]}", "stress.training.lr: lists 0.001 twice"),
         ("{training.lr: 1e-3}", "stress.training.lr: must be a list; given 0.001"),
         ("[1e-3, 1e-2, 1e-1]", "stress: must be a mapping; given"),
@@ -91,9 +88,9 @@ def test_a_workload_without_a_rate_cannot_be_stressed(write: Callable[..., Path]
 
 
 def test_a_grid_is_read_in_order_and_survives_the_resolved_study(write: Callable[..., Path]) -> None:
-    path = write(STUDY + "stress: {training.lr: [1, 1e-3, 1e-2]}\n")
+    path = write(STUDY + "stress: {training.lr: [5, 1, 2]}\n")
     experiment = prepare(path)
-    assert facts_of(experiment).stress == {"training.lr": [0.001, 0.01, 1.0]}
+    assert facts_of(experiment).stress == {"training.lr": [1.0, 2.0, 5.0]}
     again = write(resolved_text(experiment, path.parent), "again.yaml")
     assert prepare(again).study.stress == experiment.study.stress
     changed = prepare(path, sets=["stress.training.lr=[1e-4, 1e-3, 1e-2]"])

@@ -249,6 +249,39 @@ def test_figures_and_counts_of_an_earlier_report_do_not_stay(results):
     assert counts == {"comparisons_better": 1, "comparisons_worse": 0}
 
 
+def timed(results, seconds):
+    """A table of speed in the folder of the study, which leaves one variant out."""
+    (results / "study").mkdir(exist_ok=True)
+    (results / "study" / "speed.csv").write_text(
+        "variant,task,metric,own,value_variant,verdict\n"
+        f"baseline,recall,step_seconds,True,{seconds},\n"
+        "baseline,recall,step_memory,True,4000000.0,\n"
+        "baseline,recall,step_seconds,False,9.0,\n"
+        "slow,recall,step_seconds,True,,worse\n"
+    )
+
+
+def test_the_speed_of_a_variant_is_in_the_run_of_each_trial_and_follows_the_report(results):
+    runs = [tracked("baseline", 0), tracked("baseline", 1), tracked("slow", 0)]
+    sql = (
+        "SELECT t.value, m.key, m.value FROM latest_metrics m JOIN tags t ON m.run_uuid = t.run_uuid "
+        "WHERE t.key = 'variant' AND m.key LIKE 'variant_step_%' ORDER BY m.run_uuid, m.key"
+    )
+    for seconds in (0.005, 0.004):
+        timed(results, seconds)
+        track(results, *runs)
+        one = [("baseline", "variant_step_memory", 4e6), ("baseline", "variant_step_seconds", seconds)]
+        assert query(results, sql) == 2 * one
+    assert query(results, "SELECT value FROM latest_metrics WHERE key = 'speed_worse'") == [(1,)]
+    shown_first = query(results, "SELECT value FROM experiment_tags WHERE key LIKE 'mlflow.sharedViewState%'")
+    assert "variant_step_seconds" in shown_first[0][0]
+    before = told(results)
+    track(results, *runs)
+    assert told(results) == before
+    saved = (results / "store" / "artifacts").rglob("speed.csv")
+    assert len([*saved]) == 1
+
+
 def test_a_driver_killed_while_it_writes_is_made_good_by_the_next(results):
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, HERE, results])
     while len(shown(results)) < 5:

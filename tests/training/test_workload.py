@@ -145,6 +145,8 @@ def test_a_description_is_known_without_training(resolved):
     assert list(description.metrics) == ["accuracy", "loss"]
     assert description.sampling.pool == "held_out"
     assert description.flops > 0
+    # Two heads, 8 rows of pixels.
+    assert description.beside["exp"] == 2 * 8 * 8
     # D = 8: embedding 8·8 + 8, output 8·10 + 10, positions 8·8.
     by_part = description.parameters_by_part
     assert (by_part["embedding"], by_part["output"], by_part["position"]) == (72, 90, 64)
@@ -168,7 +170,7 @@ def test_a_part_that_looks_at_values_has_no_flops_and_is_described(resolved, mon
     relu = CATALOGUE.get("activation", "relu")
     monkeypatch.setattr(relu, "forward", lambda self, x: x.relu() * x.max().item())
     found = SequenceWorkload().describe(resolved(task="recall"))
-    assert (found.flops, found.training_flops) == (None, None)
+    assert (found.flops, found.training_flops, found.beside) == (None, None, {})
     assert found.parameters > 0
 
 

@@ -9,6 +9,7 @@ from ablate.core.short_names import short_claim
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Brief, Material, Section
 from ablate.report.tables import Column, Row, Table, count, difference, is_true, p_value, rows_of, text
+from ablate.report.timing import MEASURES
 
 CAPTION = "The study’s claims; exploratory if declared after trials existed"
 
@@ -18,6 +19,7 @@ class Claims(Section):
 
     place = 200
     title = "Claims"
+    needs_trials = False
     open = True
 
     def answers(self, material: Material) -> list[str]:
@@ -49,12 +51,13 @@ def claim_table(
     rows: Sequence[Row], caption: str = "", short: Callable[[str], str] = str, *, brief: bool = False
 ) -> Table:
     """Claims as strings, in the words of `short`; `brief` keeps what fits 80 columns."""
+    timed = any(row.get("metric") in MEASURES for row in rows)
     columns = [
         Column("claim", "Claim"),
         Column("verdict", "Verdict"),
         Column("difference", "Difference [95 %]", True),
         Column("p_holm", "p (Holm)", True),
-        Column("n", "Seeds", True),
+        Column("n", "Seeds or processes" if timed else "Seeds", True),
         Column("reason", "Reason", below=True),
     ]
     cells = [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,11 @@ def ticks(low: float, high: float, *, log: bool = False, whole: bool = False, mo
 def tick_label(number: float) -> str:
     """A number beside an axis, in few characters."""
     return compact(number).replace("-", MINUS) if abs(number) >= 1e4 else brief(number)
+
+
+def unit_label(number: float, say: Callable[[float], str]) -> str:
+    """A number in the words of `say` beside an axis: `2 ms`, not `2.00 ms`."""
+    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(number)).replace(". ", " ").removesuffix(".")
 
 
 def upright(along: searches.Range) -> bool:

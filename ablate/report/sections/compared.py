@@ -37,6 +37,7 @@ class Compared(Section):
 
     place = 1200
     title = "What was compared"
+    needs_trials = False
     inside = "parameters and FLOPs of every variant, and what is held equal"
 
     def blocks(self, material: Material) -> Iterator[Block]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,21 +20,35 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.metric import Metric
+from ablate.core.search_table import undominated
 from ablate.core.short_names import short_names
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import MARKS, Limits, closer, ends, padded, spread, verdict_handles, verdicts
-from ablate.report.draw.settings import ticks
+from ablate.report.draw.settings import ticks, unit_label
 from ablate.report.palette import DOTTED, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.tables import shortened, text
+from ablate.report.tables import rows_of, shortened, text
+from ablate.report.timing import MEMORY, STEP, own
 
-COSTS = {"parameters": "parameters", "flops": "forward FLOPs an example"}
+COSTS = {
+    "parameters": "parameters",
+    "flops": "forward FLOPs an example",
+    STEP: "time of a training step",
+    MEMORY: "peak memory of a training step",
+}
 "Column → the label of its axis."
+UNITS: dict[str, Callable[[float], str]] = {
+    STEP: wording.seconds,
+    MEMORY: lambda size: wording.size(round(size)),
+}
+"Of those that were measured: how a value is said. Their panels show the Pareto front."
 MAX_LABELS = 20
 "Variants that a panel names: those whose mean is furthest from the baseline's."
 MOST = 0.6
 "Share of the variants that a view must show to leave the others out."
+RING: dict[str, Any] = {"ls": "", "marker": "o", "ms": 8, "mfc": "none", "mec": colour("ink"), "mew": 0.9}
+"How a variant of the Pareto front is marked."
 LABEL = 26
 "Characters of the name of a variant."
 LABEL_GAP = 0.13
@@ -45,7 +60,7 @@ class Cost(Section):
 
     place = 800
     title = "Against cost"
-    inside = "the mean of each variant against its parameters and FLOPs"
+    inside = "the mean of each variant against what it costs"
 
     def heading(self, material: Material) -> str:
         return f"{material.facts.metric.capitalize()} against cost"
@@ -53,7 +68,7 @@ class Cost(Section):
     def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts
         for task, end, of in by_task(facts):
-            data = tradeoff(material.evidence, material.comparisons, task.name)
+            data = tradeoff(material.evidence, material.comparisons, task.name, material.speeds)
             costs = varying(data)
             if facts.metric in task.metrics and len(data) > 1 and costs:
                 against = wording.joined([COSTS[cost] for cost in costs])
@@ -71,22 +86,35 @@ def _caption(data: pd.DataFrame, facts: Facts, against: str) -> str:
         "verdicts rest on the paired differences, not on whether these intervals overlap. Points of almost equal "
         "cost are moved apart sideways; an arrow at the edge points to a mean outside, which it gives. FLOPs are "
         "those of the matrix products of a forward pass on one example; a step of training takes about three times "
-        "as many for each example of its batch. Speed is another matter: it is never read off training runs."
+        f"as many for each example of its batch. {_of_speed(data, facts)}"
         f"{left_out if len(data) > MAX_LABELS else ''}"
     )
 
 
-def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
+def _of_speed(data: pd.DataFrame, facts: Facts) -> str:
+    """Where time and memory come from, and what the ring is."""
+    if not {STEP, MEMORY} & {*varying(data)}:
+        return "Speed is another matter: it is never read off training runs."
+    processes = f"{facts.speed.processes} processes of their own" if facts.speed else "processes of their own"
+    return (
+        f"Time and memory of a step are not read off training runs: they were measured in {processes}, one after the "
+        "other. A ring: on the Pareto front, no other variant is as good on both and better on one."
+    )
+
+
+def tradeoff(
+    evidence: Evidence, comparisons: pd.DataFrame, task: str, speeds: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """One row a variant with completed runs, the baseline first, placebos left out.
 
-    Columns: variant, label, verdict (empty for the baseline), parameters, flops (NaN where unknown), n, mean, low
-    and high: mean of the primary metric over the completed runs, in its own units, with its marginal 95 % t
-    interval (NaN for one run).
+    Columns: variant, label, verdict (empty for the baseline), the costs (NaN where unknown; those of `speeds` at the
+    study's own size), n, mean, low and high: mean of the primary metric over the completed runs, in its own units, with
+    its marginal 95 % t interval (NaN for one run).
     """
     facts, names = evidence.facts, short_names(evidence.facts)
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
     judged = dict(zip(mine["variant"], mine["verdict"], strict=True))
-    rows = []
+    rows, measured = [], _measured(speeds, task)
     sides = {side.variant: side for side in Runs(evidence).sides() if side.task.name == task}
     for variant in facts.variants:
         values = sides[variant.name].values(facts.metric)
@@ -105,20 +133,37 @@ def tradeoff(evidence: Evidence, comparisons: pd.DataFrame, task: str) -> pd.Dat
                 "verdict": judged.get(variant.name, ""),
                 "parameters": variant.parameters.get(task),
                 "flops": variant.flops.get(task),
+                **{cost: measured.get((variant.name, cost)) for cost in UNITS},
                 "n": n,
                 "mean": values.mean(),
                 "low": low,
                 "high": high,
             }
         )
-    columns = ["variant", "label", "verdict", "parameters", "flops", "n", "mean", "low", "high"]
+    columns = ["variant", "label", "verdict", *COSTS, "n", "mean", "low", "high"]
     found = pd.DataFrame(rows, columns=columns)
-    return found.astype(dict.fromkeys(("parameters", "flops", "mean", "low", "high"), float))
+    return found.astype(dict.fromkeys((*COSTS, "mean", "low", "high"), float))
+
+
+def _measured(speeds: pd.DataFrame | None, task: str) -> dict[tuple[str, str], float]:
+    """By variant and cost."""
+    rows = [] if speeds is None else own(rows_of(speeds))
+    return {
+        (row["variant"], row["metric"]): row["value_variant"]
+        for row in rows
+        if row["task"] == task and row["metric"] in UNITS
+    }
+
+
+def front(data: pd.DataFrame, cost: str, known: Metric) -> list[bool]:
+    """Whether no other row is as good in mean and cost and better in one."""
+    good = data["mean"] if known.direction == "max" else -data["mean"]
+    return [bool(on) for on in undominated(np.column_stack([good, -data[cost]]))]
 
 
 def varying(data: pd.DataFrame) -> list[str]:
     """The costs in which the variants of `tradeoff` differ."""
-    return [cost for cost in COSTS if data[cost].nunique() > 1]
+    return [cost for cost in COSTS if cost in data and data[cost].nunique() > 1]
 
 
 def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
@@ -133,10 +178,14 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     better = "" if known.direction == "max" else ", less is better"
     for ax, cost in zip(result.subplots(len(costs), squeeze=False)[:, 0], costs, strict=True):
         ax.set(ylim=limits)
-        _panel(ax, data[data[cost].notna()], cost, metric, LABEL_GAP / height)
+        here = data[data[cost].notna()]
+        on = front(here, cost, known) if cost in UNITS else [False] * len(here)
+        _panel(ax, here.assign(front=on), cost, metric, LABEL_GAP / height)
         ax.set(xlabel=COSTS[cost], ylabel=f"{metric}{better}")
     interval = Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval")
-    result.legend(handles=[*verdict_handles(data["verdict"]), interval], loc="outside upper left", ncols=4)
+    fronts = [Line2D([], [], label="Pareto front", **RING)] if {*costs} & {*UNITS} else []
+    handles = [*verdict_handles(data["verdict"]), interval, *fronts]
+    result.legend(handles=handles, loc="outside upper left", ncols=4)
     return result
 
 
@@ -162,8 +211,9 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, measured: str, gap: float) -
         ax.set(xscale="log", xlim=np.exp(padded(np.log(values.min()), np.log(values.max()), 0.12)))
     else:
         ax.set(xlim=padded(values.min(), values.max(), 0.12))
-    ax.set_xticks(ticks(*ax.get_xlim(), log=log))
-    ax.xaxis.set_major_formatter(lambda value, _: wording.compact(value, 6))
+    say = UNITS.get(cost, lambda value: wording.compact(value, 6))
+    at = ticks(*ax.get_xlim(), log=log)
+    ax.set_xticks(at, [unit_label(value, say) for value in at])
     ax.xaxis.set_minor_locator(NullLocator())
     scale = ax.transScale + ax.transLimits
     # Points of variants of equal cost are moved apart sideways.
@@ -173,9 +223,12 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, measured: str, gap: float) -
 
     ax.axhline(data["mean"].where(data["variant"] == BASELINE).max(), color=colour("soft"), lw=0.7, ls=DOTTED)
     verdicts(ax, data, "x", "mean", "y", ("low", "high", 0.8))
+    ringed = data[data["front"] & data["mean"].between(low, high)]
+    ax.plot(ringed["x"], ringed["mean"], zorder=5, **RING)
+    say = UNITS.get(cost, wording.compact)
     words = (
         f"{named(row.label, row.variant)}\n{measured} {_interval(row.mean, row.low, row.high)}\n"
-        f"{wording.compact(value)} {COSTS[cost]}"
+        f"{say(value)} {COSTS[cost]}{', on the Pareto front' * bool(row.front)}"
         for row, value in zip(data.itertuples(), values, strict=True)
     )
     tell(ax, data["x"], data["mean"], words)

@@ -10,7 +10,7 @@ from ablate.analysis.learning import baseline_learned
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.report.brief.noise_floor import noise_blocks
-from ablate.report.section import Block, Failed, Folded, Lead, Material, Section, Sentences, sections
+from ablate.report.section import Block, Failed, Folded, Lead, Material, Section, Sentences, Text, applying
 
 
 class Headline(Section):
@@ -18,18 +18,22 @@ class Headline(Section):
 
     place = 0
     title = "Answer"
+    needs_trials = False
 
     def accent(self, material: Material) -> str:
-        return badge(material.evidence)[1]
+        return "soft" if material.evidence.only_timed else badge(material.evidence)[1]
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if lines := answers(material):
             yield Lead(lines)
+        if material.evidence.only_timed:
+            yield Text("Its variants were timed, and not trained: nothing here is about what they learn.")
+            return
         yield from noise_blocks(material)
         found, failed = [], []
         if not baseline_learned(material.evidence):
             found = [f"{badge(material.evidence)[0]}."]
-        for section in sections():
+        for section in applying(material):
             try:
                 found += section.findings(material) if section.applies(material) else ()
             except Exception as error:
@@ -43,7 +47,7 @@ class Headline(Section):
 def answers(material: Material) -> list[str]:
     """The answer to the question of a study, a paragraph a string: by task, then what its search has found."""
     found = answer(material.evidence, material.comparisons)
-    for section in sections():
+    for section in applying(material):
         if section.applies(material):
             found += section.answers(material)
     return found

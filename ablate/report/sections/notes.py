@@ -11,6 +11,7 @@ class Notes(Section):
 
     place = 250
     title = "Notes"
+    needs_trials = False
     open = True
 
     def applies(self, material: Material) -> bool:

@@ -8,6 +8,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.report.section import Block, Material, Section, Terms
 from ablate.report.tables import text
+from ablate.report.timing import how_measured
 
 POOLS = {
     "fresh": "drawn anew from a generator for every seed",
@@ -22,6 +23,7 @@ class Provenance(Section):
 
     place = 1400
     title = "How it was run"
+    needs_trials = False
     inside = "command, commit, versions, machine, seeds and test data"
 
     def blocks(self, material: Material) -> Iterator[Block]:
@@ -35,6 +37,13 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     versions = known.pop("versions", None) or {}
     statuses = evidence.trials["status"].value_counts().sort_index()
     seeds = f" ({', '.join(map(str, facts.seeds))})" if len(facts.seeds) <= 20 else ""
+    training = [
+        ("Metric", f"{facts.metric}, {AT.get(facts.at, facts.at)}"),
+        ("Margin", "none declared" if facts.margin is None else f"±{wording.exact(facts.margin)}"),
+        ("Seeds", f"{len(facts.seeds)}{seeds}"),
+        ("Trials", ", ".join(f"{n} {status}" for status, n in statuses.items())),
+        ("Test data", "; ".join(dict.fromkeys(POOLS[task.sampling.pool] for task in facts.tasks))),
+    ]
     pairs = [
         ("Command", known.pop("command", None)),
         ("Commit", commit and f"{commit}{', with uncommitted changes' if dirty else ''}"),
@@ -43,10 +52,7 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         *((key.replace("_", " ").capitalize(), value) for key, value in sorted(known.items())),
         ("Differs from the study", "; ".join(facts.differs)),
         ("Design", facts.design.replace("_", " ")),
-        ("Metric", f"{facts.metric}, {AT.get(facts.at, facts.at)}"),
-        ("Margin", "none declared" if facts.margin is None else f"±{wording.exact(facts.margin)}"),
-        ("Seeds", f"{len(facts.seeds)}{seeds}"),
-        ("Trials", ", ".join(f"{n} {status}" for status, n in statuses.items())),
-        ("Test data", "; ".join(dict.fromkeys(POOLS[task.sampling.pool] for task in facts.tasks))),
+        *([] if evidence.only_timed else training),
+        ("Timing", how_measured(evidence)),
     ]
     return [(term, text(value)) for term, value in pairs if text(value)]

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ablate.base import wording
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, sign
 from ablate.core.search_table import Objective, SearchTable, undominated
 from ablate.report import searches
 from ablate.report.draw import settings, style
@@ -72,8 +72,7 @@ def pareto(searched: SearchTable, upright: Objective, across: Objective) -> pd.D
     data = searches.outcomes(found, x=found[across.name].astype(float), y=found[upright.name].astype(float))
     if len(searched.facts.objectives) == 2:
         return data.assign(front=found["front"].to_numpy(bool))
-    signs = [1 if objective.direction == "max" else -1 for objective in (across, upright)]
-    return data.assign(front=undominated(data[["x", "y"]].to_numpy() * signs))
+    return data.assign(front=undominated(data[["x", "y"]].to_numpy() * [sign(across), sign(upright)]))
 
 
 def draw(data: pd.DataFrame, upright: Objective, across: Objective, known: Metric | None = None) -> Figure:

@@ -57,7 +57,15 @@ class SpeedSection(StrictModel):
     def facts(self, threads: int, machine: str) -> SpeedFacts:
         """The facts that tables and figures show."""
         ((path, sizes),) = self.over.items() or [("", [])]
-        return SpeedFacts(path, [*map(float, sizes)], self.margin, self.processes, threads, machine)
+        numbers = [*map(float, sizes)]
+        return SpeedFacts(path, numbers, self.margin, self.processes, threads, machine, self.calls)
+
+    @classmethod
+    def of(cls, facts: SpeedFacts) -> SpeedSection:
+        """The section by which variants were timed."""
+        sizes = [int(size) if size.is_integer() else size for size in facts.sizes]
+        over = {facts.over: sizes} if facts.over else {}
+        return cls(calls=facts.calls, over=over, processes=facts.processes, margin=facts.margin)
 
 
 def _read(given: Any) -> Any:

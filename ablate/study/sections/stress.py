@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -10,6 +12,8 @@ from ablate.study.sections.search import refusal
 
 LEAST = 3
 """Values of a grid, at least: fewer show no curve."""
+UNEVEN = 2 - 1e-9
+"""A step of a grid is shorter than so many of another: 1, 2, 5, 10 and 1, 3, 10 count as even."""
 
 
 def _level(given: Any) -> Any:
@@ -23,7 +27,16 @@ def _distinct(levels: list[float]) -> list[float]:
         raise refusal(f"lists {twice[0]:g} twice", "each value once")
     if len(levels) < LEAST:
         raise refusal("is no grid", f"at least {LEAST} values, evenly apart on a log scale")
-    return sorted(levels)
+    rates = sorted(levels)
+    steps = [(math.log(above / below), below, above) for below, above in itertools.pairwise(rates)]
+    (least, *short), (most, *long) = min(steps), max(steps)
+    if most > UNEVEN * least:
+        far, near = (f"from {below:g} to {above:g}" for below, above in (long, short))
+        rule = (
+            f"is uneven on a log scale, {far} at least twice as far as {near}, though each value counts alike"
+        )
+        raise refusal(rule, "each step less than twice any other")
+    return rates
 
 
 def _one(grids: dict[str, list[float]]) -> dict[str, list[float]]:

@@ -1,0 +1,274 @@
+"""How fast variants are, in words and as tables: for the page, the terminal, MLflow and papers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ablate.base import wording
+from ablate.core.evidence import Evidence
+from ablate.core.facts import BASELINE, Facts
+from ablate.core.short_names import in_short_names
+from ablate.report.palette import EXPLORATORY
+from ablate.report.tables import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    decimals,
+    fixed,
+    interval,
+    is_true,
+    number,
+    shown,
+    text,
+)
+
+STEP, MEMORY = "step_seconds", "step_memory"
+CALLS = {
+    STEP: "a training step",
+    "forward_seconds": "a forward pass",
+    "generation_seconds": "generation",
+}
+"""What was timed, what matters first, as a sentence names it."""
+MEASURES = {**CALLS, MEMORY: "the peak memory of a step"}
+HEADS = {
+    STEP: "Step",
+    "forward_seconds": "Forward pass",
+    "generation_seconds": "Generation",
+    MEMORY: "Memory",
+}
+WORDS = {"better": "faster", "worse": "slower"}
+"""Of verdicts about time."""
+LESS = {"better": "less", "worse": "more"}
+"""Of verdicts about memory."""
+LEAST = 0.02
+"The share of time below which nothing is called faster or slower."
+MAX_PLACES = 3
+"Of a ratio."
+BUSY = 0.05
+"Cores that other programs kept busy, from which it is said."
+
+
+def verdict(row: Row) -> str:
+    """As it is shown: `slower` of time, `more` of memory."""
+    found = text(row["verdict"])
+    return (LESS if row["metric"] == MEMORY else WORDS).get(found, found)
+
+
+def ratio(row: Row) -> str:
+    """`×1.93 [1.90, 1.96]`, to the digits of its interval."""
+    low, high = row["ci_low"], row["ci_high"]
+    places = min(decimals(low, high), MAX_PLACES)
+    found, *ends = (fixed(end, places) for end in (row["ratio"], low, high))
+    if found == NOTHING:
+        return NOTHING
+    # Memory hardly varies.
+    return f"×{found}" + (f" {interval(low, high, places)}" if len({*ends}) > 1 else "")
+
+
+def value(row: Row, side: str = "variant") -> str:
+    """`3.21 ms` or `12.4 MB`."""
+    memory = row["metric"] == MEMORY
+    return shown(
+        row[f"value_{side}"], lambda known: wording.size(round(known)) if memory else wording.seconds(known)
+    )
+
+
+def percent(share: float) -> str:
+    """`1.3 %`, `2 %`."""
+    return f"{wording.exact(float(f'{100 * share:.2g}'))} %"
+
+
+def own(rows: Sequence[Row]) -> list[Row]:
+    """Those at the size that the study trains."""
+    return [row for row in rows if is_true(row["own"])]
+
+
+def of(rows: Sequence[Row], metric: str, task: str | None = None) -> list[Row]:
+    """Those of one metric, and of one task."""
+    return [row for row in rows if row["metric"] == metric and task in (None, row["task"])]
+
+
+def call_shown(rows: Sequence[Row]) -> str:
+    """The call that is shown where there is room for one: a training step where it was timed."""
+    return next((call for call in CALLS if of(rows, call)), STEP)
+
+
+def on_task(rows: Sequence[Row], task: str) -> str:
+    """` on recall`, where there are several tasks."""
+    return f" on {text(task)}" if len({row["task"] for row in rows}) > 1 else ""
+
+
+def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Table]:
+    """Time and memory of a training step at the study's own size, a table a task, in 80 columns."""
+    rows = own(rows)
+    call = call_shown(rows)
+    for task in dict.fromkeys(row["task"] for row in rows):
+        timed = of(rows, call, task)
+        memory = {row["variant"]: value(row) for row in of(rows, MEMORY, task)}
+        columns = [
+            Column("variant", "Variant"),
+            Column("time", HEADS[call], True),
+            Column("ratio", f"vs {BASELINE} [95 %]", True),
+            # Under the key of a verdict it would carry a filled mark, which is for those of the families.
+            Column("said", "Verdict"),
+            *([Column("memory", HEADS[MEMORY], True)] if memory else []),
+        ]
+        cells = [
+            {
+                "variant": text(names.get(row["variant"], row["variant"])),
+                "time": value(row),
+                "ratio": ratio(row) if row["variant"] != row["baseline"] else NOTHING,
+                "said": verdict(row) or NOTHING,
+                "memory": memory.get(row["variant"], NOTHING),
+            }
+            for row in timed
+        ]
+        n = max((int(number(row["n"]) or 0) for row in timed), default=0)
+        noise = "".join(f", noise floor {percent(floor)}" for floor in floors(timed).values())
+        caption = f"speed: {MEASURES[call]}{on_task(rows, task)}, {_processes(n)}{noise}; {EXPLORATORY}"
+        yield Table(columns, cells, caption, "speed.csv")
+
+
+def speed_table(
+    rows: Sequence[Row], metric: str, facts: Facts, names: Mapping[str, str], *, sized: bool = False
+) -> Table:
+    """Rows of `analysis.speed` on one call as strings, a step with its memory; task and size where they vary."""
+    mine = of(rows, metric)
+    memory = (
+        {(r["variant"], r["task"], number(r["size"])): r for r in of(rows, MEMORY)} if metric == STEP else {}
+    )
+    over = facts.speed.over.rpartition(".")[2] if facts.speed else ""
+    columns = [
+        Column("variant", "Variant"),
+        *([Column("task", "Task")] if len({row["task"] for row in mine}) > 1 else []),
+        *([Column("size", over or "Size", True)] if sized else []),
+        Column("time", "Time", True),
+        Column("ratio", f"vs {BASELINE} [95 %]", True),
+        Column("verdict", "Verdict", words=True),
+        Column("examples", "Examples/s", True),
+        Column("tokens", "Tokens/s", True),
+        Column("flops", "FLOPs", True),
+        Column("rate", "GFLOP/s", True),
+        *(
+            [Column("memory", "Memory", True), Column("memory_ratio", "Memory vs baseline", words=True)]
+            if memory
+            else []
+        ),
+        *([] if sized else [Column("parameters", "Parameters", True)]),
+        Column("note", "Note", below=True),
+    ]
+    cells = []
+    alike = shared_notes(mine)
+    for row in mine:
+        taken = memory.get((row["variant"], row["task"], number(row["size"])))
+        cells.append(
+            {
+                "variant": text(row["variant"]),
+                "task": text(row["task"]),
+                "size": shown(row["size"], wording.brief),
+                "time": value(row),
+                "ratio": ratio(row),
+                "verdict": _marked(row),
+                "examples": shown(row["examples_per_second"], _compact),
+                "tokens": shown(row["tokens_per_second"], _compact),
+                "flops": shown(row["flops"], _compact),
+                "rate": shown(row["flops_per_second"], lambda rate: _compact(rate / 1e9)),
+                "memory": NOTHING if taken is None else value(taken),
+                "memory_ratio": NOTHING
+                if taken is None or row["variant"] == row["baseline"]
+                else f"{ratio(taken)}, {verdict(taken)}",
+                "parameters": shown(row["parameters"], lambda count: f"{count:,.0f}"),
+                "note": _note(row, facts, names, alike),
+            }
+        )
+    caption = "; ".join([f"{_capital(MEASURES[metric])} of each variant", EXPLORATORY, *alike])
+    return Table(columns, cells, caption, "speed.csv")
+
+
+def shared_notes(rows: Sequence[Row]) -> list[str]:
+    """What is noted of every row, to be said once in the caption."""
+    notes = [text(row["note"]).split("; ") for row in rows]
+    return [piece for piece in notes[0] if piece and all(piece in note for note in notes)]
+
+
+def own_notes(row: Row, shared: Collection[str], names: Mapping[str, str]) -> list[str]:
+    """What is noted of a row and not of all."""
+    pieces = text(row["note"]).split("; ")
+    return [in_short_names(piece, names) for piece in pieces if piece and piece not in shared]
+
+
+def _marked(row: Row) -> str:
+    if row["variant"] == row["baseline"]:
+        return "two copies"
+    return f"{verdict(row)} ({EXPLORATORY})"
+
+
+def _note(row: Row, facts: Facts, names: Mapping[str, str], shared: Collection[str]) -> str:
+    """What the row says, and what its parts compute beside the matrix products."""
+    beside = {v.name: v.beside.get(row["task"], {}) for v in facts.variants}[row["variant"]]
+    known = beside.items() if is_true(row["own"]) else ()
+    counts = [f"{name.replace('_', ' ')} {_compact(count)}" for name, count in known if count]
+    said = [f"beside the matrix products, on one example: {', '.join(counts)}"] if counts else []
+    return "; ".join([*own_notes(row, shared, names), *said])
+
+
+def _compact(amount: float) -> str:
+    return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)
+
+
+def _processes(count: int) -> str:
+    return f"{count} process{'' if count == 1 else 'es'}"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def floors(rows: Sequence[Row]) -> dict[str, float]:
+    """Call → the largest noise floor of the study's own size, a share of time; those that are known."""
+    found: dict[str, float] = {}
+    for call in CALLS:
+        known = [floor for row in of(own(rows), call) if (floor := number(row["noise_floor"])) is not None]
+        if known and math.isfinite(max(known)):
+            found[call] = max(known)
+    return found
+
+
+def floor_words(rows: Sequence[Row]) -> str:
+    """The noise floor of each call in a sentence; empty where it is not known."""
+    found = floors(rows)
+    if not found:
+        return ""
+    each = wording.joined([f"{percent(floor)} ({MEASURES[call]})" for call, floor in found.items()])
+    return (
+        f"Two copies of the {BASELINE} differ by up to {each}: the noise floor. Nothing below it, or below "
+        f"{percent(LEAST)}, is called faster or slower."
+    )
+
+
+def how_measured(evidence: Evidence) -> str:
+    """In how many processes and blocks, on what, and beside what, in a sentence or two; empty: nothing was timed."""
+    speed, timed = evidence.facts.speed, evidence.speed
+    if speed is None or timed.empty:
+        return ""
+    blocks, busy = timed["blocks"].astype(float).median(), timed["busy"].astype(float).mean()
+    on = f" of {text(speed.machine)}" if speed.machine else ""
+    beside = (
+        f" Other programs kept {wording.significant(busy)} cores busy meanwhile, on average."
+        if busy >= BUSY
+        else ""
+    )
+    return (
+        f"Timed in {_processes(timed['process'].nunique())}, one after the other, each with {blocks:.0f} blocks in "
+        f"random order, interleaved with those of the {BASELINE}, on {wording.counted(speed.threads, 'thread')}{on}; "
+        f"the unit is the process.{beside}"
+    )
+
+
+def with_name(name: str) -> str:
+    """`with additive scoring`, `without positions`, `with the baseline`."""
+    if name == BASELINE:
+        return f"with the {name}"
+    return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"

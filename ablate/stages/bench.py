@@ -1,0 +1,122 @@
+"""`ablate bench`: times the variants of a study, adds what it found to the report of the study, and trains nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ablate.base.clock import now
+from ablate.base.errors import AblateError, Problem, StudyError, listed
+from ablate.base.typed import at_results, typed
+from ablate.core.claim import Claim
+from ablate.core.evidence import Evidence
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
+from ablate.stages.cached import renew, up_to_date
+from ablate.stages.choose import as_reported, study_path
+from ablate.stages.claims import date_claims, is_of_time
+from ablate.stages.confirm import changed, confirming
+from ablate.stages.differences import differences
+from ablate.stages.engine import reference
+from ablate.stages.gather import gather
+from ablate.stages.match import match
+from ablate.stages.options import Options
+from ablate.stages.place import held_place, reported, source_of
+from ablate.stages.publish import publish
+from ablate.stages.speed import speed_facts
+from ablate.stages.timing import measured
+from ablate.study.experiment import Experiment
+from ablate.study.facts import facts_of
+from ablate.study.prepare import prepare
+from ablate.study.resolved import resolved_text
+from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
+from ablate.study.sections.speed import SpeedSection
+from ablate.study.speed import lacks_operations
+
+Say = Callable[[str], None]
+
+
+class NotTimedError(AblateError):
+    """A variant that cannot be timed."""
+
+    exit_code = 1
+
+
+def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:
+    """Times what is missing of a study, writes its report, and returns its folder.
+
+    `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `processes`:
+    their number, in place of the study's. Raises `NotTimedError`, and `StudyError` where nothing can be timed at all.
+    """
+    path, results = study_path(path, options.results), options.results
+    given = confirming(prepare(path, options.sets), results)
+    section = _section(given, processes)
+    name, line = given.study.name, given.document.line(("name",))
+    facts = reported(StudyFolder(results, name))
+    as_run = Options(results=results, sweep=facts is not None and facts.searched == "sweep")
+    # How variants are timed changes nothing of what is reported beside.
+    differs = [text for text in differences(given, options) if not text.startswith(("speed.", "speed="))]
+    store = Store(results / "store", warn)
+    with held_place(path, results, name, line, differs, say, sweep=as_run.sweep) as (folder, differing):
+        found = up_to_date(path, as_run)
+        experiment = match(given.reporting(folder.name, differing), folder, say)
+        trained = folder.has_trials
+        experiment = _as_reported(experiment, folder) if trained else experiment
+        tried = any(
+            TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id)
+            for cell in folder.roster.cells()
+        )
+        claims = date_claims(folder, given.claims, experiment.cells(), store, tried)
+        if not trained:
+            folder.begin(resolved_text(experiment, folder.path), [])
+        try:
+            frame = measured(experiment, store, reference(experiment), section, say, fresh=options.fresh)
+        except AblateError as error:
+            raise NotTimedError(str(error)) from error
+        evidence = _evidence(experiment, claims, folder)
+        facts = replace(evidence.facts, speed=speed_facts(experiment, section))
+        folder.save_evidence(replace(evidence, facts=facts, speed=frame))
+        publish(folder, warn)
+        if found is not None and found.path == folder.path:
+            renew(path, as_run, folder)
+    return folder
+
+
+def _section(experiment: Experiment, processes: int | None) -> SpeedSection:
+    """How the variants are timed. Raises `StudyError` where they cannot be."""
+    if rule := lacks_operations(experiment.workload, experiment.study):
+        hint = "Override `operations` of the workload"
+        raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(experiment.path))])
+    section = experiment.study.speed or SpeedSection()
+    return section if processes is None else section.model_copy(update={"processes": processes})
+
+
+def _as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
+    """The study with the variants of its report. Raises `AblateError` where it is another study by now."""
+    again = typed("bench", folder.name, *at_results(folder.results))
+    differing = changed(experiment, folder)
+    found = as_reported(experiment, folder)
+    there, here = ({v.name for v in of if not v.placebo} for of in (folder.facts().variants, found.variants))
+    if differing or there != here:
+        where = f", in {listed(differing or sorted(there ^ here))}"
+        raise AblateError(
+            f"{experiment.path}: differs from the study that {folder.path} reports{where}; run it again first, or time "
+            f"it as it was run: {again}"
+        )
+    return found
+
+
+def _evidence(experiment: Experiment, claims: Sequence[Claim], folder: StudyFolder) -> Evidence:
+    """That of the report, or of a study that was never run; with the claims about speed."""
+    names = {variant.name for variant in experiment.variants}
+    own = [claim for claim in claims if is_of_time(claim) and {*claim.variants} <= names]
+    if folder.has_trials:
+        evidence = folder.evidence()
+        known = {claim.hash for claim in own}
+        others = [claim for claim in evidence.facts.claims if claim.hash not in known]
+        return replace(evidence, facts=replace(evidence.facts, claims=[*others, *own]))
+    environment = reference(experiment).environment()
+    facts = facts_of(experiment, own, environment)
+    facts = replace(facts, source=source_of(experiment.path, folder), reported=now())
+    return gather(facts, [], {})

@@ -1,0 +1,130 @@
+"""Blocks are random, mirrored and the same for all; on a clock that the operations move themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ablate.core.speed import Operation
+from ablate.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, effort, time_blocks
+
+
+class Machine:
+    """A clock, and operations that take known seconds of it, and whatever `noise` gives."""
+
+    def __init__(
+        self, seconds: dict[str, float], noise: Iterator[float] | None = None, drift: float = 0.0
+    ) -> None:
+        self.now, self.called = 0.0, []
+        self.noise, self.drift = noise, drift
+        self.operations = {name: Operation(self._call(name, s), 1, 1) for name, s in seconds.items()}
+
+    def _call(self, name: str, seconds: float):
+        def call() -> None:
+            self.called.append(name)
+            self.now += seconds * (next(self.noise) if self.noise else 1.0) * (1 + self.drift * self.now)
+
+        return call
+
+    def time(self, budget: float = 1.0, seed: int = 0):
+        asked: list[str] = []
+        draws = np.random.default_rng(seed)
+        found = time_blocks(self.operations, draws, asked.append, budget=budget, clock=lambda: self.now)
+        return found, asked
+
+
+def test_visits_are_mirrored_in_an_order_of_chance_that_is_new_in_every_block() -> None:
+    machine = Machine(dict.fromkeys("abcd", 0.01))
+    found, asked = machine.time()
+    visits = asked[4:]
+    blocks = [visits[i : i + 8] for i in range(0, len(visits), 8)]
+    assert len(blocks) == found["a"].blocks > FEWEST
+    assert all(block[4:] == block[3::-1] for block in blocks)
+    assert all(sorted(block[:4]) == list("abcd") for block in blocks)
+    assert len({tuple(block) for block in blocks}) > len(blocks) / 2
+    other = Machine(dict.fromkeys("abcd", 0.01)).time(seed=1)[1]
+    assert other != asked
+
+
+@pytest.mark.parametrize("seconds", [1e-4, 0.001, 0.03, 2.0])
+def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds: float) -> None:
+    machine = Machine({"a": seconds, "b": 3 * seconds, "c": seconds})
+    found, asked = machine.time()
+    blocks = found["a"].blocks
+    assert {name: asked[3:].count(name) for name in "abc"} == dict.fromkeys("abc", 2 * blocks)
+    assert found["a"].calls == found["c"].calls >= found["b"].calls >= 2 * blocks
+    called = {name: machine.called.count(name) - found[name].calls for name in "abc"}
+    # Beside a warm-up, of several calls in a visit the first is dropped, and nothing else.
+    dropped = {name: 2 * blocks if found[name].calls > 2 * blocks else 0 for name in "abc"}
+    assert all(2 <= called[name] - dropped[name] <= 1 + MOST_WARM for name in "abc")
+
+
+@pytest.mark.parametrize("seconds", [1e-5, 0.004, 0.3, 1.0])
+def test_a_delay_of_five_percent_is_what_is_found(seconds: float) -> None:
+    found, _ = Machine({"base": seconds, "slow": 1.05 * seconds}).time()
+    assert found["base"].log_ratio == 0
+    assert found["slow"].log_ratio == pytest.approx(math.log(1.05))
+    assert found["slow"].seconds == pytest.approx(1.05 * seconds)
+
+
+def test_a_machine_that_slows_down_within_blocks_takes_as_much_from_each() -> None:
+    found, _ = Machine({"base": 0.02, "slow": 0.021, "same": 0.02}, drift=0.05).time()
+    assert found["slow"].log_ratio == pytest.approx(math.log(1.05), abs=1e-3)
+    assert found["same"].log_ratio == pytest.approx(0, abs=1e-3)
+
+
+def test_bursts_and_single_outliers_leave_a_copy_near_one() -> None:
+    def noise() -> Iterator[float]:
+        draws = np.random.default_rng(3)
+        while True:
+            # Some calls are disturbed, by a factor of up to twenty.
+            yield float(1 + 0.01 * draws.random() + (20 * draws.random() if draws.random() < 0.03 else 0))
+
+    found, _ = Machine({"base": 0.002, "copy": 0.002, "slow": 0.0021}, noise()).time()
+    assert abs(found["copy"].log_ratio) < 0.01
+    assert found["slow"].log_ratio == pytest.approx(math.log(1.05), abs=0.01)
+
+
+def test_the_first_call_of_a_visit_is_dropped_where_there_are_several() -> None:
+    machine = Machine({"a": 0.01, "b": 0.01})
+    before = ""
+
+    def cold(name: str, call):
+        def run() -> None:
+            nonlocal before
+            machine.now += 1.0 if before != name else 0.0
+            before = name
+            call()
+
+        return run
+
+    machine.operations = {
+        name: Operation(cold(name, operation.run), 1, 1) for name, operation in machine.operations.items()
+    }
+    found, _ = machine.time(budget=10.0)
+    assert found["a"].seconds == found["b"].seconds == pytest.approx(0.01)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=8), st.floats(0.01, 10))
+def test_effort_stays_within_its_bounds(seconds: list[float], budget: float) -> None:
+    calls, blocks = effort({str(i): once for i, once in enumerate(seconds)}, budget)
+    assert FEWEST <= blocks <= MOST
+    for once, of_visit in zip(seconds, calls.values(), strict=True):
+        assert of_visit >= 1
+        assert 2 * of_visit * blocks * once <= budget * 1.001 or (of_visit == 1 and blocks == FEWEST)
+
+
+def test_effort_of_quick_and_slow_calls() -> None:
+    calls, blocks = effort({"quick": 0.001})
+    assert calls["quick"] * 0.001 >= 0.01
+    assert blocks == MOST
+    assert effort({"slow": 1.5}) == ({"slow": 1}, FEWEST)
+    assert effort({"a": 0.02}) == ({"a": CALLS + 1}, 6)
+    calls, blocks = effort({"quick": 0.001, "slow": 0.02})
+    assert (calls["slow"], blocks) == (CALLS + 1, 6)
+    assert calls["quick"] * 0.001 >= 0.01

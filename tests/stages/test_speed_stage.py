@@ -1,0 +1,205 @@
+"""Variants are timed in real processes, once: what is kept is what was measured, whatever the variants are called."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drivers import wait_for
+from harness import TOY
+
+from ablate.base.errors import AblateError
+from ablate.core.evidence import no_speed
+from ablate.records.store import Store
+from ablate.stages import speed
+from ablate.stages.engine import reference
+from ablate.study.prepare import prepare
+from ablate.study.sections.speed import SpeedSection
+
+STUDY = f"""
+name: toy
+workload: toy
+plugins: [{TOY}]
+task: {{name: coin}}
+factors: {{model.width: [8]}}
+seeds: 1
+"""
+BUDGET = 0.002
+"""Seconds of a call, so that a test takes little time."""
+
+
+def section(**given: Any) -> SpeedSection:
+    """Fewer processes than a study may ask for."""
+    return SpeedSection.model_construct(
+        **{"calls": ["step"], "over": {}, "processes": 2, "margin": 0.02, **given}
+    )
+
+
+@pytest.fixture
+def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    monkeypatch.setattr(speed, "BUDGET", BUDGET)
+
+    def measure(path: Path, *, fresh: bool = False, **given: Any) -> Any:
+        said: list[str] = []
+        experiment, store = prepare(path), Store(tmp_path / "store", said.append)
+        frame = speed.measure(
+            experiment, store, reference(experiment), said.append, section=section(**given), fresh=fresh
+        )
+        return frame, said
+
+    return measure
+
+
+def test_every_variant_is_timed_once_whatever_it_is_called(
+    write: Callable[..., Path], measure: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, said = measure(write(STUDY), calls=["forward", "step", "generation"])
+    assert [*frame.columns] == [*no_speed().columns]
+    assert said[0] == "Timing 2 variants, process 1 of 2 …"
+    assert said[1].startswith("Timing 2 variants, process 2 of 2, about ")
+    assert len(frame) == 2 * 2 * 2
+    assert {*zip(frame.variant, frame.call, frame.process, strict=True)} == {
+        (variant, call, process)
+        for variant in ("baseline", "model.width=8")
+        for call in ("forward", "step")
+        for process in (0, 1)
+    }
+    assert frame["size"].isna().all()
+    assert frame.own.all()
+    assert (frame.seconds > 0).all()
+    assert frame.log_ratio.notna().all()
+    assert set(frame[frame.call == "forward"].flops) == {400}
+    assert frame[frame.call == "step"].flops.isna().all()
+    assert frame.memory.isna().all()
+    assert (frame.busy >= 0).all()
+
+    # Another name, a placebo, and one more process: only that process is measured.
+    renamed = STUDY.replace("factors: {model.width: [8]}", "variants: {wide: {model.width: 8}}\nplacebo: on")
+    again, said = measure(write(renamed), calls=["forward", "step", "generation"], processes=3)
+    assert said == ["Timing 2 variants, process 3 of 3 …"]
+    assert set(again.variant) == {"baseline", "wide"}
+    same = again[again.process < 2].drop(columns="variant").reset_index(drop=True)
+    assert same.equals(frame.drop(columns="variant"))
+    fewer, said = measure(write(renamed), calls=["forward", "step", "generation"])
+    assert not said
+    assert fewer.drop(columns="variant").equals(frame.drop(columns="variant"))
+
+    monkeypatch.setattr(speed, "machine", lambda: "another")
+    anew, said = measure(write(renamed), calls=["forward", "step", "generation"], processes=1)
+    assert said == ["Timing 2 variants, process 1 of 1 …"]
+    assert len(anew) == 4
+
+
+def test_sizes_are_timed_beside_the_study_s_own_which_is_timed_once(
+    write: Callable[..., Path], measure: Callable[..., Any], tmp_path: Path
+) -> None:
+    study = STUDY.replace("{model.width: [8]}", "{model.effect: [0.2]}")
+    frame, said = measure(write(study), over={"model.width": [2, 4, 16]}, processes=1)
+    assert said == ["Timing 2 variants at 3 sizes, process 1 of 1 …"]
+    assert sorted(zip(frame["size"], frame.own, frame.variant, strict=True)) == [
+        (size, size == 4, variant) for size in (2, 4, 16) for variant in ("baseline", "model.effect=0.2")
+    ]
+    (spoilt, *_) = (tmp_path / "store" / "speed").iterdir()
+    spoilt.write_text("{")
+    again, said = measure(write(study), over={"model.width": [2, 4, 16, 32]}, processes=1)
+    assert "is corrupt" in said[0]
+    assert said[1] == "Timing 2 variants at 4 sizes, process 1 of 1 …"
+    kept = again.merge(frame, on=["size", "variant", "log_ratio", "seconds"])
+    assert len(kept) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "said"),
+    [
+        (
+            "{training.fault: [raise]}",
+            {},
+            "training.fault=raise: cannot be timed: RuntimeError: the toy broke (tests/toy.py:",
+        ),
+        (
+            "{training.fault: [kill]}",
+            {},
+            "training.fault=kill: cannot be timed: its process was killed by SIGKILL, probably for want of memory. "
+            "Make batch, length or model smaller, and run the same command: what was measured is kept",
+        ),
+        (
+            "{model.effect: [0.2]}",
+            {"over": {"model.width": [2, 13, 16]}},
+            "at model.width = 13: cannot be timed: model.width: must not be unlucky; given 13; allowed: any other "
+            "width. Correct it, or leave 13 out of speed.over, and run the same command: what was measured is kept",
+        ),
+        (
+            "{model.effect: [0.2]}",
+            {"calls": ["generation"]},
+            "baseline: cannot be timed: its workload offers none of the calls generation",
+        ),
+    ],
+)
+def test_a_variant_that_cannot_be_timed_is_named(
+    write: Callable[..., Path], measure: Callable[..., Any], change: str, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(AblateError) as caught:
+        measure(write(STUDY.replace("{model.width: [8]}", change)), **given)
+    assert said in str(caught.value)
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from ablate.records.store import Store
+from ablate.stages import speed
+from ablate.stages.engine import reference
+from ablate.study.prepare import prepare
+from ablate.study.sections.speed import SpeedSection
+speed.BUDGET = 0.02
+experiment = prepare(Path("study.yaml"))
+section = SpeedSection(calls=["step"], processes=200)
+speed.measure(experiment, Store(Path("store")), reference(experiment), print, section=section)
+"""
+
+
+def measuring(folder: Path) -> list[int]:
+    """Processes that measure, of a driver that was started in a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (path / "cmdline").read_bytes()
+            if b"ablate.speed.measuring" in command and (path / "cwd").resolve() == folder:
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+def test_a_driver_that_ends_leaves_no_process_and_loses_no_measurement(
+    write: Callable[..., Path], measure: Callable[..., Any], tmp_path: Path, number: int
+) -> None:
+    path = write(STUDY)
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER],
+        cwd=tmp_path,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": str(Path(speed.__file__).parents[2])},
+    )
+    try:
+        wait_for(lambda: [*(tmp_path / "store" / "speed").glob("*.json")] and measuring(tmp_path))
+        os.killpg(driver.pid, number) if number == signal.SIGINT else driver.kill()
+    finally:
+        wait_for(lambda: driver.poll() is not None)
+    wait_for(lambda: not measuring(tmp_path))
+    (file,) = (tmp_path / "store" / "speed").glob("*.json")
+    kept = len(json.loads(file.read_text())["processes"])
+    assert 1 <= kept < 200
+    frame, said = measure(path, processes=kept + 1)
+    assert said == [f"Timing 2 variants, process {kept + 1} of {kept + 1} …"]
+    assert len(frame) == 2 * (kept + 1)

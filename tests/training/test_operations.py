@@ -1,0 +1,145 @@
+"""What is timed is what a training does, and repeating it changes nothing that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from ablate.core.trial import Trial
+from ablate.models.build import build_model
+from ablate.training.loop import train
+from ablate.training.operations import SEED, Repeated
+from ablate.training.trial import parse
+from ablate.training.workload import SequenceWorkload
+
+Resolved = Callable[..., dict[str, Any]]
+WORKLOAD = SequenceWorkload()
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"weight_decay": 0.1, "clip_norm": 0.05},
+        {
+            "optimizer": {"name": "sgd", "momentum": 0.9},
+            "decay": "l2",
+            "weight_decay": 0.1,
+            "clip_norm": None,
+        },
+    ],
+)
+def test_a_step_is_a_step_of_the_training_loop(resolved: Resolved, training: dict[str, Any]) -> None:
+    dropout = {"dropout": {"residual": 0.2}}
+    config = parse(resolved(model=dropout, training={"steps": 3, "eval_every": 3, **training}))
+    task = config.task.build()
+    batch = next(task.train_batches(SEED, 16, "cpu"))
+
+    class Fixed(type(task)):  # type: ignore[misc]
+        def train_batches(self, *_: object) -> Iterator[Any]:
+            while True:
+                yield batch
+
+    looped, repeated = (build_model(config.model, task.signature, seed=SEED) for _ in range(2))
+    task.__class__ = Fixed
+    train(looped, task, config.training, Trial("", {}, SEED), lambda *_: False)
+    ours = Repeated(repeated, task, config.training, batch, lr=config.training.lr)
+    for _ in range(3):
+        ours.step()
+    for (path, one), other in zip(looped.state_dict().items(), repeated.state_dict().values(), strict=True):
+        assert torch.equal(one, other), path
+
+
+def test_hundreds_of_steps_leave_the_weights_and_gradients_where_they_began(resolved: Resolved) -> None:
+    config = parse(resolved(training={"lr": 10.0, "clip_norm": None}))
+    task = config.task.build()
+    model = build_model(config.model, task.signature, seed=SEED)
+    before = [p.detach().clone() for p in model.parameters()]
+    repeated = Repeated(model, task, config.training, next(task.train_batches(SEED, 16, "cpu")))
+    repeated.step()
+    gradients = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    for _ in range(300):
+        repeated.step()
+    for old, new in zip(before, model.parameters(), strict=True):
+        assert torch.allclose(old, new, rtol=0, atol=1e-6)
+    for old, new in zip(gradients, (p.grad for p in model.parameters() if p.grad is not None), strict=True):
+        assert torch.allclose(old, new, rtol=1e-3, atol=1e-6)
+
+
+def test_forward_and_step_know_their_cost(resolved: Resolved) -> None:
+    config = resolved()
+    described, operations = WORKLOAD.describe(config), WORKLOAD.operations(config)
+    assert list(operations) == ["forward", "step"]
+    for operation, flops in zip(
+        operations.values(), (described.flops, described.training_flops), strict=True
+    ):
+        assert (operation.examples, operation.tokens, operation.device) == (16, 16 * 5, "cpu")
+        assert operation.flops == flops * 16
+
+
+def test_forward_leaves_no_gradients_and_takes_the_evaluation_mode(resolved: Resolved) -> None:
+    config = parse(resolved(model={"dropout": {"residual": 0.5}, "norm": "batch"}))
+    task = config.task.build()
+    model = build_model(config.model, task.signature, seed=SEED)
+    seen = []
+    model.register_forward_hook(lambda module, _, out: seen.append((module.training, out)))
+    repeated = Repeated(model, task, config.training, next(task.train_batches(SEED, 16, "cpu")))
+    repeated.step()
+    repeated.forward()
+    repeated.forward()
+    repeated.step()
+    assert [training for training, _ in seen] == [True, False, False, True]
+    assert torch.equal(seen[1][1], seen[2][1])
+    assert not seen[1][1].requires_grad
+
+
+REVERSE = {"name": "reverse", "test_size": 16, "validation_size": 16}
+
+
+@pytest.mark.parametrize(
+    ("task", "topology", "causal"),
+    [(REVERSE, "encoder_decoder", True), ("recall", "decoder", True), ("recall", "encoder", False)],
+)
+def test_a_causal_model_generates_a_sequence_position_by_position(
+    resolved: Resolved, task: Any, topology: str, causal: bool
+) -> None:
+    config = resolved(task=task, model={"topology": topology, "dropout": {"residual": 0.5}})
+    operations = WORKLOAD.operations(config)
+    assert ("generation" in operations) == causal
+    if causal:
+        operations["step"].run()
+        generation = operations["generation"]
+        length = parse(config).task.build().signature.seq_len
+        assert (generation.tokens, generation.flops) == (16 * length, None)
+        repeated = generation.run.__self__  # type: ignore[attr-defined]
+        model, batch = repeated.model, repeated.batch
+        found, step = [], model.step
+        model.step = lambda *given: found.append(step(*given)) or found[-1]
+        generation.run()
+        last = model.eval()(**{**batch.model_inputs(), "mask": None})
+        last = last[:, -1] if last.ndim == 3 else last
+        assert len(found) == length
+        assert torch.allclose(found[-1][0], last, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu(resolved: Resolved) -> None:
+    import numpy as np
+
+    from ablate.speed.blocks import time_blocks
+    from ablate.speed.memory import peak_of_step
+
+    config = resolved(training={"device": "cuda"})
+    peak = peak_of_step(lambda: WORKLOAD.operations(config))
+    assert peak is not None
+    assert peak > 4 * 4 * WORKLOAD.parameters(config)
+    operations = WORKLOAD.operations(config)
+    for name, operation in operations.items():
+        found = time_blocks(
+            {"one": operation, "two": WORKLOAD.operations(config)[name]}, np.random.default_rng(0)
+        )
+        assert found["one"].seconds > 0
+    torch.use_deterministic_algorithms(False)
