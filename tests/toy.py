@@ -71,7 +71,7 @@ class Toy(Workload):
             if training["fault"] == "kill":
                 os.kill(os.getpid(), 9)
 
-        return {"forward": Operation(call, 4, 20, 400), "step": Operation(call, 4, 20)}
+        return {"forward": Operation(call, 4, 20, lambda: 400), "step": Operation(call, 4, 20)}
 
     def train(self, trial: Any, emit: Any) -> Record:
         model, training = trial.config["model"], trial.config["training"]

@@ -21,8 +21,9 @@ class Operation:
     "Sequences that one call processes."
     tokens: int
     "Positions that one call reads, or writes where it generates."
-    flops: int | None = None
-    "Floating-point operations of the matrix products of one call; None where they are not known."
+    flops: Callable[[], int | None] = lambda: None
+    """Counts the floating-point operations of the matrix products of one call, which may take long, so that only one
+    process does it; None where they are not known."""
     device: str = "cpu"
     "`cpu`, or `cuda`, which is timed by events of the device."
 

@@ -1,6 +1,7 @@
 """The files of a store that no study refers to, and their removal.
 
 A study refers to the trials on its roster, which is written when a run starts, and to those of its last report.
+Measurements of speed are small, and kept.
 """
 
 from __future__ import annotations
@@ -61,11 +62,16 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     for name in sorted(known.keys() - here.keys()):
         gone = known[name]
         warn(f"{gone.path} is missing; to give up its trials, remove {gone.roster.path} as well")
-    places = {root / "trials", *(path for folder in folders.values() for path in folder.written_folders())}
+    written = [path for folder in folders.values() for path in folder.written_folders()]
+    places = {root / "trials", root / "speed", *written}
     return Rubbish(
         results,
         {trial: files for trial, files in trials.items() if trial not in kept},
-        [*set_aside(root / "trials"), *sorted(root.glob("mlflow.db.corrupt-[0-9]*"))],
+        [
+            *set_aside(root / "trials"),
+            *sorted(root.glob("mlflow.db.corrupt-[0-9]*")),
+            *sorted((root / "speed").glob("*.corrupt-[0-9]*")),
+        ],
         sorted(path for place in places for path in leftovers(place)),
         len(trials),
         sorted(folders),

@@ -49,6 +49,7 @@ DERIVED: Mapping[str, Sentence] = {
         "sensitivity to the learning rate by its mean excess loss over the grid",
         cite.WORTSMAN,
     ],
+    "steps_to_target": ["steps until the target, runs that never reach it counting with all of theirs"],
 }
 """Metrics of claims that are no mean over runs: how they were compared."""
 

@@ -27,7 +27,7 @@ def measured(material: Material) -> Iterator[Sentence]:
     floor = f" ({timing.percent(max(floors.values()))} at most)" if floors else ""
     yield [
         f"The {BASELINE} was timed against itself too: no difference below this noise floor{floor} or below "
-        f" {timing.percent(timing.LEAST)} is called one; a ratio within ±{timing.percent(facts.margin)}, by two "
+        f"{timing.percent(timing.LEAST)} is called one; a ratio within ±{timing.percent(facts.margin)}, by two "
         "one-sided tests",
         cite.SCHUIRMANN,
         ", is called equivalent. Verdicts on speed are exploratory unless claimed.",

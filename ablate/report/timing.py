@@ -189,14 +189,19 @@ def speed_table(
 
 def shared_notes(rows: Sequence[Row]) -> list[str]:
     """What is noted of every row, to be said once in the caption."""
-    notes = [text(row["note"]).split("; ") for row in rows]
-    return [piece for piece in notes[0] if piece and all(piece in note for note in notes)]
+    notes = [_pieces(row) for row in rows]
+    return [piece for piece in notes[0] if all(piece in note for note in notes)]
 
 
 def own_notes(row: Row, shared: Collection[str], names: Mapping[str, str]) -> list[str]:
     """What is noted of a row and not of all."""
-    pieces = text(row["note"]).split("; ")
-    return [in_short_names(piece, names) for piece in pieces if piece and piece not in shared]
+    return [in_short_names(piece, names) for piece in _pieces(row) if piece not in shared]
+
+
+def _pieces(row: Row) -> list[str]:
+    """The notes of a row, but for how busy the machine was, which `how_measured` says of all."""
+    found = text(row["note"]).split("; ")
+    return [piece for piece in found if piece and not piece.startswith("other processes kept")]
 
 
 def _marked(row: Row) -> str:

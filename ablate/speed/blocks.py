@@ -2,6 +2,7 @@
 
 A block visits all of them in a random order, and then in the reverse of it (A B C C B A): a drift within a block takes
 from each as much as it gives. The operations of a block are compared with one another, and never with another block's.
+On CPU the time of a call is that on the wall without what the process waited for a core that others had.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 import numpy as np
 
 from ablate.core.speed import Operation
+from ablate.speed.others import waited
 
 BUDGET = 1.0
 """Seconds that one operation should take in all blocks together; slow ones take more."""
@@ -30,7 +33,13 @@ MOST_WARM = 100
 """Calls of a warm-up, and the first one."""
 _TICK = 1e-9
 
-Clock = Callable[[], float]
+
+class Clock(NamedTuple):
+    """Two readings, in seconds."""
+
+    now: Callable[[], float]
+    waited: Callable[[], float]
+    "For a core; not part of the time of a call."
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ def time_blocks(
     at: Callable[[str], object] = lambda name: None,
     *,
     budget: float = BUDGET,
-    clock: Clock = time.perf_counter,
+    clock: Clock = Clock(time.perf_counter, waited),  # noqa: B008
 ) -> dict[str, Timing]:
     """Times a call of each operation; ratios are to the first.
 
@@ -131,11 +140,14 @@ def _visit(operation: Operation, calls: int, clock: Clock) -> list[float]:
 
 
 def _on_cpu(run: Callable[[], object], calls: int, clock: Clock) -> list[float]:
-    marks = [clock()]
+    times, waited = [], clock.waited()
     for _ in range(calls):
+        start = clock.now()
         run()
-        marks.append(clock())
-    return [end - start for start, end in pairwise(marks)]
+        times.append(clock.now() - start + waited)
+        waited = clock.waited()
+        times[-1] -= waited
+    return times
 
 
 def _on_cuda(run: Callable[[], object], calls: int, clock: Clock) -> list[float]:

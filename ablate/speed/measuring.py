@@ -98,11 +98,16 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
         those = {key: operations[key][call] for key in copies if call in operations[key]}
         timings = time_blocks(those, draws, turn, budget=request.budget)
         for key in those.keys() - {_TWIN}:
-            facts = {name: getattr(those[key], name) for name in ("examples", "tokens", "flops")}
+            facts = {name: getattr(those[key], name) for name in ("examples", "tokens")}
             calls[key][call] = asdict(timings[key]) | facts
         calls[base][call]["log_ratio"] = timings[_TWIN].log_ratio
+    busy = others.cores()
+    # They are the same in every process, and of a long recurrence they take longer to count than all the rest.
+    for key, found in calls.items() if request.process == 0 else ():
+        for call, of in found.items():
+            of["flops"] = operations[turn(key)][call].flops()
     configs = {key: {"memory": memory.get(key), "calls": calls[key]} for key in group.configs}
-    return {"measured": now(), "busy": others.cores(), "configs": configs}
+    return {"measured": now(), "busy": busy, "configs": configs}
 
 
 def main() -> NoReturn:

@@ -22,6 +22,18 @@ class Others:
         return max(0.0, machine - own) / max(time.monotonic() - self._clock, 1e-9)
 
 
+def waited() -> float:
+    """Seconds that this thread has waited for a core while others had it; 0 where the system does not say.
+
+    Its own waiting, for a lock, a file or a clock, is not among them.
+    """
+    try:
+        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def _busy() -> float:
     """Seconds that all cores together were busy since the machine started; 0 where that is unknown."""
     try:

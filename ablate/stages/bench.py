@@ -13,7 +13,7 @@ from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.cached import renew, up_to_date
+from ablate.stages.cached import staying_current
 from ablate.stages.choose import as_reported, study_path
 from ablate.stages.claims import date_claims, is_of_time
 from ablate.stages.confirm import changed, confirming
@@ -58,16 +58,14 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     # How variants are timed changes nothing of what is reported beside.
     differs = [text for text in differences(given, options) if not text.startswith(("speed.", "speed="))]
     store = Store(results / "store", warn)
-    with held_place(path, results, name, line, differs, say, sweep=as_run.sweep) as (folder, differing):
-        found = up_to_date(path, as_run)
+    with (
+        held_place(path, results, name, line, differs, say, sweep=as_run.sweep) as (folder, differing),
+        staying_current(folder, path, as_run),
+    ):
         experiment = match(given.reporting(folder.name, differing), folder, say)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder) if trained else experiment
-        tried = any(
-            TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id)
-            for cell in folder.roster.cells()
-        )
-        claims = date_claims(folder, given.claims, experiment.cells(), store, tried)
+        claims = date_claims(folder, given.claims, experiment.cells(), store, _has_searched(folder, store))
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
         try:
@@ -78,9 +76,13 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         facts = replace(evidence.facts, speed=speed_facts(experiment, section))
         folder.save_evidence(replace(evidence, facts=facts, speed=frame))
         publish(folder, warn)
-        if found is not None and found.path == folder.path:
-            renew(path, as_run, folder)
     return folder
+
+
+def _has_searched(folder: StudyFolder, store: Store) -> bool:
+    """Whether some setting of a search was trained, so that a claim could have been read from it."""
+    cells = folder.roster.cells()
+    return any(TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id) for cell in cells)
 
 
 def _section(experiment: Experiment, processes: int | None) -> SpeedSection:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,16 @@ def remember(
         )
 
 
-def renew(path: Path, options: Options, folder: StudyFolder) -> None:
-    """Notes that a report which was up to date still is, after more has been added to it."""
-    trials, files = (folder.roster.report()[name] for name in ("trials", "files"))
-    folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
+@contextmanager
+def staying_current(folder: StudyFolder, path: Path, options: Options) -> Iterator[None]:
+    """A report that is up to date with `path`, or the file that it was made from, is so after what is added inside."""
+    facts = reported(folder)
+    source = folder.path / facts.source if facts is not None and facts.source else path
+    current = next((each for each in (path, source) if _is_current(folder, each, options)), None)
+    yield
+    if current is not None:
+        trials, files = (folder.roster.report()[name] for name in ("trials", "files"))
+        folder.roster.note_report(_digest(current, options, folder, trials, files), trials, files)
 
 
 def _digest(

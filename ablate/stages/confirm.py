@@ -17,6 +17,7 @@ from ablate.base.wording import counted, joined
 from ablate.records.folder import StudyFolder
 from ablate.report.brief.verdicts import verdict_rows
 from ablate.stages.choose import as_reported
+from ablate.stages.claims import is_of_time
 from ablate.stages.match import match
 from ablate.study.experiment import Experiment
 from ablate.study.load import load
@@ -59,7 +60,9 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
         if row["metric"] in facts.judged and row["verdict"] in DECIDED
     }
     settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
-    claims = [claim for claim in found.claims if claim.hash in settled]
+    # Seeds say nothing about speed.
+    timed = {claim.text for claim in found.claims if is_of_time(claim)}
+    claims = [claim for claim in found.claims if claim.hash in settled and claim.text not in timed]
     if not decided and not claims:
         raise NothingDecided(
             f"Nothing to confirm: {source.path} has decided no comparison on {facts.metric} and no claim."
@@ -73,7 +76,14 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     what = joined([counted(number, noun) for number, noun in found_out if number])
     return dataclasses.replace(
         found.judging(kept, found.design.paths, ""),
-        study=experiment.study.model_copy(update={"seeds": seeds} | ({} if grid else {"stress": {}})),
+        study=experiment.study.model_copy(
+            update={
+                "seeds": seeds,
+                "speed": None,
+                "claims": [text for text in experiment.study.claims if " ".join(text.split()) not in timed],
+                **({} if grid else {"stress": {}}),
+            }
+        ),
         claims=claims,
         search=None,
         tune=None,

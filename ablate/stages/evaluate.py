@@ -24,7 +24,7 @@ from ablate.core.workload import Workload
 from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.cached import renew, up_to_date
+from ablate.stages.cached import staying_current
 from ablate.stages.choose import as_reported, study_path
 from ablate.stages.confirm import confirming
 from ablate.stages.match import match
@@ -93,13 +93,11 @@ def evaluate(
         folder = StudyFolder(results, given.study.name)
         experiment = as_reported(match(given, folder), folder)
         options = Options(results=results, sweep=experiment.searched == "sweep")
-        found = up_to_date(path, options)
-        current = found is not None and found.path == folder.path
         workload, cells, slices = _planned(experiment, path, sets, only)
     except StudyError as error:
         raise NotEvaluated(error.problems) from None
     store = Store(results / "store", warn)
-    with exclusive(store.root, folder.name, say), interruptible():
+    with exclusive(store.root, folder.name, say), interruptible(), staying_current(folder, path, options):
         # Not before: another run of the study may just have written it.
         evidence = folder.evidence()
         everything = {cell.id for cell in experiment.cells()}
@@ -108,8 +106,6 @@ def evaluate(
         new = _evaluated(kept, kind, slices, store, workload, experiment.resolve)
         folder.save_evaluated(folder.evaluated().of(everything).made_by(kind).updated(new))
         publish(folder, warn)
-        if current:
-            renew(path, options, folder)
     on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
     say(f"Evaluated {counted(len(kept), 'trial')} on {on}: {folder.path}")
     return folder

@@ -55,7 +55,7 @@ def _row(folder: StudyFolder) -> dict[str, str]:
         "what": _what(folder.name, facts),
         "date": facts.reported[:16].replace("T", " ") or NOTHING,
         "trials": f"{statuses.total()} of {planned}" if missing else str(planned),
-        "state": (", ".join(lacking) or "finished") if statuses else "timed, not trained",
+        "state": (", ".join(lacking) or "finished") if statuses else "only timed",
         "verdicts": ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()) or NOTHING,
     }
 

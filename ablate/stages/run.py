@@ -68,8 +68,12 @@ def run(
             if isinstance(trained, Outcome):
                 return trained
             work, records = trained.work, trained.records
-            tracker.rest()
-            timed = time_variants(work.experiment, folder, store, where, options, say, warn)
+            halted = options.fail_fast and any(record.status == "failed" for record in records.values())
+            if measures := study.speed is not None and not options.partial and not halted:
+                tracker.rest()
+            timed = time_variants(
+                work.experiment, folder, store, where, say, warn, measures=measures, fresh=options.fresh
+            )
             if trained.count:
                 say("Comparing, and writing the report …")
             _keep_search(trained, kind, study, folder)

@@ -175,6 +175,8 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
         "source": source_digest([type(workload), measure_group], [type(workload)]),
         **here(),
     }
+    if (repeated := experiment.study.confirms) is not None:
+        conditions["repeats"] = repeated  # a confirmation rests on processes of its own
     ((path, listed),) = section.over.items() or [("", [])]
     for index, task in enumerate(experiment.tasks):
         own = {v.name: v.configs[index] for v in experiment.variants if not v.placebo}
@@ -209,7 +211,7 @@ def _rows(place: _Place, processes: list[Found]) -> Iterator[dict[str, Any]]:
                         for name in ("seconds", "log_ratio", "examples", "tokens", "blocks")
                     },
                     "memory": _number(of["memory"] if call == "step" else None),
-                    "flops": _number(timing["flops"]),
+                    "flops": _number(processes[0]["configs"][key]["calls"][call]["flops"]),
                     "busy": process["busy"],
                 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,8 @@ from ablate.core.speed import SpeedFacts
 from ablate.execution.trial import WorkloadRef
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.options import Options
 from ablate.stages.place import reported
-from ablate.stages.speed import Kept, kept, measure, speed_facts
+from ablate.stages.speed import kept, measure, speed_facts
 from ablate.study.experiment import Experiment
 from ablate.study.sections.speed import SpeedSection
 
@@ -44,36 +43,34 @@ def time_variants(
     folder: StudyFolder,
     store: Store,
     where: WorkloadRef,
-    options: Options,
     say: Say,
     warn: Say,
+    *,
+    measures: bool,
+    fresh: bool,
 ) -> Timed:
-    """Measures what `speed:` asks for and the store lacks; without `speed:`, takes what `ablate bench` has measured.
+    """What is known of the variants, by `speed:` or, without it, as `ablate bench` has measured them.
 
-    The run of a part of a study measures nothing. What cannot be timed is a warning.
+    `measures`: first, what `speed:` asks for and the store lacks, or with `fresh` all of it. What cannot be timed is a
+    warning.
     """
     asked, facts = experiment.study.speed, reported(folder)
     section = asked or (SpeedSection.of(facts.speed) if facts is not None and facts.speed else None)
     if section is None:
         return Timed()
     try:
-        if asked is not None and not options.partial:
-            measured(experiment, store, where, section, say, fresh=options.fresh)
+        if measures:
+            measured(experiment, store, where, section, say, fresh=fresh)
     except AblateError as error:
         warn(str(error))
     try:
         found = kept(experiment, store, section)
     except AblateError:  # the study no longer has these sizes
         return Timed(whole=asked is None)
+    now = speed_facts(experiment, section) if len(found.frame) else None
     if asked is None:
-        return as_timed(experiment, section, found)
-    whole = found.processes >= section.processes
-    return replace(as_timed(experiment, section, found), files=found.files, whole=whole)
-
-
-def as_timed(experiment: Experiment, section: SpeedSection, found: Kept) -> Timed:
-    """What is kept of a study, with its facts."""
-    return Timed(found.frame, speed_facts(experiment, section) if len(found.frame) else None)
+        return Timed(found.frame, now)
+    return Timed(found.frame, now, found.files, found.processes >= section.processes)
 
 
 def measured(

@@ -65,8 +65,8 @@ def sync(
     """
     parent = parent_of(folder, describe)
     recorded = {trial for trial in parent.cells if store.has(trial)}
-    if not recorded:
-        return  # published evidence, whose trials were run elsewhere
+    if not recorded and folder.has_trials:
+        return  # published evidence, whose trials were run elsewhere; a study that was only timed has none
     with study_runs(folder.name, store.root, uri, timeout, warn) as runs:
         if runs.is_current(parent, recorded):
             return

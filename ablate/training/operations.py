@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from ablate.base.streams import stream_seed
@@ -24,11 +26,13 @@ processors are slow)."""
 SEED = 0
 
 
-def operations_of(config: TrialConfig, description: Description, threads: int) -> dict[str, Operation]:
+def operations_of(
+    config: TrialConfig, describe: Callable[[], Description], threads: int
+) -> dict[str, Operation]:
     """The operations of one model, with the initial values and the first training batch of seed `SEED`.
 
-    Generation is left out where the model is not causal. On CUDA, torch's kernels are repeatable from now on, as
-    training has them.
+    `describe` counts FLOPs. Generation is left out where the model is not causal. On CUDA, torch's kernels are
+    repeatable from now on, as training has them.
     """
     task: Task = config.task.build()
     device = resolve_device(config.training.device)
@@ -40,17 +44,15 @@ def operations_of(config: TrialConfig, description: Description, threads: int) -
     repeated = Repeated(model, task, config.training, batch)
     examples, length = len(batch), task.signature.seq_len
 
-    def operation(name: str, flops: int | None) -> Operation:
-        cost = None if flops is None else flops * examples
-        return Operation(getattr(repeated, name), examples, examples * length, cost, device)
+    def operation(name: str, cost: str = "") -> Operation:
+        def flops() -> int | None:
+            of_one: int | None = getattr(describe(), cost) if cost else None
+            return None if of_one is None else of_one * examples
 
-    found = {
-        "forward": operation("forward", description.flops),
-        "step": operation("step", description.training_flops),
-    }
-    if repeated.generates:
-        found["generation"] = operation("generation", None)
-    return found
+        return Operation(getattr(repeated, name), examples, examples * length, flops, device)
+
+    found = {"forward": operation("forward", "flops"), "step": operation("step", "training_flops")}
+    return found | ({"generation": operation("generation")} if repeated.generates else {})
 
 
 class Repeated:

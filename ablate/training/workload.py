@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -170,7 +171,7 @@ class SequenceWorkload(Workload):
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
         """See `ablate.training.operations`."""
-        return operations_of(_within_limits(config), self.describe(config), self.threads)
+        return operations_of(_within_limits(config), partial(self.describe, config), self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
         """See `ablate.training.kept.check_evaluation`."""

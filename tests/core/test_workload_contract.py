@@ -16,6 +16,7 @@ from ablate.base.plugins import load_plugins
 from ablate.base.registry import CATALOGUE
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Record
+from ablate.core.speed import CALLS
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.study.patch import apply_patches, value_at
@@ -159,6 +160,20 @@ class TestWorkload:
         assert first != seed
         assert first != stream
         assert seed != stream
+
+    def test_what_can_be_timed_can_be_repeated_in_any_order(
+        self, workload: Workload, config: dict[str, Any]
+    ) -> None:
+        copies = [workload.operations(copy.deepcopy(config)) for _ in range(2)]
+        for operations in [*copies, *copies]:
+            assert [*operations] == [call for call in CALLS if call in operations]
+            for operation in operations.values():
+                operation.run()
+                assert operation.examples > 0
+                assert operation.tokens > 0
+                assert operation.device in ("cpu", "cuda")
+        for call, operation in copies[0].items():
+            assert operation.flops() == copies[1][call].flops()
 
     def test_it_reports_in_order_and_stops_when_told(
         self, workload: Workload, config: dict[str, Any]

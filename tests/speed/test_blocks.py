@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.core.speed import Operation
-from ablate.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, effort, time_blocks
+from ablate.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, Clock, effort, time_blocks
+from ablate.speed.others import waited
 
 
 class Machine:
@@ -20,11 +26,11 @@ class Machine:
     def __init__(
         self, seconds: dict[str, float], noise: Iterator[float] | None = None, drift: float = 0.0
     ) -> None:
-        self.now, self.called = 0.0, []
+        self.now, self.waited, self.called = 0.0, 0.0, []
         self.noise, self.drift = noise, drift
         self.operations = {name: Operation(self._call(name, s), 1, 1) for name, s in seconds.items()}
 
-    def _call(self, name: str, seconds: float):
+    def _call(self, name: str, seconds: float) -> Callable[[], None]:
         def call() -> None:
             self.called.append(name)
             self.now += seconds * (next(self.noise) if self.noise else 1.0) * (1 + self.drift * self.now)
@@ -33,8 +39,8 @@ class Machine:
 
     def time(self, budget: float = 1.0, seed: int = 0):
         asked: list[str] = []
-        draws = np.random.default_rng(seed)
-        found = time_blocks(self.operations, draws, asked.append, budget=budget, clock=lambda: self.now)
+        draws, clock = np.random.default_rng(seed), Clock(lambda: self.now, lambda: self.waited)
+        found = time_blocks(self.operations, draws, asked.append, budget=budget, clock=clock)
         return found, asked
 
 
@@ -90,11 +96,47 @@ def test_bursts_and_single_outliers_leave_a_copy_near_one() -> None:
     assert found["slow"].log_ratio == pytest.approx(math.log(1.05), abs=0.01)
 
 
+def test_time_in_which_others_had_the_core_is_not_counted() -> None:
+    machine = Machine({"base": 0.004, "slow": 0.0042})
+    draws = np.random.default_rng(0)
+
+    def crowded(call: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            delay = float(draws.exponential(0.01))
+            machine.waited += delay
+            machine.now += delay
+            call()
+
+        return run
+
+    machine.operations = {name: Operation(crowded(o.run), 1, 1) for name, o in machine.operations.items()}
+    found, _ = machine.time()
+    assert found["slow"].log_ratio == pytest.approx(math.log(1.05))
+    assert found["base"].seconds == pytest.approx(0.004)
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="needs Linux, which says so")
+def test_a_thread_waits_for_a_core_that_others_have() -> None:
+    allowed = os.sched_getaffinity(0)
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        for pid in (0, busy.pid):
+            os.sched_setaffinity(pid, {min(allowed)})
+        before, start = waited(), time.thread_time()
+        while time.thread_time() - start < 0.1:
+            pass
+        assert waited() > before
+    finally:
+        os.sched_setaffinity(0, allowed)
+        busy.kill()
+        busy.wait()
+
+
 def test_the_first_call_of_a_visit_is_dropped_where_there_are_several() -> None:
     machine = Machine({"a": 0.01, "b": 0.01})
     before = ""
 
-    def cold(name: str, call):
+    def cold(name: str, call: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
             nonlocal before
             machine.now += 1.0 if before != name else 0.0

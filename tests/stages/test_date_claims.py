@@ -1,9 +1,11 @@
 """Claims get their dates before the first trial; one that could have been read from results is exploratory."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from made_evidence import study
 
 from ablate.core.cell import Cell
 from ablate.core.claim import Claim
@@ -58,6 +60,18 @@ def test_an_interaction_is_late_once_all_four_have_run(folder: StudyFolder, stor
         folder.write_claims([])
         (claim,) = date_claims(folder, [four], cells, store, begun=False)
         assert claim.exploratory == late
+
+
+def test_a_report_of_speed_alone_tells_of_no_other_claim(folder: StudyFolder, store: Store) -> None:
+    fast = Claim("a beats baseline on step_seconds", "beats", "step_seconds", ["a"], ["baseline"], 0.0)
+    only_timed = study({"baseline": [0.5], "a": [0.6]})
+    folder.save_evidence(replace(only_timed, trials=only_timed.trials[:0]))
+    late = date_claims(folder, [FIRST, fast], CELLS, store, begun=False)
+    assert [claim.exploratory for claim in late] == [False, True]
+    folder.write_claims([])
+    folder.save_evidence(only_timed)
+    late = date_claims(folder, [FIRST, fast], CELLS, store, begun=False)
+    assert [claim.exploratory for claim in late] == [True, True]
 
 
 def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(

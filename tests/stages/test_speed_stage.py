@@ -91,7 +91,7 @@ def test_every_variant_is_timed_once_whatever_it_is_called(
     assert not said
     assert fewer.drop(columns="variant").equals(frame.drop(columns="variant"))
 
-    monkeypatch.setattr(speed, "machine", lambda: "another")
+    monkeypatch.setattr("ablate.records.measured.machine", lambda: "another")
     anew, said = measure(write(renamed), calls=["forward", "step", "generation"], processes=1)
     assert said == ["Timing 2 variants, process 1 of 1 …"]
     assert len(anew) == 4

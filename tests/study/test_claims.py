@@ -143,7 +143,7 @@ def test_what_is_no_interaction(three: Design, changes: dict[str, str], rule: st
     assert rule in str(caught.value)
 
 
-@pytest.mark.parametrize("metric", ["solved_rate", "seed_spread"])
+@pytest.mark.parametrize("metric", ["solved_rate", "seed_spread", "step_seconds"])
 def test_an_interaction_of_what_no_single_run_has_is_refused(three: Design, metric: str) -> None:
     text = (
         f"model.effect=1 beats model.effect=0 on {metric} by more at model.noise=0.2 than at model.noise=0.1"

@@ -65,6 +65,8 @@ def test_the_guides_and_a_new_study_are_valid(validator: Draft202012Validator, t
         {"model": {"residual": "off"}},
         {"placebo": "on"},
         {"placebo": True},
+        {"speed": "on"},
+        {"speed": {"over": {"task.seq_len": [8, 16, 32]}, "calls": ["step"]}, "target": {"accuracy": 0.9}},
         {"metric": "accuracy"},
         {"metric": {"name": "accuracy", "margin": 1}},
         {"training": {"lr": 1, "clip_norm": None}},

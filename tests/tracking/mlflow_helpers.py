@@ -108,7 +108,9 @@ def report(
         for e in events
     ]
     curves = pd.DataFrame({"id": [], "step": [], "metric": [], "value": []})
-    folder.save_evidence(Evidence(facts, pd.DataFrame(rows), curves))
+    folder.save_evidence(
+        Evidence(facts, pd.DataFrame(rows, columns=["id", "variant", "task", "seed", "status"]), curves)
+    )
     judged = [{"variant": f"v{n}", "verdict": word, "exploratory": False} for n, word in enumerate(verdicts)]
     comparisons = pd.DataFrame([*judged, {"variant": "beside", "verdict": "better", "exploratory": True}])
     folder.save_verdicts(comparisons, pd.DataFrame(columns=list(CLAIM_COLUMNS)))

@@ -341,6 +341,18 @@ def test_a_record_that_comes_again_after_training_replaces_the_first(results):
     assert query(results, f"{values} = 'active'") == [(0.5,)]
 
 
+def test_once_it_rests_all_that_it_was_handed_is_written(results):
+    runs = [tracked("baseline", seed) for seed in range(3)]
+    report(results, *runs)
+    with tracker_of(results) as tracker:
+        for run in runs:
+            tracker(run)
+        tracker.rest()
+        names = {name for name, _ in shown(results)}
+        assert {f"baseline · seed 0{seed}" for seed in range(3)} < names
+        assert tracker.finish()
+
+
 def test_a_tracker_that_is_down_is_one_warning(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     warnings: list[str] = []

@@ -100,6 +100,15 @@ def test_published_evidence_without_its_trials_is_passed_over(results, study):
     assert shown(results) == []
 
 
+def test_a_study_that_was_timed_and_never_trained_has_its_parent(results):
+    folder = report(results, cells=[cell_of("baseline", 0, "recall", "planned")])
+    (folder.path / "speed.csv").write_text("variant,task,metric,own,value_variant,verdict\n")
+    for _ in range(2):
+        bring_up_to_date(results, describe, pytest_fail)
+        assert shown(results) == [("study", "FINISHED")]
+    assert [*(results / "store" / "artifacts").rglob("speed.csv")]
+
+
 def test_a_study_without_a_report_is_passed_over(results):
     StudyFolder(results, "study").begin("name: study\n", [run.cell for run in RUNS])
     bring_up_to_date(results, describe, pytest_fail)

@@ -76,7 +76,7 @@ def test_forward_and_step_know_their_cost(resolved: Resolved) -> None:
         operations.values(), (described.flops, described.training_flops), strict=True
     ):
         assert (operation.examples, operation.tokens, operation.device) == (16, 16 * 5, "cpu")
-        assert operation.flops == flops * 16
+        assert operation.flops() == flops * 16
 
 
 def test_forward_leaves_no_gradients_and_takes_the_evaluation_mode(resolved: Resolved) -> None:
@@ -112,7 +112,7 @@ def test_a_causal_model_generates_a_sequence_position_by_position(
         operations["step"].run()
         generation = operations["generation"]
         length = parse(config).task.build().signature.seq_len
-        assert (generation.tokens, generation.flops) == (16 * length, None)
+        assert (generation.tokens, generation.flops()) == (16 * length, None)
         repeated = generation.run.__self__  # type: ignore[attr-defined]
         model, batch = repeated.model, repeated.batch
         found, step = [], model.step

@@ -98,7 +98,7 @@ def _of_speed(data: pd.DataFrame, facts: Facts) -> str:
     processes = f"{facts.speed.processes} processes of their own" if facts.speed else "processes of their own"
     return (
         f"Time and memory of a step are not read off training runs: they were measured in {processes}, one after the "
-        "other. A ring: on the Pareto front, no other variant is as good on both and better on one."
+        "other. A ring: on the Pareto front, by these means no other variant is as good on both and better on one."
     )
 
 

@@ -55,7 +55,7 @@ class Ratios(Section):
             )
             alt = f"Time of {said} of {len(data) - 1} variants over the baseline's{of}."
             title = f"{self.title}{of}"
-            yield Picture(f"speed{end}", title, caption, alt, data, figure, (said, margin))
+            yield Picture(f"speed-ratios{end}", title, caption, alt, data, figure, (said, margin))
 
 
 def ratios(facts: Facts, speeds: pd.DataFrame, task: str, call: str) -> pd.DataFrame:

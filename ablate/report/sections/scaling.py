@@ -40,8 +40,8 @@ HEIGHT = 1.7
 "Inches of a panel."
 MAX_TICKS = 6
 "Sizes that are written at an axis."
-MAX_SEEN, MAX_SAID = 6, 2
-"Crossings that are seen without unfolding them, and in the answer."
+MAX_SEEN, MAX_SAID, MAX_SLOPES = 6, 2, 4
+"Crossings that are seen without unfolding them, and in the answer; slopes in the answer."
 LABEL = 30
 "Characters of the name of a variant."
 SLOPES = (
@@ -66,15 +66,15 @@ class Scaling(Section):
         for task in facts.tasks:
             slopes = [row for row in rows_of(material.scaling) if row["task"] == task.name]
             call = timing.call_shown(slopes)
-            mine = sorted(timing.of(slopes, call), key=lambda row: -row["slope"])
-            if len(mine) < 2:
+            mine = [*apart(timing.of(slopes, call))]
+            if not mine:
                 continue
             on = f"{task.name}: " if len(facts.tasks) > 1 else ""
-            most, least = mine[0], mine[-1]
+            grows = [f"{power(row)} {timing.with_name(names[row['variant']])}" for row in mine[:MAX_SLOPES]]
+            grows += [f"otherwise with {len(mine) - MAX_SLOPES} more"] if len(mine) > MAX_SLOPES else []
             words = (
-                f"{on}with {over(facts)}, the time of {timing.MEASURES[call]} grows as its power {power(most)} "
-                f"{timing.with_name(names[most['variant']])}, the most, and {power(least)} "
-                f"{timing.with_name(names[least['variant']])}, the least"
+                f"{on}with {over(facts)}, the time of {timing.MEASURES[call]} grows as its power "
+                f"{wording.joined(grows)}{'; no other slope can be told from it' * (len(mine) == 1)}"
             )
             crossed = _crossings(timing.of(rows_of(material.overtakings), call, task.name), facts, names)
             more = len(crossed) - MAX_SAID
@@ -122,6 +122,16 @@ class Scaling(Section):
 def over(facts: Facts) -> str:
     """The end of the path whose values are the sizes."""
     return text(facts.speed.over.rpartition(".")[2]) if facts.speed else "size"
+
+
+def apart(rows: Sequence[Row]) -> Iterator[Row]:
+    """Of slopes that of the baseline, and those whose intervals lie beside its own, the furthest first."""
+    base = next((row for row in rows if row["variant"] == BASELINE), None)
+    if base is None:
+        return
+    yield base
+    others = [row for row in rows if row["ci_low"] > base["ci_high"] or row["ci_high"] < base["ci_low"]]
+    yield from sorted(others, key=lambda row: -abs(row["slope"] - base["slope"]))
 
 
 def power(row: Row) -> str:

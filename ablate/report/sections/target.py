@@ -89,7 +89,8 @@ def _reached(row: Row) -> str:
 
 def _steps(row: Row) -> str:
     low, high = number(row["steps_low"]), number(row["steps_high"])
-    among = "" if low is None or high is None or low == high else f" [{low:,.0f}, {high:,.0f}]"
+    # No run has fewer steps than none, though an interval over a few seeds may.
+    among = "" if low is None or high is None or low == high else f" [{max(low, 0):,.0f}, {high:,.0f}]"
     return shown(row["steps"], lambda steps: f"{steps:,.0f}{among}")
 
 

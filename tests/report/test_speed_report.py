@@ -1,89 +1,34 @@
-"""Speed in words, tables and figures, and the page of a study that was timed and never trained."""
+"""Speed in words, tables and figures."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from made_evidence import claim
 from made_speed import speed_frame, timed
-from rich.console import Console
+from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 
-from ablate.analysis.claims import judge_claims
-from ablate.analysis.compare import compare
-from ablate.analysis.scaling import overtakings, scaling
-from ablate.analysis.speed import speeds
 from ablate.base import wording
-from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
-from ablate.records.folder import StudyFolder
 from ablate.report import timing
 from ablate.report.brief.speed import Speed
 from ablate.report.draw import style
 from ablate.report.methods import as_markdown, methods
+from ablate.report.paper import for_paper as export
 from ablate.report.paper import speed as for_paper
 from ablate.report.section import Material, Picture, Table, Text, unfolded
 from ablate.report.sections import cost
 from ablate.report.sections.ratios import Ratios, ratios
 from ablate.report.sections.scaling import Scaling, lines
-from ablate.report.sections.target import TimeToTarget
 from ablate.report.tables import rows_of
-from ablate.stages.as_json import report_object, written
-from ablate.stages.publish import describe, publish
-from ablate.stages.publish import material as published_material
-
-LONG = "model.mixer.value=low_rank(rank=4),model.feedforward.activation=gelu"
-NOISE = 0.004 * np.random.default_rng(3).normal(size=(4, 6))
-LOGS = dict(zip(("baseline", "slow", "same", LONG), NOISE, strict=True))
-SLOW, FAST = math.log(1.9), math.log(0.8)
-
-
-def logs(slow: float = SLOW, fast: float = FAST) -> dict[str, np.ndarray]:
-    return {**LOGS, "slow": LOGS["slow"] + slow, LONG: LOGS[LONG] + fast}
-
-
-MEMORY = {"baseline": 4e6, "slow": 5e6, "same": 4e6, LONG: 3.6e6}
-AT_OWN = [
-    speed_frame(logs(), seconds=0.0036, memory=MEMORY, size=96.0, busy=0.3),
-    speed_frame(logs(), call="forward", seconds=0.0011, size=96.0, busy=0.3),
-]
-SIZES = (64.0, 128.0, 256.0, 512.0)
-AT_SIZES = [
-    # The baseline overtakes the fast one at 181, midway between 128 and 256.
-    speed_frame(
-        logs(fast=0.35 * math.log(size / 181.02)), size=size, own=False, seconds=size / 3e4, memory=MEMORY
-    )
-    for size in SIZES
-]
 
 
 @pytest.fixture(scope="module")
-def evidence() -> Evidence:
-    return timed(*AT_OWN, *AT_SIZES, values={name: [0.9, 0.91, 0.92, 0.9] for name in LOGS})
-
-
-def material(evidence: Evidence) -> Material:
-    return Material(
-        evidence,
-        compare(evidence),
-        judge_claims(evidence),
-        speeds=speeds(evidence),
-        scaling=scaling(evidence),
-        overtakings=overtakings(evidence),
-    )
-
-
-@pytest.fixture(scope="module")
-def made(evidence: Evidence) -> Material:
-    return material(evidence)
+def made() -> Material:
+    return material(study())
 
 
 def tables(blocks: Iterator[object]) -> list[Table]:
@@ -119,7 +64,7 @@ def test_the_table_of_a_call_has_time_ratio_rates_and_memory(made: Material) -> 
     assert (fast["verdict"], fast["memory_ratio"]) == ("faster (exploratory)", "×.900, less")
     # 64 examples and 2048 tokens a call, 1e9 FLOPs in 3.6 ms.
     assert (base["examples"], base["tokens"], base["rate"]) == ("17.8k", "569k", "278")
-    assert "busy" in first.caption
+    assert "busy" not in first.caption, "the paragraph below says it"
     assert not any(row["note"] for row in first.rows)
     assert "memory" not in {column.key for column in forward.columns}
     (of_step,) = sized
@@ -153,6 +98,18 @@ def test_the_answer_names_the_strongest_and_counts_the_rest(made: Material) -> N
         Speed().answers(material(timed(speed_frame({"baseline": LOGS["baseline"], "same": LOGS["same"]}))))
         == []
     )
+
+
+def test_each_task_has_its_own_sentence_table_and_figure() -> None:
+    tasks = {name: {"accuracy": Metric("max")} for name in ("recall", "copy")}
+    of = material(timed(*(speed_frame(logs(), task=name) for name in tasks), tasks=tasks))
+    assert [said.split(":")[0] for said in Speed().answers(of)] == ["recall", "copy"]
+    brief = list(timing.brief_tables(rows_of(of.speeds), {}))
+    assert [re.search(r" on (\w+),", table.caption)[1] for table in brief] == ["recall", "copy"]  # type: ignore[index]
+    (table,) = tables(Speed().blocks(of))
+    assert [row["task"] for row in table.rows] == 4 * ["recall"] + 4 * ["copy"]
+    names = [block.name for block in Ratios().blocks(of) if isinstance(block, Picture)]
+    assert names == ["speed-ratios-1-recall", "speed-ratios-2-copy"]
 
 
 def test_without_a_step_another_call_speaks() -> None:
@@ -211,9 +168,17 @@ def test_slopes_crossings_and_the_lines_of_the_figure(made: Material) -> None:
     slopes = {row["variant"]: row[timing.STEP] for row in table.rows}
     assert float(slopes[LONG].split()[0]) > float(slopes["baseline"].split()[0])
     (said,) = Scaling().answers(made)
-    assert said.startswith("With seq_len, the time of a training step grows as its power ")
+    power = said.removeprefix("With seq_len, the time of a training step grows as its power ")
+    assert re.match(rf"\d?\.\d+ with the baseline and \d?\.\d+ with {re.escape(LONG)}; from", power)
     assert "from about seq_len 180 on" in said
     assert f"faster with the baseline than with {LONG}" in said
+
+
+def test_slopes_that_do_not_differ_are_not_named() -> None:
+    same = dict.fromkeys(("baseline", "same"), np.zeros(6))
+    alike = [speed_frame(same, size=size, own=False, seconds=size) for size in SIZES]
+    (said,) = Scaling().answers(material(timed(*alike)))
+    assert said.endswith(" with the baseline; no other slope can be told from it.")
 
 
 def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
@@ -254,70 +219,6 @@ def test_the_pareto_front_of_time_and_memory(made: Material) -> None:
     )
 
 
-TARGETS = pd.DataFrame(
-    [
-        (
-            "baseline",
-            "recall",
-            "accuracy",
-            0.95,
-            4,
-            4,
-            250.0,
-            200.0,
-            300.0,
-            0.9,
-            3e9,
-            *[math.nan] * 4,
-            "",
-            "EVERY",
-        ),
-        (
-            *("slow", "recall", "accuracy", 0.95, 4, 3, 400.0, 300.0, 500.0, math.nan, math.nan, -150.0),
-            *(-200.0, -100.0, 0.01, "worse", "1 of 4 runs never get there; EVERY"),
-        ),
-    ],
-    columns=[
-        *(
-            "variant",
-            "task",
-            "metric",
-            "target",
-            "n",
-            "reached",
-            "steps",
-            "steps_low",
-            "steps_high",
-            "seconds",
-        ),
-        *("flops", "diff", "ci_low", "ci_high", "p", "verdict", "note"),
-    ],
-)
-
-
-def test_runs_that_never_get_there_are_counted(made: Material) -> None:
-    of = replace(made, targets=TARGETS)
-    (table,) = tables(TimeToTarget().blocks(of))
-    base, slow = table.rows
-    assert (base["reached"], base["steps"], base["seconds"], base["flops"]) == (
-        "4 of 4",
-        "250 [200, 300]",
-        "900 ms",
-        "3G",
-    )
-    assert (base["difference"], base["p"], base["verdict"], base["note"]) == ("–", "–", "–", "")
-    assert (slow["reached"], slow["seconds"], slow["flops"], slow["verdict"]) == (
-        "3 of 4",
-        "–",
-        "–",
-        "slower (exploratory)",
-    )
-    assert slow["note"] == "1 of 4 runs never get there"
-    assert table.caption.startswith("Until accuracy .95 on validation data")
-    assert table.caption.endswith("EVERY")
-    assert not TimeToTarget().applies(made)
-
-
 def test_methods_say_how_speed_was_measured(made: Material) -> None:
     text = as_markdown(methods(made))
     assert (
@@ -331,6 +232,12 @@ def test_methods_say_how_speed_was_measured(made: Material) -> None:
     assert "seeds" not in alone
 
 
+def test_what_is_exported_has_names_of_its_own(made: Material) -> None:
+    found = export(made, 3.25, ["speed", "speed-ratios"], pytest.fail)
+    assert (found.tables, [figure.name for figure in found.figures]) == (["speed"], ["speed-ratios"])
+    assert "tabular" in str(found.files["speed.tex"])
+
+
 def test_a_table_for_a_paper(made: Material) -> None:
     found = for_paper(made)
     assert found is not None
@@ -339,76 +246,3 @@ def test_a_table_for_a_paper(made: Material) -> None:
     assert re.search(r"slow & 6\.8\d ms & \$\\times\$1\.9", tabular)
     assert "Exploratory." in caption
     assert for_paper(replace(made, speeds=made.speeds[:0])) is None
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> StudyFolder:
-    return StudyFolder(tmp_path, "x")
-
-
-def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evidence: Evidence) -> None:
-    only = replace(evidence, trials=evidence.trials[:0], curves=evidence.curves[:0])
-    folder.save_evidence(only)
-    publish(folder, pytest.fail)
-    text = (folder.path / "report.md").read_text()
-    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert headings == ["Answer", "Speed", "Speed ratios", "Scaling", "What was compared", "How it was run"]
-    assert "timed, and not trained" in text
-    for wrong in ("nan", "0 of 0", "did not learn", "No baseline run", "accuracy", "seeds", "incomplete"):
-        assert not re.search(rf"\b{wrong}\b", text, re.IGNORECASE), wrong
-    assert folder.comparisons() == []
-    assert not {path.name for path in folder.path.iterdir()} & {"noise.csv", "stability.csv", "target.csv"}
-    assert folder.answer()[0].startswith("A training step takes")
-    found = report_object(folder)
-    assert len(found["speed"]) == len(speeds(only))
-    assert found["speed"][1]["verdict"] == "worse", "CSV and JSON know no display names"
-    assert len(found["scaling"]) == len(scaling(only))
-    written(found)
-    assert {"speed.csv", "scaling.csv"} <= {path.name for path in folder.artifacts()}
-    console = Console(file=io.StringIO(), width=80)
-    from ablate.stages.publish import print_table
-
-    print_table(folder, console)
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "slower" in shown
-    assert "speed: a training step, 6 processes, noise floor" in shown
-    said = describe(folder)
-    assert "| slow | 6.8" in said
-    assert "▼" not in said, "an exploratory row carries no filled mark"
-
-
-def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others_wait(
-    folder: StudyFolder, evidence: Evidence
-) -> None:
-    about = [claim("beats", "baseline", "slow", metric="step_seconds"), claim("beats", "slow", "baseline")]
-    facts = replace(evidence.facts, claims=about)
-    only = replace(evidence, facts=facts, trials=evidence.trials[:0], curves=evidence.curves[:0])
-    folder.path.mkdir()
-    rows = [
-        {"claim": c.text, "hash": c.hash, "declared": c.declared, "exploratory": c.exploratory} for c in about
-    ]
-    folder.write_claims(rows)
-    folder.save_evidence(only)
-    publish(folder, pytest.fail)
-    verdicts = {row["hash"]: row["verdict"] for row in folder.claims()}
-    assert verdicts == {about[0].hash: "supported", about[1].hash: ""}
-    assert f"Supported: {about[0].text}." in folder.answer()
-    page = (folder.path / "report.md").read_text()
-    assert "| Claim | Verdict | Difference \\[95 %\\] | p (Holm) | Seeds or processes |" in page
-
-
-def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it_is_no_longer_timed(
-    folder: StudyFolder, evidence: Evidence
-) -> None:
-    few = replace(evidence, speed=pd.concat(AT_OWN))
-    folder.save_evidence(few)
-    assert len(published_material(folder).speeds) == len(speeds(few))
-    found = published_material(folder)
-    beside = {"speed.csv": found.speeds, "scaling.csv": found.scaling}
-    folder.save_verdicts(found.comparisons, found.claims, beside=beside)
-    with (folder.path / "speed.csv").open() as file:
-        assert {row["verdict"] for row in csv.DictReader(file)} == {"", "worse", "equivalent", "better"}
-    assert not (folder.path / "scaling.csv").exists()
-    folder.save_verdicts(found.comparisons, found.claims, beside={"speed.csv": found.speeds[:0]})
-    assert not (folder.path / "speed.csv").exists()

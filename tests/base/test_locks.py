@@ -1,0 +1,69 @@
+"""Who waits for whom: drivers of one study, and trainings and measurements of one store."""
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from ablate.base.locks import exclusive, measuring, training
+
+Hold = Callable[[Path, Callable[[str], None]], AbstractContextManager[None]]
+
+
+def a_run(root: Path, say: Callable[[str], None]) -> AbstractContextManager[None]:
+    return exclusive(root, "a", say)
+
+
+def a_training(root: Path, say: Callable[[str], None]) -> AbstractContextManager[None]:
+    return training(root, "a", say)
+
+
+def b_training(root: Path, say: Callable[[str], None]) -> AbstractContextManager[None]:
+    return training(root, "b", say)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (a_run, a_run, "a is already running; waiting for it to finish …"),
+        (
+            a_training,
+            measuring,
+            "a is training, which would disturb the measurement; waiting for it to finish …",
+        ),
+        (measuring, a_training, "speed is being measured, which training would disturb; waiting for it to"),
+        (measuring, measuring, "speed is already being measured; waiting for it to finish …"),
+    ],
+)
+def test_one_waits_and_says_why(tmp_path: Path, first: Hold, second: Hold, told: str) -> None:
+    said: list[str] = []
+    waits, entered = threading.Event(), threading.Event()
+
+    def hear(text: str) -> None:
+        said.append(text)
+        waits.set()
+
+    def follow() -> None:
+        with second(tmp_path, hear):
+            entered.set()
+
+    with first(tmp_path, said.append):
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        assert waits.wait(60)
+        assert not entered.is_set()
+    assert entered.wait(60)
+    thread.join(60)
+    assert len(said) == 1
+    assert said[0].startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(a_training, b_training), (a_run, measuring), (a_run, a_training)]
+)
+def test_others_do_not_wait(tmp_path: Path, first: Hold, second: Hold) -> None:
+    """A study that waits for a measurement, or takes one, holds its own lock all the while."""
+    with first(tmp_path, pytest.fail), second(tmp_path, pytest.fail):
+        pass

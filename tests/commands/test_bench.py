@@ -1,0 +1,282 @@
+"""The speed of a study from the command line: alone, after training, cut short, made again, and refused."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from harness import TOY_STUDY, ablate_here, run_here, with_database
+
+import ablate.stages.speed
+from ablate.records.folder import StudyFolder
+from ablate.stages.cached import up_to_date
+from ablate.stages.claims import WAITING
+from ablate.stages.options import Options
+
+FASTER, BETTER = (
+    "baseline beats model.width=40 on step_seconds by 0.5",
+    "model.width=40 beats baseline on accuracy",
+)
+FACTORS = "model.effect: [0.2]\n  model.noise: [0.1, 0.3]"
+PLAIN = TOY_STUDY.replace(FACTORS, "model.width: [40]") + "placebo: on\n"
+STUDY = f"{PLAIN}speed: {{processes: 5}}\nclaims: [{FASTER}, {BETTER}]\n"
+JUDGED = ("supported", "refuted", "inconclusive")
+"""Which of them it is depends on the machine."""
+BUDGET = 0.005
+
+
+@pytest.fixture(autouse=True)
+def _measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablate.stages.speed, "BUDGET", BUDGET)
+
+
+def kept(folder: Path) -> list[list[str]]:
+    """When each process of each group that is kept has measured."""
+    files = sorted((folder / "results/store/speed").glob("*.json"))
+    return [[one["measured"] for one in json.loads(file.read_text())["processes"]] for file in files]
+
+
+def said(*arguments: object, cwd: Path, code: int = 0) -> str:
+    """What a command prints."""
+    done = ablate_here(*arguments, "--results", cwd / "results", cwd=cwd)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study that was timed before it was ever run, and what was printed."""
+    folder = tmp_path_factory.mktemp("timed")
+    (folder / "study.yaml").write_text(STUDY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ablate.stages.speed, "BUDGET", BUDGET)
+        printed = said("bench", "study.yaml", cwd=folder)
+    with_database(folder / "results/store")
+    (folder / "printed").write_text(printed)
+    return folder
+
+
+@pytest.fixture
+def copy(timed: Path, tmp_path: Path) -> Path:
+    shutil.copytree(timed, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def test_a_study_is_timed_before_it_is_trained(timed: Path) -> None:
+    folder = StudyFolder(timed / "results", "toy")
+    evidence = folder.evidence()
+    assert len(evidence.trials) == 0
+    assert {"id", "variant", "task", "seed", "status", "accuracy"} <= set(evidence.trials)
+    speed = evidence.speed
+    assert set(zip(speed.variant, speed.call, speed.process, strict=True)) == {
+        (variant, call, process)
+        for variant in ("baseline", "model.width=40")
+        for call in ("forward", "step")
+        for process in range(5)
+    }
+    assert evidence.facts.speed is not None
+    assert evidence.facts.speed.processes == 5
+    claims = {row["claim"]: row for row in folder.claims()}
+    assert claims[FASTER]["verdict"] in JUDGED
+    assert (claims[BETTER]["verdict"], claims[BETTER]["reason"]) == ("", WAITING)
+    assert all(row["declared"] and row["exploratory"] == "False" for row in claims.values())
+    printed = (timed / "printed").read_text()
+    assert "width 40" in printed
+    assert "on step_seconds" in " ".join(printed.split())
+    assert "Report: " in printed
+    assert "on accuracy" not in printed
+    assert "Speed" in (folder.path / "report.md").read_text()
+
+
+def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
+    before = kept(copy)
+    assert "only timed" in said("list", "results", cwd=copy)
+    said("report", "toy", cwd=copy)
+    said("export", "toy", cwd=copy)
+    assert "5 processes (all kept)" in " ".join(said("plan", "study.yaml", cwd=copy).split())
+    assert "has no report that could be confirmed" in said("run", "study.yaml", "--confirm", cwd=copy, code=2)
+    assert "holds no trials" in said("show", "toy", cwd=copy, code=2)
+    shutil.copytree(copy / "results/toy", copy / "results/twin")
+    assert "A: " in said("diff", "toy", "twin", cwd=copy)
+    said("clean", "--yes", cwd=copy)
+    printed = json.loads(said("bench", "toy", "--json", cwd=copy).splitlines()[0])
+    assert {row["metric"] for row in printed["speed"]} == {"forward_seconds", "step_seconds"}
+    assert (printed["trained"], printed["exit_code"]) == (0, 0)
+    assert kept(copy) == before
+
+
+def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study, folder, before = copy / "study.yaml", StudyFolder(copy / "results", "toy"), kept(copy)
+    speed, dates = folder.evidence().speed, {row["claim"]: row["declared"] for row in folder.claims()}
+    assert run_here(study)[0].trained == 9
+    assert kept(copy) == before
+    evidence = folder.evidence()
+    pd.testing.assert_frame_equal(evidence.speed, speed)
+    assert len(evidence.trials) == 9
+    assert {row["claim"]: row["declared"] for row in folder.claims()} == dates
+    assert {row["exploratory"] for row in folder.claims()} == {"False"}
+    assert run_here(study)[1].startswith("Nothing to train")
+    # Without its measurement, or elsewhere, there is something to do.
+    options = Options(results=folder.results)
+    assert up_to_date(study, options)
+    (measurement,) = (copy / "results/store/speed").iterdir()
+    text = measurement.read_text()
+    measurement.unlink()
+    assert up_to_date(study, options) is None
+    measurement.write_text(text)
+    assert up_to_date(study, options)
+    with monkeypatch.context() as patch:
+        patch.setattr("ablate.records.measured.machine", lambda: "another")
+        assert up_to_date(study, options) is None
+    # A study that no longer asks for speed keeps what it has, and a part of a study measures nothing.
+    study.write_text(PLAIN)
+    assert run_here(study)[0].trained == 0
+    pd.testing.assert_frame_equal(folder.evidence().speed, speed)
+    study.write_text(STUDY.replace("[40]", "[40, 50]"))
+    run_here(study, only=["model.width=50"], seed=0)
+    assert kept(copy) == before
+
+
+@pytest.mark.parametrize("command", ["bench", "run"])
+def test_what_cannot_be_timed_is_refused_before_anything_is_written(
+    write: Callable[..., Path], tmp_path: Path, command: str
+) -> None:
+    plugin = Path(__file__).parents[1] / "rated.py"
+    text = f"name: rated\nworkload: rated\nplugins: [{plugin}]\nfactors: {{model.limit: [0.05]}}\n"
+    write(text + ("speed: on\n" if command == "run" else ""))
+    rule = "needs a workload that says what can be timed, in `operations`, which rated does not"
+    assert rule in said(command, "study.yaml", cwd=tmp_path, code=2)
+    assert not (tmp_path / "results").exists()
+
+
+def test_its_options_are_checked(write: Callable[..., Path], tmp_path: Path) -> None:
+    write(STUDY)
+    assert "4 is not in the range" in said("bench", "study.yaml", "--processes", 4, cwd=tmp_path, code=2)
+    assert "is neither a study file nor" in said("bench", "nothing", cwd=tmp_path, code=2)
+
+
+@pytest.mark.slow
+def test_killed_in_its_middle_it_goes_on(write: Callable[..., Path], tmp_path: Path) -> None:
+    study = write(f"{STUDY}training: {{seconds: 0.05}}\n")
+    with_database(tmp_path / "results/store")
+    code = f"import ablate.stages.speed as s\ns.BUDGET = {BUDGET}\n"
+    code += "from ablate.cli import main\nmain(prog_name='ablate')"
+    command = [sys.executable, "-c", code, "run", "study.yaml", "--jobs", "0"]
+    run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while not kept(tmp_path) and run.poll() is None:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGTERM)
+    assert "Interrupted. 9 of 9 trials and 1 of 5 timed processes are kept in" in run.communicate()[1]
+    assert run.returncode == 130
+    assert not StudyFolder(tmp_path / "results", "toy").has_report
+    (before,) = kept(tmp_path)
+    outcome, printed = run_here(study)
+    (after,) = kept(tmp_path)
+    assert (outcome.trained, len(after), after[:1]) == (0, 5, before)
+    assert set(StudyFolder(tmp_path / "results", "toy").evidence().speed.process) == set(range(5))
+    assert "process 1 of 5" not in printed
+
+
+@pytest.mark.slow
+def test_a_variant_that_cannot_be_timed_costs_no_training(write: Callable[..., Path], tmp_path: Path) -> None:
+    factor = "training.fault: [raise]\ntraining: {fault_seed: 99}"
+    study = write(PLAIN.replace("model.width: [40]", factor) + "speed: {processes: 5}\n")
+    for trained in (9, 0):  # the next run tries again
+        outcome, printed = run_here(study)
+        assert (outcome.trained, outcome.failed) == (trained, [])
+        assert "warning: training.fault=raise: cannot be timed: RuntimeError: the toy broke" in printed
+    evidence = StudyFolder(tmp_path / "results", "toy").evidence()
+    assert (len(evidence.trials), len(evidence.speed), evidence.facts.speed) == (9, 0, None)
+    assert "cannot be timed" in said("bench", "study.yaml", cwd=tmp_path, code=1)
+
+
+@pytest.mark.slow
+def test_after_a_run_speed_is_added_to_its_report(write: Callable[..., Path], tmp_path: Path) -> None:
+    text = f"{PLAIN}claims: [{BETTER}]\n"
+    study, folder = write(text), StudyFolder(tmp_path / "results", "toy")
+    run_here(study)
+    trials, claims = folder.evidence().trials, folder.claims()
+    said("bench", "toy", "--processes", 5, cwd=tmp_path)
+    pd.testing.assert_frame_equal(folder.evidence().trials, trials)
+    assert folder.claims() == claims
+    assert run_here(study)[1].startswith("Nothing to train")
+    (five,) = kept(tmp_path)
+    said("bench", "study.yaml", "--set", "speed.processes=6", cwd=tmp_path)
+    (six,) = kept(tmp_path)
+    assert (len(six), six[:5]) == (6, five)
+    assert [each.name for each in StudyFolder.all(tmp_path / "results")] == ["toy"]
+    # A claim that comes after the report is exploratory.
+    write(STUDY)
+    said("bench", "study.yaml", cwd=tmp_path)
+    added = {row["claim"]: row for row in folder.claims()}
+    assert added[FASTER]["verdict"] in JUDGED
+    assert added[FASTER]["exploratory"] == "True"
+    assert added[BETTER]["exploratory"] == "False"
+    assert kept(tmp_path) == [six]
+    said("bench", "study.yaml", "--fresh", cwd=tmp_path)
+    assert not set(kept(tmp_path)[0]) & set(six)
+    write(STUDY.replace("[40]", "[40, 50]"))
+    assert "differs from the study that" in said("bench", "study.yaml", cwd=tmp_path, code=2)
+
+
+@pytest.mark.slow
+def test_what_a_search_has_chosen_is_timed(write: Callable[..., Path], tmp_path: Path) -> None:
+    over = "{over: {model.width: {int: [30, 40]}}, trials: 2, seeds: 1"
+    text = PLAIN.replace("model.width: [40]", "model.effect: [0.1]") + "speed: {processes: 5}\n"
+    study, folder = write(f"{text}tune: {over}, untuned: off}}\n"), StudyFolder(tmp_path / "results", "toy")
+    run_here(study)
+    assert set(folder.evidence().speed.variant) == {"baseline", "model.effect=0.1"}
+    before = kept(tmp_path)
+    said("bench", "study.yaml", cwd=tmp_path)
+    assert kept(tmp_path) == before
+    write(f"{text}search: {over}}}\n".replace("name: toy", "name: swept"))
+    run_here(study, sweep=True)
+    before = kept(tmp_path)
+    said("bench", "study.yaml", cwd=tmp_path)
+    assert kept(tmp_path) == before
+    assert set(StudyFolder(tmp_path / "results", "swept").evidence().speed.variant) == {"baseline", "winner"}
+
+
+@pytest.mark.slow
+def test_a_confirmation_is_about_seeds_and_leaves_speed_out(copy: Path) -> None:
+    study = copy / "study.yaml"
+    text = STUDY.replace("model.width: [40]", "model.width: [40]\n  model.effect: [0.5]")
+    study.write_text(text)
+    run_here(study)
+    before = kept(copy)
+    run_here(study, confirm=True)
+    folder = StudyFolder(copy / "results", "toy@confirm")
+    assert (len(folder.evidence().speed), folder.claims()) == (0, [])
+    assert kept(copy) == before
+    said("bench", "toy@confirm", cwd=copy)
+    assert len(folder.evidence().speed)
+
+
+@pytest.mark.slow
+def test_the_built_in_workload_is_timed(write: Callable[..., Path], tmp_path: Path) -> None:
+    """In real processes, with memory and FLOPs, at its own size and at others."""
+    study = write(
+        """
+        name: tiny
+        task: {name: recall, validation_size: 32, test_size: 32}
+        model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
+        training: {steps: 8, batch_size: 8, eval_every: 8}
+        factors: {model.mixer: [gru]}
+        seeds: 2
+        speed: {processes: 5, over: {task.seq_len: [6, 9, 17]}}
+        target: {accuracy: 0.9}
+        """
+    )
+    _, printed = run_here(study)
+    assert "warning" not in printed
+    speed = StudyFolder(tmp_path / "results", "tiny").evidence().speed
+    assert len(speed) == 2 * 3 * 2 * 5
+    assert speed.groupby("size").own.first().to_dict() == {6.0: True, 9.0: False, 17.0: False}
+    assert (speed[speed.call == "step"].memory > 0).all()
+    assert (speed.flops > 0).all()

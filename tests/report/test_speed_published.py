@@ -1,0 +1,102 @@
+"""A study that was timed in its files, terminal, JSON and MLflow; and the page of one that was never trained."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import timings
+from made_evidence import claim
+from rich.console import Console
+from timings import AT_OWN
+
+from ablate.analysis.scaling import scaling
+from ablate.analysis.speed import speeds
+from ablate.commands.results import load
+from ablate.core.evidence import Evidence
+from ablate.records.folder import StudyFolder
+from ablate.stages.as_json import report_object, written
+from ablate.stages.publish import describe, print_table, publish
+from ablate.stages.publish import material as published_material
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    return timings.study()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    return StudyFolder(tmp_path, "x")
+
+
+def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evidence: Evidence) -> None:
+    only = replace(evidence, trials=evidence.trials[:0], curves=evidence.curves[:0])
+    folder.save_evidence(only)
+    publish(folder, pytest.fail)
+    text = (folder.path / "report.md").read_text()
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == ["Answer", "Speed", "Speed ratios", "Scaling", "What was compared", "How it was run"]
+    assert "timed, and not trained" in text
+    for wrong in ("nan", "0 of 0", "did not learn", "No baseline run", "accuracy", "seeds", "incomplete"):
+        assert not re.search(rf"\b{wrong}\b", text, re.IGNORECASE), wrong
+    assert folder.comparisons() == []
+    assert not {path.name for path in folder.path.iterdir()} & {"noise.csv", "stability.csv", "target.csv"}
+    assert folder.answer()[0].startswith("A training step takes")
+    found = report_object(folder)
+    assert len(found["speed"]) == len(speeds(only))
+    assert found["speed"][1]["verdict"] == "worse", "CSV and JSON know no display names"
+    assert len(found["scaling"]) == len(scaling(only))
+    written(found)
+    assert {"speed.csv", "scaling.csv"} <= {path.name for path in folder.artifacts()}
+    console = Console(file=io.StringIO(), width=80)
+    print_table(folder, console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "slower" in shown
+    assert "speed: a training step, 6 processes, noise floor" in shown
+    said = describe(folder)
+    assert "| slow | 6.8" in said
+    assert "▼" not in said, "an exploratory row carries no filled mark"
+
+
+def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others_wait(
+    folder: StudyFolder, evidence: Evidence
+) -> None:
+    about = [claim("beats", "baseline", "slow", metric="step_seconds"), claim("beats", "slow", "baseline")]
+    facts = replace(evidence.facts, claims=about)
+    only = replace(evidence, facts=facts, trials=evidence.trials[:0], curves=evidence.curves[:0])
+    folder.path.mkdir()
+    rows = [
+        {"claim": c.text, "hash": c.hash, "declared": c.declared, "exploratory": c.exploratory} for c in about
+    ]
+    folder.write_claims(rows)
+    folder.save_evidence(only)
+    publish(folder, pytest.fail)
+    verdicts = {row["hash"]: row["verdict"] for row in folder.claims()}
+    assert verdicts == {about[0].hash: "supported", about[1].hash: ""}
+    assert f"Supported: {about[0].text}." in folder.answer()
+    page = (folder.path / "report.md").read_text()
+    assert "| Claim | Verdict | Difference \\[95 %\\] | p (Holm) | Seeds or processes |" in page
+
+
+def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it_is_no_longer_timed(
+    folder: StudyFolder, evidence: Evidence
+) -> None:
+    few = replace(evidence, speed=pd.concat(AT_OWN))
+    folder.save_evidence(few)
+    assert len(published_material(folder).speeds) == len(speeds(few))
+    found = published_material(folder)
+    beside = {"speed.csv": found.speeds, "scaling.csv": found.scaling}
+    folder.save_verdicts(found.comparisons, found.claims, beside=beside)
+    with (folder.path / "speed.csv").open() as file:
+        assert {row["verdict"] for row in csv.DictReader(file)} == {"", "worse", "equivalent", "better"}
+    assert not (folder.path / "scaling.csv").exists()
+    assert "<th>ratio</th>" in str(load(folder.path).speed._repr_html_())
+    folder.save_verdicts(found.comparisons, found.claims, beside={"speed.csv": found.speeds[:0]})
+    assert not (folder.path / "speed.csv").exists()
