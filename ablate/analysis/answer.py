@@ -17,8 +17,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts
 from ablate.core.metric import Metric
-from ablate.core.search_table import WINNER
-from ablate.core.short_names import short_names
+from ablate.core.short_names import short_names, with_name
 
 MAX_EFFECTS, MAX_NAMES = 4, 7
 """The most variants that a sentence names, with their effects and without; the table has all."""
@@ -79,7 +78,7 @@ def _sentences(
         sentences.append(_rates(by_rate, names))
     solved = [row for row in rows if row.verdict == "saturated" and row.solved_rate == 1]
     if solved and task.outcome == "all_or_nothing":
-        mine = [_with(names[row.variant]) for row in solved]
+        mine = [with_name(names[row.variant]) for row in solved]
         sentences.append(f"{task.name} was solved every time {_some(mine, MAX_NAMES)}, as with the baseline")
     else:
         solved = []
@@ -114,7 +113,7 @@ def _effects(rows: Sequence[Any], metric: Metric, names: dict[str, str], order: 
     found = []
     for verdict in order:
         effects = [
-            f"by {_amount(abs(row.diff), metric, (row.ci_high - row.ci_low) / 2)} {_with(names[row.variant])}"
+            f"by {_amount(abs(row.diff), metric, (row.ci_high - row.ci_low) / 2)} {with_name(names[row.variant])}"
             for row in rows
             if row.verdict == verdict
         ]
@@ -127,7 +126,7 @@ def _rates(rows: Sequence[Any], names: dict[str, str]) -> str:
     """`8 of 8 seeds solved recall with the baseline, 2 with additive scoring and none with uniform weighting`."""
     first = rows[0]
     baseline = wording.share(round(first.baseline_solved_rate * first.n), first.n)
-    effects = [f"{round(row.solved_rate * row.n) or 'none'} {_with(names[row.variant])}" for row in rows]
+    effects = [f"{round(row.solved_rate * row.n) or 'none'} {with_name(names[row.variant])}" for row in rows]
     return f"{baseline} seeds solved {first.task} with the baseline, {_some(effects, MAX_EFFECTS)}"
 
 
@@ -143,12 +142,6 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
         else wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
     )
     return f"{shown} point{'' if shown == '1' else 's'}" if share else shown
-
-
-def _with(name: str) -> str:
-    if name == WINNER:
-        return f"with the {name}"
-    return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"
 
 
 def _some(words: Sequence[str], most: int) -> str:

@@ -14,9 +14,10 @@ from ablate.analysis.grounds import Grounds
 from ablate.analysis.paired import Differences, Interval
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side
-from ablate.analysis.speed import LEAST, MEMORY, at_own_size, differences, percent, processes
+from ablate.analysis.speed import MEMORY, at_own_size, differences, processes, the_floor
 from ablate.base import wording
 from ablate.core.claim import Claim
+from ablate.core.speed import LEAST
 
 
 def by_time(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float = ALPHA) -> Grounds:
@@ -57,11 +58,9 @@ def by_time(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
 def _p_values(d: Differences, claim: Claim, noise: float, level: float) -> tuple[float, float, str]:
     """The p at which the claim is supported, that at which it is refuted, and what keeps it from either."""
     x, least = math.log1p(claim.by), max(noise, math.log1p(LEAST))
-    least_words = percent(LEAST)
+    least_words = wording.in_percent(LEAST)
     if noise == least:
-        least_words = (
-            f"the noise floor of {percent(math.expm1(noise))}, which two copies of the baseline show"
-        )
+        least_words = the_floor(noise)
     too_near = (
         f"beyond that by less than {least_words}" if claim.by else f"the difference is below {least_words}"
     )
@@ -75,37 +74,38 @@ def _p_values(d: Differences, claim: Claim, noise: float, level: float) -> tuple
     else:
         supported, refuted, beyond = d.p_above(-x), below, -d.mean - x
     if supported <= level and x < least:
-        return 1.0, refuted, f"a margin of {percent(claim.by)} is below {least_words}"
+        return 1.0, refuted, f"a margin of {wording.in_percent(claim.by)} is below {least_words}"
     if refuted <= level and beyond <= least:
         return supported, 1.0, too_near
     return supported, refuted, ""
 
 
 def _ends(claim: Claim) -> tuple[float, ...]:
-    """The ratios of A's time to B's between which the claim tells."""
+    """The ratios of B's time to A's between which the claim tells."""
     low, high = 1 / (1 + claim.by), 1 + claim.by
-    return {"beats": (low,), "matches": (low, high), "does_not_lose": (high,)}[claim.kind]
+    return {"beats": (high,), "matches": (low, high), "does_not_lose": (low,)}[claim.kind]
 
 
 def _ratio(d: Differences, claim: Claim, names: list[list[str]], level: float) -> str:
-    """`a takes .71 [.69, .73] of the time of b in a training step (8 processes)`."""
+    """`b takes 1.41 [1.38, 1.45] times the time of a in a training step (8 processes)`."""
     a, b = (of[0] if len(of) == 1 else f"the mean of {wording.joined(of)}" for of in names)
-    low, high = (math.exp(-bound) for bound in reversed(d.interval(level)))
-    ratio = math.exp(-d.mean)
+    low, high = (math.exp(bound) for bound in d.interval(level))
+    ratio = math.exp(d.mean)
     noun = "memory" if claim.metric == MEMORY else "time"
-    takes = wording.number(ratio, wording.decimals((high - low) / 2))
-    takes += f" {wording.interval((low, high), *_ends(claim))}" if high - low > 1e-9 else ""
+    wide = high - low > 1e-6
+    takes = wording.number(ratio, wording.decimals((high - low) / 2) if wide else 3)
+    takes += f" {wording.interval((low, high), *_ends(claim))}" if wide else ""
     of = f"of the {noun} of" if ratio < 1 else f"times the {noun} of"
-    return f"{a} takes {takes} {of} {b} in {_WHAT[claim.metric]} ({processes(d.n)})"
+    return f"{b} takes {takes} {of} {a} in {_WHAT[claim.metric]} ({processes(d.n)})"
 
 
 def _interval(d: Differences, claim: Claim, supported: float, refuted: float, level: float) -> str:
-    """Where the interval of the ratio of A's time to B's lies; one-sided tests have one of their own."""
+    """Where the interval of the ratio of B's time to A's lies; one-sided tests have one of their own."""
     ends, interval = _ends(claim), "the interval"
     if claim.kind != "beats" and not refuted <= level < supported:
-        low, high = (math.exp(-bound) for bound in reversed(d.interval(2 * level)))
+        low, high = (math.exp(bound) for bound in d.interval(2 * level))
         interval = f"the 90 % interval {wording.interval((low, high), *ends)}"
-    words = ("lies below", "lies above", "includes")
+    words = ("lies above", "lies below", "includes")
     if len(ends) > 1:
         words = ("lies inside", "lies outside", "reaches beyond")
     lies = words[0] if supported <= level else words[1] if refuted <= level else words[2]

@@ -22,12 +22,8 @@ from ablate.analysis.power import ALPHA
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
-from ablate.core.speed import CALLS, SpeedFacts
+from ablate.core.speed import BUSY, CALLS, LEAST, SpeedFacts
 
-LEAST = 0.02
-"""The share of time below which no variant is called faster or slower."""
-BUSY = 0.2
-"""Cores that other processes kept busy, on average, from which a note says so."""
 MEMORY = "step_memory"
 CALL_OF = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
 """Metric → the call that it is measured of."""
@@ -94,13 +90,13 @@ class Compared:
             return f"{processes(self.d.n)}, and an interval takes 2"
         if self.verdict != "inconclusive":
             return ""
-        within = percent(self.margin)
-        floor = f"the noise floor of {percent(math.expm1(self.noise))}, which two copies of the baseline show"
+        within = wording.in_percent(self.margin)
+        floor = the_floor(self.noise)
         if self.alike:
             return f"within {within}, which is below {floor}"
         if self.d.p() > ALPHA / self.m:
             return f"neither a difference is shown nor that it is below {within}"
-        return f"below {floor}" if abs(self.d.mean) <= self.noise else f"below {percent(LEAST)}"
+        return f"below {floor}" if abs(self.d.mean) <= self.noise else f"below {wording.in_percent(LEAST)}"
 
 
 @dataclass(frozen=True)
@@ -264,11 +260,13 @@ def geometric_mean(values: pd.Series) -> float:
     return math.exp(np.log(known).mean())
 
 
+def the_floor(noise: float) -> str:
+    """A noise floor, a log, in words."""
+    return (
+        f"the noise floor of {wording.in_percent(math.expm1(noise))}, which two copies of the baseline show"
+    )
+
+
 def processes(n: int) -> str:
     """`1 process`, `8 processes`."""
     return f"{n} process{'' if n == 1 else 'es'}"
-
-
-def percent(share: float) -> str:
-    """`1.8 %`."""
-    return f"{wording.exact(float(f'{100 * share:.2g}'))} %"

@@ -100,4 +100,4 @@ def _notes(arrived: Arrivals) -> Iterator[str]:
     never, n = (int(of(arrived.first).sum()) for of in (np.isinf, lambda first: ~np.isnan(first)))
     if never:
         yield f"{wording.share(never, n)} runs never get there and count with all {arrived.trained:g} steps"
-    yield f"reports come every {arrived.every:g} steps"
+    yield f"evaluated every {arrived.every:g} steps"

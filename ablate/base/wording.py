@@ -107,6 +107,11 @@ def percent(fraction: float, places: int = 1) -> str:
     return "0 %" if not float(shown) else f"{'+' if fraction > 0 else MINUS}{shown} %"
 
 
+def in_percent(share: float) -> str:
+    """A share to two digits, without a sign: `1.3 %`, `2 %`."""
+    return f"{exact(float(f'{100 * share:.2g}'))} %"
+
+
 def duration(seconds: float) -> str:
     """`45 s`, `3 min`, `2 h 10 min`."""
     if seconds < 90:

@@ -43,7 +43,7 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
         try:
             folder = bench(study, settings, processes, saying(console), saying(console, "warning"))
         except KeyboardInterrupt as error:
-            kept = str(error) or "The processes that have timed its variants"
+            kept = str(error) or "Processes that finished"
             raise InterruptedRunError(kept, settings.results / "store") from None
         print_verdicts(folder, console, of_speed=True)
         print_places(folder, console)

@@ -161,7 +161,10 @@ def _print_timing(plan: Planned, console: Console) -> None:
     """Prints in how many processes the variants are timed after training, and how long that takes."""
     if (section := plan.experiment.study.speed) is None:
         return
-    sizes = "".join(f" at {path} = {joined([f'{s:g}' for s in of])}" for path, of in section.over.items())
+    sizes = "".join(
+        f" at its own size and at {path} = {joined([f'{s:g}' for s in of])}"
+        for path, of in section.over.items()
+    )
     left = section.processes - plan.timed
     time = f": about {duration(plan.timing_seconds)}" if left else ""
     kept = f" ({plan.timed if left else 'all'} kept)" if plan.timed else ""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ablate.core.facts import BASELINE, Facts, VariantFacts
+from ablate.core.search_table import WINNER
 
 _NOUNS = {
     "score": "scoring",
@@ -116,3 +117,10 @@ def in_short_names(words: str, names: Mapping[str, str]) -> str:
         return words
     found = "|".join(map(re.escape, paths))
     return re.sub(rf"(?<![\w.=])(?:{found})(?![\w=(])", lambda name: names[name[0]], words)
+
+
+def with_name(name: str) -> str:
+    """`with additive scoring`, `without positions`, `with the baseline`."""
+    if name in (BASELINE, WINNER):
+        return f"with the {name}"
+    return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"

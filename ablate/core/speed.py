@@ -11,6 +11,11 @@ CALLS: tuple[TimedCall, ...] = ("forward", "step", "generation")
 """forward: a pass without gradients on a training batch. step: a training step on it: forward, backward, optimizer.
 generation: the batch position by position, with what the model keeps of those before, as a causal model decodes."""
 
+LEAST = 0.02
+"""The share of time below which no variant is called faster or slower."""
+BUSY = 0.1
+"""Cores that other programs kept busy, on average, from which it is said."""
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -35,7 +40,7 @@ class SpeedFacts:
     over: str = ""
     "The path whose values are the sizes; empty where each variant has its own size alone."
     sizes: list[float] = field(default_factory=list)
-    margin: float = 0.02
+    margin: float = LEAST
     "The share of time within which two variants count as equally fast."
     processes: int = 0
     threads: int = 1

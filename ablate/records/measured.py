@@ -9,6 +9,7 @@ under others has another key, and the two are never mixed.
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,9 +25,17 @@ _FOLDER = "speed"
 
 
 def here() -> dict[str, Any]:
-    """The machine and the versions that a measurement is taken under."""
+    """The machine, its GPUs and the versions that a measurement is taken under."""
     own = {name: versions()[name] for name in ("python", "torch") if name in versions()}
-    return {"machine": machine(), "node": platform.node(), "versions": own}
+    return {"machine": machine(), "node": platform.node(), "gpus": gpus(), "versions": own}
+
+
+def gpus(driver: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
+    """The models that the driver lists, and which of them are visible; torch would take one over to say so."""
+    files = sorted(driver.glob("*/information"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+    return [*models, *filter(None, [os.environ.get("CUDA_VISIBLE_DEVICES")])]
 
 
 def is_measurement(path: Path) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE
+from ablate.core.speed import LEAST
 from ablate.report import bibliography as cite
 from ablate.report import timing
 from ablate.report.bibliography import Sentence
@@ -24,10 +25,10 @@ def measured(material: Material) -> Iterator[Sentence]:
         "geometric means over processes, with t intervals of the mean log ratio."
     ]
     floors = timing.floors(rows)
-    floor = f" ({timing.percent(max(floors.values()))} at most)" if floors else ""
+    floor = f" ({wording.in_percent(max(floors.values()))} at most)" if floors else ""
     yield [
         f"The {BASELINE} was timed against itself too: no difference below this noise floor{floor} or below "
-        f"{timing.percent(timing.LEAST)} is called one; a ratio within ±{timing.percent(facts.margin)}, by two "
+        f"{wording.in_percent(LEAST)} is called one; a ratio within ±{wording.in_percent(facts.margin)}, by two "
         "one-sided tests",
         cite.SCHUIRMANN,
         ", is called equivalent. Verdicts on speed are exploratory unless claimed.",

@@ -119,7 +119,9 @@ def is_true(value: Any) -> bool:
 def decimals(low: Any, high: Any) -> int:
     """The places at which the half-width of an interval keeps two significant digits; 3 without a width."""
     low, high = number(low), number(high)
-    return wording.decimals(math.nan if low is None or high is None else (high - low) / 2)
+    if low is None or high is None or math.isclose(low, high, rel_tol=1e-6):
+        return wording.decimals(math.nan)
+    return wording.decimals((high - low) / 2)
 
 
 def shown(value: Any, say: Callable[[float], str]) -> str:

@@ -9,6 +9,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import in_short_names
+from ablate.core.speed import BUSY, LEAST
 from ablate.report.palette import EXPLORATORY
 from ablate.report.tables import (
     NOTHING,
@@ -42,12 +43,8 @@ WORDS = {"better": "faster", "worse": "slower"}
 """Of verdicts about time."""
 LESS = {"better": "less", "worse": "more"}
 """Of verdicts about memory."""
-LEAST = 0.02
-"The share of time below which nothing is called faster or slower."
 MAX_PLACES = 3
 "Of a ratio."
-BUSY = 0.05
-"Cores that other programs kept busy, from which it is said."
 
 
 def verdict(row: Row) -> str:
@@ -73,11 +70,6 @@ def value(row: Row, side: str = "variant") -> str:
     return shown(
         row[f"value_{side}"], lambda known: wording.size(round(known)) if memory else wording.seconds(known)
     )
-
-
-def percent(share: float) -> str:
-    """`1.3 %`, `2 %`."""
-    return f"{wording.exact(float(f'{100 * share:.2g}'))} %"
 
 
 def own(rows: Sequence[Row]) -> list[Row]:
@@ -126,7 +118,7 @@ def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Tabl
             for row in timed
         ]
         n = max((int(number(row["n"]) or 0) for row in timed), default=0)
-        noise = "".join(f", noise floor {percent(floor)}" for floor in floors(timed).values())
+        noise = "".join(f", noise floor {wording.in_percent(floor)}" for floor in floors(timed).values())
         caption = f"speed: {MEASURES[call]}{on_task(rows, task)}, {_processes(n)}{noise}; {EXPLORATORY}"
         yield Table(columns, cells, caption, "speed.csv")
 
@@ -171,16 +163,16 @@ def speed_table(
                 "time": value(row),
                 "ratio": ratio(row),
                 "verdict": _marked(row),
-                "examples": shown(row["examples_per_second"], _compact),
-                "tokens": shown(row["tokens_per_second"], _compact),
-                "flops": shown(row["flops"], _compact),
-                "rate": shown(row["flops_per_second"], lambda rate: _compact(rate / 1e9)),
+                "examples": shown(row["examples_per_second"], compact),
+                "tokens": shown(row["tokens_per_second"], compact),
+                "flops": shown(row["flops"], compact),
+                "rate": shown(row["flops_per_second"], lambda rate: compact(rate / 1e9)),
                 "memory": NOTHING if taken is None else value(taken),
                 "memory_ratio": NOTHING
                 if taken is None or row["variant"] == row["baseline"]
                 else f"{ratio(taken)}, {verdict(taken)}",
                 "parameters": shown(row["parameters"], lambda count: f"{count:,.0f}"),
-                "note": _note(row, facts, names, alike),
+                "note": "; ".join(own_notes(row, alike, names)),
             }
         )
     caption = "; ".join([f"{_capital(MEASURES[metric])} of each variant", EXPLORATORY, *alike])
@@ -210,16 +202,8 @@ def _marked(row: Row) -> str:
     return f"{verdict(row)} ({EXPLORATORY})"
 
 
-def _note(row: Row, facts: Facts, names: Mapping[str, str], shared: Collection[str]) -> str:
-    """What the row says, and what its parts compute beside the matrix products."""
-    beside = {v.name: v.beside.get(row["task"], {}) for v in facts.variants}[row["variant"]]
-    known = beside.items() if is_true(row["own"]) else ()
-    counts = [f"{name.replace('_', ' ')} {_compact(count)}" for name, count in known if count]
-    said = [f"beside the matrix products, on one example: {', '.join(counts)}"] if counts else []
-    return "; ".join([*own_notes(row, shared, names), *said])
-
-
-def _compact(amount: float) -> str:
+def compact(amount: float) -> str:
+    """`369k`, to three digits."""
     return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)
 
 
@@ -246,10 +230,12 @@ def floor_words(rows: Sequence[Row]) -> str:
     found = floors(rows)
     if not found:
         return ""
-    each = wording.joined([f"{percent(floor)} ({MEASURES[call]})" for call, floor in found.items()])
+    each = wording.joined(
+        [f"{wording.in_percent(floor)} ({MEASURES[call]})" for call, floor in found.items()]
+    )
     return (
         f"Two copies of the {BASELINE} differ by up to {each}: the noise floor. Nothing below it, or below "
-        f"{percent(LEAST)}, is called faster or slower."
+        f"{wording.in_percent(LEAST)}, is called faster or slower."
     )
 
 
@@ -270,10 +256,3 @@ def how_measured(evidence: Evidence) -> str:
         f"random order, interleaved with those of the {BASELINE}, on {wording.counted(speed.threads, 'thread')}{on}; "
         f"the unit is the process.{beside}"
     )
-
-
-def with_name(name: str) -> str:
-    """`with additive scoring`, `without positions`, `with the baseline`."""
-    if name == BASELINE:
-        return f"with the {name}"
-    return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"

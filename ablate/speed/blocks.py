@@ -2,7 +2,7 @@
 
 A block visits all of them in a random order, and then in the reverse of it (A B C C B A): a drift within a block takes
 from each as much as it gives. The operations of a block are compared with one another, and never with another block's.
-On CPU the time of a call is that on the wall without what the process waited for a core that others had.
+On CPU the time of a call is that on the wall; of one thread, without what it waited for a core that others had.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ class Clock(NamedTuple):
     "For a core; not part of the time of a call."
 
 
+WALL = Clock(time.perf_counter, lambda: 0.0)
+ALONE = Clock(time.perf_counter, waited)
+"For calls of one thread."
+
+
 @dataclass(frozen=True)
 class Timing:
     """How long a call of one operation takes."""
@@ -61,7 +66,7 @@ def time_blocks(
     at: Callable[[str], object] = lambda name: None,
     *,
     budget: float = BUDGET,
-    clock: Clock = Clock(time.perf_counter, waited),  # noqa: B008
+    clock: Clock = ALONE,
 ) -> dict[str, Timing]:
     """Times a call of each operation; ratios are to the first.
 

@@ -16,7 +16,8 @@ def peak_of_step(build: Callable[[], Mapping[str, Operation]]) -> int | None:
     """The most bytes that are in use at once during a step: weights, gradients, optimizer, data, all that a pass keeps.
 
     It is the second step, so that the optimizer has its state. On CPU the sum of all that torch's allocator gave out
-    and took back since `build` began, on a GPU the device's own peak. None where there is no step, or no torch.
+    and took back since `build` began, on a GPU the device's own peak. None where there is no step, or it takes none of
+    torch's memory.
     """
     if "torch" not in sys.modules:
         return None
@@ -38,7 +39,7 @@ def peak_of_step(build: Callable[[], Mapping[str, Operation]]) -> int | None:
     if step.device == "cuda":
         torch.cuda.synchronize()
         return torch.cuda.max_memory_allocated() - before
-    return _peak(profile.kineto_results)
+    return _peak(profile.kineto_results) or None
 
 
 def _peak(results: object) -> int:

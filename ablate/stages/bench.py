@@ -24,7 +24,7 @@ from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.place import held_place, reported, source_of
 from ablate.stages.publish import publish
-from ablate.stages.speed import speed_facts
+from ablate.stages.speed import speed_facts, was_timed
 from ablate.stages.timing import measured
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
@@ -65,7 +65,13 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         experiment = match(given.reporting(folder.name, differing), folder, say)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder) if trained else experiment
-        claims = date_claims(folder, given.claims, experiment.cells(), store, _has_searched(folder, store))
+        if stale := _trained_otherwise(experiment, folder) if trained else []:
+            warn(
+                f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
+                "and quality are not of the same code; run the study again"
+            )
+        begun, known = _has_searched(folder, store), was_timed(experiment, store, section)
+        claims = date_claims(folder, given.claims, experiment.cells(), store, begun, known)
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
         try:
@@ -107,6 +113,13 @@ def _as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
             f"it as it was run: {again}"
         )
     return found
+
+
+def _trained_otherwise(experiment: Experiment, folder: StudyFolder) -> list[str]:
+    """The variants whose reported trials are not those that the study would train now."""
+    asked, trials = {(c.variant, c.task, c.seed): c.id for c in experiment.cells()}, folder.evidence().trials
+    cells = zip(trials["variant"], trials["task"], trials["seed"], trials["id"], strict=True)
+    return [*dict.fromkeys(v for v, task, seed, trial in cells if asked.get((v, task, seed), trial) != trial)]
 
 
 def _evidence(experiment: Experiment, claims: Sequence[Claim], folder: StudyFolder) -> Evidence:

@@ -18,13 +18,19 @@ WAITING = "not judged yet"
 
 
 def date_claims(
-    folder: StudyFolder, claims: Sequence[Claim], cells: Sequence[Cell], store: Store, begun: bool
+    folder: StudyFolder,
+    claims: Sequence[Claim],
+    cells: Sequence[Cell],
+    store: Store,
+    begun: bool,
+    timed: bool = False,
 ) -> list[Claim]:
     """The claims with their dates: the first that the folder knows, else now.
 
     `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
     that it could have been read from is exploratory: the study has been reported (of speed alone: one about speed),
-    all its sides have trials of `cells` in the store, or a search has `begun`. New claims are written before any trial
+    all its sides have trials of `cells` in the store, a search has `begun`, or, of one about speed, its variants were
+    `timed`. New claims are written before any trial
     is trained; claims that the study no longer makes are removed.
     """
     own = {row["hash"]: row for row in folder.claims()}
@@ -32,7 +38,8 @@ def date_claims(
     before = [each for each in (folder.written, folder) if each is not None]
     known = {row["hash"]: row for each in before for row in each.claims()}
     ran = {cell.variant for cell in cells if store.has(cell.id)}
-    timed, tried = any(each.has_report for each in before), any(each.has_trials for each in before)
+    timed = timed or any(each.has_report for each in before)
+    tried = any(each.has_trials for each in before)
     dated = []
     for claim in claims:
         row = known.get(claim.hash)

@@ -20,6 +20,7 @@ from ablate.stages.gather import comparable
 from ablate.stages.options import Options, Outcome
 from ablate.stages.publish import describe, print_places, print_table, publish
 from ablate.stages.search import SearchStage, for_sweep
+from ablate.stages.speed import was_timed
 from ablate.stages.stress import stressed
 from ablate.stages.timing import time_variants
 from ablate.stages.train import Trained, failed, train
@@ -59,7 +60,9 @@ def run(
         planned = experiment.cells() if search is None else []
         planned += stressed(experiment, planned) if search is None else []
         begun = search is not None and search.begun
-        claims = date_claims(folder, given.claims, planned, store, begun)
+        # What a search chooses is not known yet; its learning rate costs no time.
+        known = kind is None and study.speed is not None and was_timed(experiment, store, study.speed)
+        claims = date_claims(folder, given.claims, planned, store, begun, known)
         folder.begin(resolved_text(experiment, folder.path), planned)
         with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
             trained = train(

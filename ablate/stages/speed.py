@@ -109,6 +109,12 @@ def kept(experiment: Experiment, store: Store, section: SpeedSection) -> Kept:
     return Kept(_frame(places, found, section), files, min(map(len, found.values())))
 
 
+def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> bool:
+    """Whether the store has processes of these variants at their own size, of this study or of another like it."""
+    known, own = Measurements(store.root, store.warn), section.model_copy(update={"over": {}})
+    return any(known.load(place.group.key) for place in _places(experiment, own))
+
+
 def expected(experiment: Experiment, section: SpeedSection, processes: int) -> float:
     """Seconds that so many processes take, about: more where a call alone takes a good part of a second."""
     copies = 1 + sum(not variant.placebo for variant in experiment.variants)

@@ -28,7 +28,7 @@ def check_speed(
         hint = "Take `speed` out, or override `operations` of the workload"
         document.refuse(("speed",), rule, hint=hint)
     for path in study.speed.over:
-        if _check_path(path, study, design, document):
+        if _check_path(path, workload, study, design, document):
             rule = (
                 f"is what `speed` times every variant over, so that no variant can have a {path} of its own"
             )
@@ -43,10 +43,15 @@ def lacks_operations(workload: Workload, study: StudyBase) -> str:
     return f"needs a workload that says what can be timed, in `operations`, which {study.workload} does not"
 
 
-def _check_path(path: str, study: StudyBase, design: Design, document: Document) -> bool:
-    """Whether every variant has a number at a path, and nothing else in the study sets it; else it is refused."""
+def _check_path(path: str, workload: Workload, study: StudyBase, design: Design, document: Document) -> bool:
+    """Whether every variant has a number at a path that is part of what is timed, and nothing else in the study sets
+    it; else it is refused.
+    """
     at: PathKey = ("speed", "over", path)
     before = len(document.problems)
+    if path in (workload.steps_path, workload.rate_path):
+        rule = "changes nothing about the time of a step"
+        document.refuse(at, rule, allowed="the path of a size, such as task.seq_len or model.d_model")
     with document.reporting(*at):
         for config in design.variants[0].configs:
             value = value_at(config, path)

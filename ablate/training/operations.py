@@ -38,7 +38,8 @@ def operations_of(
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(SEED, "global"), threads):
         model = build_model(config.model, task.signature, seed=SEED, device=device)
-        batch = next(task.train_batches(SEED, config.training.batch_size, device))
+        # By itself: tasks cut batches from blocks that may be larger than all that a step takes.
+        batch = next(task.train_batches(SEED, config.training.batch_size, device)).each(torch.clone)
     if device == "cuda":
         torch.use_deterministic_algorithms(True)
     repeated = Repeated(model, task, config.training, batch)

@@ -57,7 +57,7 @@ def test_steps_are_those_of_the_first_report_at_the_value() -> None:
     t = (base - a).mean() / (100 / math.sqrt(8))
     assert found["p"] == pytest.approx(2 * stats.t.sf(t, 7))
     assert found["diff"] == pytest.approx((base - a).mean())
-    assert (found["verdict"], found["note"]) == ("better", "reports come every 100 steps")
+    assert (found["verdict"], found["note"]) == ("better", "evaluated every 100 steps")
     assert (row(evidence, "baseline")["verdict"], row(evidence, "baseline")["steps"]) == ("", base.mean())
 
 
@@ -67,7 +67,7 @@ def test_what_never_gets_there_counts_with_all_its_steps() -> None:
     assert (found["n"], found["reached"]) == (8, 4)
     assert found["steps"] == pytest.approx(np.mean([400, 400, 200, 400, 200, 100, 100, 400]))
     assert found["note"].startswith(
-        "4 of 8 runs never get there and count with all 400 steps; reports come every"
+        "4 of 8 runs never get there and count with all 400 steps; evaluated every"
     )
     d = 100.0 * np.array(SOONER) - [400, 400, 200, 400, 200, 100, 100, 400]
     assert (found["diff"], found["p"]) == (
@@ -87,7 +87,7 @@ def test_runs_that_never_get_there_may_leave_it_open() -> None:
     last = row(made(baseline=(4, 4, 4), a=(4, 4, 4)))
     assert (last["verdict"], last["note"]) == (
         "degenerate",
-        "reports come every 100 steps; every difference is 0",
+        "evaluated every 100 steps; every difference is 0",
     )
     never = row(made(baseline=(5, 5, 5), a=(5, 5, 5)))
     assert (never["verdict"], never["reached"], never["steps"]) == ("inconclusive", 0, 400)

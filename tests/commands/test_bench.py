@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate_here, run_here, with_database
+from harness import TOY, TOY_STUDY, ablate_here, run_here, with_database
 
 import ablate.stages.speed
 from ablate.records.folder import StudyFolder
@@ -109,6 +109,16 @@ def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
     assert {row["metric"] for row in printed["speed"]} == {"forward_seconds", "step_seconds"}
     assert (printed["trained"], printed["exit_code"]) == (0, 0)
     assert kept(copy) == before
+
+
+@pytest.mark.parametrize("command", ["bench", pytest.param("run", marks=pytest.mark.slow)])
+def test_a_claim_that_another_study_has_measured_already_is_late(copy: Path, command: str) -> None:
+    (copy / "study.yaml").write_text(STUDY.replace("name: toy", "name: again"))
+    before = kept(copy)
+    said(command, "study.yaml", cwd=copy)
+    assert kept(copy) == before
+    late = {row["claim"]: row["exploratory"] for row in StudyFolder(copy / "results", "again").claims()}
+    assert late == {FASTER: "True", BETTER: "False"}
 
 
 def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,6 +233,17 @@ def test_after_a_run_speed_is_added_to_its_report(write: Callable[..., Path], tm
     assert not set(kept(tmp_path)[0]) & set(six)
     write(STUDY.replace("[40]", "[40, 50]"))
     assert "differs from the study that" in said("bench", "study.yaml", cwd=tmp_path, code=2)
+
+
+@pytest.mark.slow
+def test_what_is_timed_is_what_was_trained_or_it_is_said(write: Callable[..., Path], tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(TOY.read_text())
+    run_here(write(PLAIN.replace(str(TOY), str(plugin)).replace("seeds: 3", "seeds: 1")))
+    assert "trained with other sources" not in said("bench", "toy", "--processes", 5, cwd=tmp_path)
+    plugin.write_text(TOY.read_text().replace("100 * width", "101 * width"))
+    printed = " ".join(said("bench", "toy", "--processes", 5, cwd=tmp_path).split())
+    assert "baseline, model.width=40, placebo: trained with other sources" in printed
 
 
 @pytest.mark.slow

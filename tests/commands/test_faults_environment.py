@@ -272,7 +272,9 @@ def test_results_that_may_only_be_read(
     said = refused("report", "study.yaml", cwd=copy)
     assert said.startswith(f"results/toy/comparisons.csv: cannot be written: {denied};")
     said = refused("clean", "--yes", cwd=copy)
-    assert said.startswith(f"results/store/locks/toy.lock: cannot be written: {denied}; nothing was removed.")
+    assert said.startswith(
+        f"results/store/locks/bench.lock: cannot be written: {denied}; nothing was removed."
+    )
     said = refused("ui", "--port", 50999, cwd=copy)
     assert f"MLflow's database cannot be made or written: {denied}; use a folder that you may write" in said
     # What only reads goes on.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ablate.base.errors import StoreError
-from ablate.records.measured import Measurements
+from ablate.records.measured import Measurements, gpus, here
 
 STANDS_FOR = {"configs": ["a", "b"], "machine": "one"}
 PROCESSES = [{"busy": 0.1, "configs": {"a": {"memory": None, "calls": {"step": {"seconds": 1 / 3}}}}}]
@@ -35,6 +35,18 @@ def test_another_machine_has_another_key(kept: Measurements) -> None:
     other = Measurements.key({**STANDS_FOR, "machine": "two"})
     assert other != Measurements.key(STANDS_FOR)
     assert kept.load(other) == []
+
+
+def test_another_gpu_is_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    first = Measurements.key(here())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert Measurements.key(here()) != first
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert gpus(tmp_path) == []
+    (tmp_path / "0000:01:00.0").mkdir()
+    (tmp_path / "0000:01:00.0" / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 16\n")
+    assert gpus(tmp_path) == ["NVIDIA H200"]
 
 
 def _edited(data: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from ablate.report.paper import for_paper as export
 from ablate.report.paper import speed as for_paper
 from ablate.report.section import Material, Picture, Table, Text, unfolded
 from ablate.report.sections import cost
+from ablate.report.sections.compared import cost_table
 from ablate.report.sections.ratios import Ratios, ratios
 from ablate.report.sections.scaling import Scaling, lines
 from ablate.report.tables import rows_of
@@ -77,8 +78,7 @@ def test_what_parts_compute_beside_the_products_is_named(made: Material) -> None
     counts = {"recall": {"tanh": 8192, "fft_flops": 512, "softmax": 0}}
     variants = [replace(v, beside=counts) if v.name == "slow" else v for v in made.facts.variants]
     facts = replace(made.facts, variants=variants)
-    table = timing.speed_table(timing.own(rows_of(made.speeds)), timing.STEP, facts, {})
-    notes = {row["variant"]: row["note"] for row in table.rows}
+    notes = {row["variant"]: row["beside"] for row in cost_table(facts).rows}
     assert notes["slow"].endswith("on one example: tanh 8.19k, fft flops 512")
     assert notes["same"] == ""
 
@@ -86,18 +86,21 @@ def test_what_parts_compute_beside_the_products_is_named(made: Material) -> None
 def test_the_answer_names_the_strongest_and_counts_the_rest(made: Material) -> None:
     (said,) = Speed().answers(made)
     assert re.fullmatch(
-        rf"A training step takes 1\.9\d? times as long with slow, and \.80? times with {re.escape(LONG)}\.",
+        rf"A training step takes 1\.9\d? times as long with slow as with the baseline, and \.80? times with "
+        rf"{re.escape(LONG)}\.",
         said,
     )
     many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * (i + 1) for i in range(6)}
     (said,) = Speed().answers(material(timed(speed_frame(many))))
-    assert said.endswith("and 3 more differ.")
+    assert said.endswith("; 3 more differ; none was shown to be faster.")
     assert said.index("v5") < said.index("v4") < said.index("v3")
     assert "v2" not in said
-    assert (
-        Speed().answers(material(timed(speed_frame({"baseline": LOGS["baseline"], "same": LOGS["same"]}))))
-        == []
-    )
+    slow = {name: logs()[name] for name in ("baseline", "slow")}
+    (said,) = Speed().answers(material(timed(speed_frame(slow))))
+    assert said.endswith(" with slow as with the baseline."), "no need to say that none is faster"
+    same = {name: LOGS[name] for name in ("baseline", "same")}
+    (said,) = Speed().answers(material(timed(speed_frame(same))))
+    assert said == "No variant was shown to be faster or slower in a training step."
 
 
 def test_each_task_has_its_own_sentence_table_and_figure() -> None:
@@ -168,8 +171,8 @@ def test_slopes_crossings_and_the_lines_of_the_figure(made: Material) -> None:
     slopes = {row["variant"]: row[timing.STEP] for row in table.rows}
     assert float(slopes[LONG].split()[0]) > float(slopes["baseline"].split()[0])
     (said,) = Scaling().answers(made)
-    power = said.removeprefix("With seq_len, the time of a training step grows as its power ")
-    assert re.match(rf"\d?\.\d+ with the baseline and \d?\.\d+ with {re.escape(LONG)}; from", power)
+    power = said.removeprefix("The time of a training step grows as seq_len^")
+    assert re.match(rf"\d?\.\d+ with the baseline and seq_len\^\d?\.\d+ with {re.escape(LONG)}; from", power)
     assert "from about seq_len 180 on" in said
     assert f"faster with the baseline than with {LONG}" in said
 

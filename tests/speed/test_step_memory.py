@@ -89,3 +89,8 @@ def test_only_the_second_step_counts() -> None:
 
 def test_without_a_step_there_is_none() -> None:
     assert peak_of_step(dict) is None
+
+
+def test_without_tensors_there_is_none() -> None:
+    """Of no bytes there is no ratio."""
+    assert peak_of_step(lambda: {"step": Operation(lambda: sum(range(9)), 1, 1)}) is None

@@ -151,6 +151,16 @@ def test_a_variant_that_lacks_the_path_is_named(write: Callable[..., Path]) -> N
     assert [problem for problem in found if problem.startswith(expected)], found
 
 
+@pytest.mark.parametrize("path", ["training.steps", "training.lr"])
+def test_steps_and_learning_rate_are_no_sizes(write: Callable[..., Path], path: str) -> None:
+    text = "name: sized\ntask: recall\nmodel: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"
+    text += f"factors: {{model.norm: [rms]}}\nspeed: {{over: {{{path}: [1, 2, 3]}}}}\n"
+    (problem,) = problems(write(text))
+    assert problem.startswith(
+        f"line 5: speed.over.{path}: changes nothing about the time of a step; allowed"
+    ), problem
+
+
 def test_a_target_can_be_reached(write: Callable[..., Path]) -> None:
     (problem,) = problems(write(UNTIMED + "target: {accuracy: 2}\n"))
     rule = "line 5: target.accuracy: is out of reach, so that it tells nothing; given 2.0; allowed: more than 0, at"

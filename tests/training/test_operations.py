@@ -52,6 +52,13 @@ def test_a_step_is_a_step_of_the_training_loop(resolved: Resolved, training: dic
         assert torch.equal(one, other), path
 
 
+def test_a_batch_keeps_no_other_data_in_memory(resolved: Resolved) -> None:
+    """A block of examples, from which tasks cut batches, would be most of the memory of a small model's step."""
+    step = WORKLOAD.operations(resolved())["step"].run
+    tensors = [x for x in step.__self__.batch.tensors() if x is not None]  # type: ignore[attr-defined]
+    assert [x.untyped_storage().nbytes() for x in tensors] == [x.nbytes for x in tensors]
+
+
 def test_hundreds_of_steps_leave_the_weights_and_gradients_where_they_began(resolved: Resolved) -> None:
     config = parse(resolved(training={"lr": 10.0, "clip_norm": None}))
     task = config.task.build()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
-from ablate.core.short_names import short_claim
+from ablate.core.short_names import in_short_names, short_claim, short_names
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Brief, Material, Section
 from ablate.report.tables import Column, Row, Table, count, difference, is_true, p_value, rows_of, text
@@ -40,17 +41,23 @@ class Claims(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.claims):
-            yield claim_table(rows_of(material.claims), CAPTION, partial(short_claim, facts=material.facts))
+            short = partial(short_claim, facts=material.facts)
+            yield claim_table(rows_of(material.claims), CAPTION, short, short_names(material.facts))
 
     def brief(self, read: Brief) -> Iterator[Table]:
         if judged := [row for row in read.claims if text(row["verdict"])]:
-            yield claim_table(judged, "claims", read.claim, brief=True)
+            yield claim_table(judged, "claims", read.claim, read.names, brief=True)
 
 
 def claim_table(
-    rows: Sequence[Row], caption: str = "", short: Callable[[str], str] = str, *, brief: bool = False
+    rows: Sequence[Row],
+    caption: str = "",
+    short: Callable[[str], str] = str,
+    names: Mapping[str, str] = MappingProxyType({}),
+    *,
+    brief: bool = False,
 ) -> Table:
-    """Claims as strings, in the words of `short`; `brief` keeps what fits 80 columns."""
+    """Claims as strings, in the words of `short`, with `names` of variants; `brief` keeps what fits 80 columns."""
     timed = any(row.get("metric") in MEASURES for row in rows)
     columns = [
         Column("claim", "Claim"),
@@ -69,7 +76,7 @@ def claim_table(
             "difference": difference(row.get("diff"), row.get("ci_low"), row.get("ci_high")),
             "p_holm": p_value(row.get("p_holm")),
             "n": count(row.get("n")),
-            "reason": text(row.get("reason")),
+            "reason": in_short_names(text(row.get("reason")), names),
         }
         for row in rows
     ]

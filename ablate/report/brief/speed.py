@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ablate.core.short_names import short_names
+from ablate.core.facts import BASELINE
+from ablate.core.short_names import short_names, with_name
 from ablate.report import timing
 from ablate.report.section import Block, Brief, Folded, Material, Section, Text
 from ablate.report.tables import Row, Table, decimals, fixed, number, rows_of
@@ -16,8 +17,8 @@ WITHIN = "How to read it"
 GUIDE = (
     "The ratio is the time of the variant over that of the baseline, with its 95 % interval: below 1 is faster. FLOPs "
     "are those of the matrix products of one call on a batch, GFLOP/s the rate at which they were reached; what parts "
-    "compute beside them is named below a row. Memory is the peak of a training step. Every row is exploratory; only "
-    "claims are confirmed."
+    "compute beside them is under “What was compared”. Memory is the peak of a training step. Every row is "
+    "exploratory; only claims are confirmed."
 )
 
 
@@ -39,9 +40,9 @@ class Speed(Section):
         for task in material.facts.tasks:
             decided = [r for r in timing.of(rows, call, task.name) if r["verdict"] in ("better", "worse")]
             decided.sort(key=lambda row: -abs(math.log(row["ratio"])))
-            if decided:
+            if timed := timing.of(rows, call, task.name):
                 on = f"{task.name}: " if len(material.facts.tasks) > 1 else ""
-                found.append(f"{on}{_sentence(call, decided, names)}")
+                found.append(f"{on}{_sentence(call, decided, names, len(timed) - 1)}")
         return found
 
     def findings(self, material: Material) -> list[str]:
@@ -75,15 +76,19 @@ class Speed(Section):
         yield from timing.brief_tables(read.speeds, read.names)
 
 
-def _sentence(call: str, rows: list[Row], names: dict[str, str]) -> str:
-    """`A training step takes 1.93 times as long with additive scoring, and .80 times with 1 head.`"""
-    said = []
-    for i, row in enumerate(rows[:MAX_NAMES]):
-        places = min(2, max(1, decimals(row["ci_low"], row["ci_high"]) - 1))
-        times = f"{fixed(row['ratio'], places)} times{' as long' if not i else ''}"
-        said.append(f"{times} {timing.with_name(names[row['variant']])}")
-    if more := len(rows) - MAX_NAMES:
-        said += [f"{more} more differ"] if more > 0 else []
+def _sentence(call: str, rows: list[Row], names: dict[str, str], variants: int) -> str:
+    """`Generation takes 1.93 times as long with additive scoring as with the baseline, and .80 times with 1 head.`"""
+    said: list[str] = []
     words = timing.MEASURES[call]
-    head = f"{words[:1].upper()}{words[1:]} takes "
-    return f"{head}{said[0] if len(said) == 1 else ', '.join(said[:-1]) + ', and ' + said[-1]}."
+    for row in rows[:MAX_NAMES]:
+        places = min(2, max(1, decimals(row["ci_low"], row["ci_high"]) - 1))
+        own = with_name(names[row["variant"]])
+        than = f"as long {own} as with the {BASELINE}" if not said else own
+        said.append(f"{fixed(row['ratio'], places)} times {than}")
+    if not said:
+        return f"No variant was shown to be faster or slower in {words}."
+    listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, and {said[-1]}"
+    more = f"; {len(rows) - MAX_NAMES} more differ" if len(rows) > MAX_NAMES else ""
+    silent = variants == len(said) or any(row["verdict"] == "better" for row in rows)
+    none = "" if silent else "; none was shown to be faster"
+    return f"{words[:1].upper()}{words[1:]} takes {listed}{more}{none}."

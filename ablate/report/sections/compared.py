@@ -10,6 +10,7 @@ from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
 from ablate.core.short_names import by_design, short_names
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, count, significant, text
+from ablate.report.timing import compact
 
 TOTALS = {
     "parameters": "Parameters",
@@ -68,6 +69,7 @@ def cost_table(facts: Facts) -> Table:
         *(Column(key, name, True) for key, name in TOTALS.items() if _shown(facts, key)),
         *(Column(f"of {part}", text(part).replace("_", " ").capitalize(), True) for part in parts),
         Column("changes", "Changes", below=True),
+        *([Column("beside", "Beside the matrix products", below=True)] if facts.speed else []),
     ]
     rows = []
     for variant in facts.variants:
@@ -76,7 +78,8 @@ def cost_table(facts: Facts) -> Table:
             mine, base = _costs(variant, task), _costs(facts.variants[0], task)
             of_part = {f"of {p}": against(mine.get(f"of {p}", 0), base.get(f"of {p}", 0)) for p in parts}
             total = {key: against(mine[key], base[key], relative=True) for key in TOTALS}
-            rows.append(named | {"task": text(task)} | _match_cells(variant, task) | total | of_part)
+            named |= {"task": text(task), "beside": _beside(variant, task)}
+            rows.append(named | _match_cells(variant, task) | total | of_part)
     return Table(columns, rows, CAPTION, "trials.parquet")
 
 
@@ -165,6 +168,13 @@ def _changes(variant: VariantFacts) -> str:
     if by_design(variant):
         return ""
     return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))
+
+
+def _beside(variant: VariantFacts, task: str) -> str:
+    """What its parts compute beside the matrix products in a forward pass."""
+    counts = {name.replace("_", " "): count for name, count in variant.beside.get(task, {}).items() if count}
+    said = ", ".join(f"{name} {compact(count)}" for name, count in counts.items())
+    return f"beside the matrix products, on one example: {said}" if said else ""
 
 
 def _shown(facts: Facts, key: str) -> bool:

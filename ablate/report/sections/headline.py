@@ -27,7 +27,7 @@ class Headline(Section):
         if lines := answers(material):
             yield Lead(lines)
         if material.evidence.only_timed:
-            yield Text("Its variants were timed, and not trained: nothing here is about what they learn.")
+            yield Text("The variants were timed, not trained: nothing here is about what they learn.")
             return
         yield from noise_blocks(material)
         found, failed = [], []

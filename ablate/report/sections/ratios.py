@@ -12,9 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from ablate.base.wording import exact
+from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
+from ablate.core.speed import LEAST
 from ablate.report import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
@@ -47,10 +48,10 @@ class Ratios(Section):
             if len(data) < 2 or data["ratio"].isna().all():
                 continue
             said = timing.MEASURES[call]
-            margin = facts.speed.margin if facts.speed else timing.LEAST
+            margin = facts.speed.margin if facts.speed else LEAST
             caption = (
                 f"Time of {said}, each variant over the baseline, with 95 % intervals; left is faster. Grey: the noise "
-                f"floor, how far two copies of the baseline are apart; dotted: ±{timing.percent(margin)}. "
+                f"floor, how far two copies of the baseline are apart; dotted: ±{wording.in_percent(margin)}. "
                 f"{timing.how_measured(material.evidence)}"
             )
             alt = f"Time of {said} of {len(data) - 1} variants over the baseline's{of}."
@@ -97,7 +98,7 @@ def figure(data: pd.DataFrame, said: str, margin: float) -> Figure:
     ax.set_xscale("log")
     ax.set(xlim=limits)
     at = max((ticks(*limits, log=log, most=5) for log in (True, False)), key=len)
-    ax.set_xticks(at, [f"×{exact(round(tick, 6))}" for tick in at])
+    ax.set_xticks(at, [f"×{wording.exact(round(tick, 6))}" for tick in at])
     ax.xaxis.set_minor_locator(NullLocator())
     if np.isfinite(noise):
         ax.axvspan(1 / noise, noise, color=colour("band"), lw=0, zorder=0)
@@ -139,5 +140,5 @@ def _handles(data: pd.DataFrame, noise: float, margin: float) -> list[Any]:
         *verdict_handles(data["verdict"]),
         Line2D([], [], color=soft, lw=1.6, label="95 % interval"),
         *band,
-        Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label=f"±{timing.percent(margin)}"),
+        Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label=f"±{wording.in_percent(margin)}"),
     ]

@@ -13,7 +13,7 @@ from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import short_names
+from ablate.core.short_names import short_names, with_name
 from ablate.report import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
@@ -70,10 +70,12 @@ class Scaling(Section):
             if not mine:
                 continue
             on = f"{task.name}: " if len(facts.tasks) > 1 else ""
-            grows = [f"{power(row)} {timing.with_name(names[row['variant']])}" for row in mine[:MAX_SLOPES]]
+            grows = [
+                f"{over(facts)}^{power(row)} {with_name(names[row['variant']])}" for row in mine[:MAX_SLOPES]
+            ]
             grows += [f"otherwise with {len(mine) - MAX_SLOPES} more"] if len(mine) > MAX_SLOPES else []
             words = (
-                f"{on}with {over(facts)}, the time of {timing.MEASURES[call]} grows as its power "
+                f"{on}the time of {timing.MEASURES[call]} grows as "
                 f"{wording.joined(grows)}{'; no other slope can be told from it' * (len(mine) == 1)}"
             )
             crossed = _crossings(timing.of(rows_of(material.overtakings), call, task.name), facts, names)
@@ -167,8 +169,8 @@ def _crossings(rows: Sequence[Row], facts: Facts, names: Mapping[str, str]) -> l
     ordered = sorted(rows, key=lambda row: BASELINE not in (row["faster_below"], row["faster_above"]))
     return [
         f"from about {over(facts)} {_about(row['size'])} on{_between(row)}, "
-        f"{'less' if row['metric'] == timing.MEMORY else 'faster'} {timing.with_name(names[row['faster_above']])} than "
-        f"{timing.with_name(names[row['faster_below']])}"
+        f"{'less' if row['metric'] == timing.MEMORY else 'faster'} {with_name(names[row['faster_above']])} than "
+        f"{with_name(names[row['faster_below']])}"
         for row in ordered
     ]
 

@@ -24,9 +24,9 @@ from ablate.report.tables import (
 from ablate.report.timing import WORDS, own_notes, shared_notes
 
 SAID = (
-    "The first evaluation on validation data that reaches the target, as a mean over seeds. A run that never does "
-    "counts with the steps of its whole training, so that the mean is too short, and is counted. Seconds are steps at "
-    "the rate that was measured for the variant alone, not read off training; FLOPs those of the matrix products."
+    "The step of the first evaluation on validation data that reaches the target, as a mean over seeds. A run that "
+    "never reaches it counts with all of its steps, and is noted: the mean is then a lower bound. Seconds are these "
+    "steps at the measured time of a step, not read off training; FLOPs are those of the matrix products."
 )
 
 
