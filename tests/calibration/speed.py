@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from ablate.analysis.speed import Compared, speeds
-from ablate.stages.speed import measure
 
+from ablate.analysis.speed import Compared, speeds
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.speed import SpeedFacts
 from ablate.records.store import Store
 from ablate.stages.engine import reference
+from ablate.stages.speed import measure
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
 
@@ -43,9 +43,9 @@ def speed(rng: np.random.Generator, place: Place) -> Iterator[Check]:
     called = np.isin(verdicts, ["better", "worse"])
     yield frequency("Measured processes, A/A, on a loaded machine: `faster` or `slower`", called, {"n": N})
     quiet = timed(place, "speed", processes=N)
-    step = float(speeds(quiet).set_index("variant").at[BASELINE, "value_baseline"])
-    level = f"model.feedforward.activation=[{{name: delayed, seconds: {DELAY * step:.3g}}}]"
-    found = speeds(timed(place, "delayed", [f"factors.{level}"])).set_index("variant")
+    step = float(steps(quiet).at[BASELINE, "value_baseline"])
+    level = f"training.optimizer=[{{name: delayed, seconds: {DELAY * step:.3g}}}]"
+    found = steps(timed(place, "delayed", [f"factors.{level}"]))
     for name, row in found.drop(index=BASELINE).iterrows():
         planted = "delayed" in str(name)
         setting = {"ratio": f"{row['ratio']:.3f}", "verdict": str(row["verdict"])}
@@ -56,9 +56,8 @@ def speed(rng: np.random.Generator, place: Place) -> Iterator[Check]:
             else "Nothing planted: called `faster` or `slower`"
         )
         yield Check(what, setting, called, float(planted), float(planted))
-    place.frames["speed"] = pd.concat(
-        [speeds(pool).assign(load="busy"), found.reset_index().assign(load="idle")]
-    )
+    loads = {"busy": steps(pool), "idle": found}
+    place.frames["speed"] = pd.concat([rows.assign(load=load) for load, rows in loads.items()]).reset_index()
     for m in FAMILIES:
         yield of(rng, SIMULATED, m)
         yield at_the_margin(rng, SIMULATED, m)
@@ -97,7 +96,12 @@ def drawn(rng: np.random.Generator, pool: Evidence, n: int) -> pd.DataFrame:
     chosen = rng.choice(every, n, replace=False)
     facts = replace(pool.facts, speed=replace(pool.facts.speed or SpeedFacts(), processes=n))
     frame = pool.speed[pool.speed["process"].isin(chosen)]
-    found = speeds(replace(pool, facts=facts, speed=frame))
+    return steps(replace(pool, facts=facts, speed=frame))
+
+
+def steps(evidence: Evidence) -> pd.DataFrame:
+    """The verdicts on the time of a step, by variant."""
+    found = speeds(evidence)
     return found[found["metric"] == "step_seconds"].set_index("variant")
 
 

@@ -1,32 +1,28 @@
-"""ReLU that takes longer than it needs."""
+"""AdamW that takes longer than it needs."""
 
 import time
 
 from pydantic import PositiveFloat
-from torch import Tensor
 
-from ablate import PartConfig, register
-from ablate.components.activations import ReLU
-from ablate.components.sizes import Sizes
+from ablate import register
+from ablate.training.optimizers import AdamW
 
 
-@register("activation", "delayed")
-class Delayed(ReLU):
-    """max(0, x), after a wait."""
+@register("optimizer", "delayed")
+class Delayed(AdamW):
+    """AdamW, after a wait."""
 
-    class Config(PartConfig):
+    class Config(AdamW.Config):
         """How long it waits."""
 
         seconds: PositiveFloat = 1e-4
-        "Of each call."
+        "Of each step."
 
-    def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__(config, sizes)
-        self.seconds = config.seconds
+    config: Config
 
-    def forward(self, x: Tensor, gate: Tensor | None = None) -> Tensor:
-        """See `Activation.forward`."""
-        end = time.perf_counter() + self.seconds
+    def step(self, lr: float) -> None:
+        """See `Optimizer.step`."""
+        end = time.perf_counter() + self.config.seconds
         while time.perf_counter() < end:
             pass
-        return super().forward(x, gate)
+        super().step(lr)
