@@ -43,10 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--scratch", type=Path, default=Path("local/calibration"), help="folder that keeps the trainings"
     )
-    parser.add_argument("--results", type=Path, help="folder of the report, which needs every part")
+    parser.add_argument("--results", type=Path, help="folder of the report")
     given = parser.parse_args(arguments)
-    if given.results and given.only:
-        parser.error("--results is the folder of the whole report: leave out --only")
     place = Place(given.scratch, given.studies)
     from .report import write, wrong_rules_missed
 

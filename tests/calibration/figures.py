@@ -28,6 +28,8 @@ class Drawn:
     title: str
     caption: str
     draw: Callable[[pd.DataFrame, Frames], Figure]
+    part: str = ""
+    "The part that it is of; empty: of all."
 
 
 def settings(rows: pd.DataFrame) -> pd.DataFrame:
@@ -184,21 +186,30 @@ FIGURES = {
         "At least .94 is promised for normal and t3 differences. Where they are skewed, few seeds do not show it, and "
         "the interval holds less than it says.",
         coverage,
+        "coverage",
     ),
     "power": Drawn(
         "Power",
         "Points: the share of simulated studies in which a difference is found. Lines: the noncentral t distribution.",
         power,
+        "power",
     ),
     "p_values": Drawn(
         "p of trained runs that do not differ",
         "The distribution of p over fictitious studies of real trainings, on accuracy; dotted: uniform. The height of "
         "the first step is the false-positive rate as a multiple of .05.",
         p_values,
+        "runs",
     ),
     "planted": Drawn(
         "Planted effects",
         "Mean paired difference in test accuracy with its 95 % interval, and the verdict.",
         planted,
+        "planted",
     ),
 }
+
+
+def drawable(table: pd.DataFrame) -> dict[str, Drawn]:
+    """The figures of the parts that the table has."""
+    return {name: figure for name, figure in FIGURES.items() if figure.part in ("", *table["part"])}

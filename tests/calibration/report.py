@@ -16,7 +16,8 @@ from ablate.records.environment import environment
 from ablate.report.draw import style
 
 from .check import OWN, Check, Place
-from .figures import FIGURES
+from .figures import drawable
+from .parts import PARTS
 
 Found = Mapping[str, tuple[Sequence[Check], float]]
 
@@ -28,19 +29,22 @@ def write(folder: Path, found: Found, seed: int, place: Place) -> None:
     table.to_csv(folder / "checks.csv", index=False)
     for name, rows in place.frames.items():
         rows.to_csv(folder / f"{name}.csv", index=False)
+    command = "make calibrate"
+    if found.keys() != PARTS.keys():
+        command = " ".join(["python -m tests.calibration", *(f"--only {name}" for name in found)])
     head = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seed": seed,
         "studies": place.studies,
         "draws": place.draws,
         "seconds": {name: round(seconds, 1) for name, (_, seconds) in found.items()},
-        "environment": environment("make calibrate", [Path(__file__).parent]),
+        "environment": environment(command, [Path(__file__).parent]),
     }
     lines = rows_of(table)
     data = head | {"checks": lines.to_dict("records")}
     (folder / "calibration.json").write_text(json.dumps(data, indent=1, default=str) + "\n")
     with style.context():
-        for name, figure in FIGURES.items():
+        for name, figure in drawable(table).items():
             picture, _ = style.saved(figure.draw(table, place.frames), name)
             (folder / "figures" / f"{name}.png").write_bytes(picture)
     (folder / "report.md").write_text(page(head, table, lines))
@@ -103,7 +107,7 @@ def page(head: Mapping[str, Any], table: pd.DataFrame, lines: pd.DataFrame) -> s
         "How often the verdicts are wrong, how often they find what is there, and what the intervals hold, measured "
         "with the package's own rules. Every figure stands beside the band in which it must lie.",
         "",
-        f"`make calibrate`, seed {head['seed']}, commit {commit}, {head['date'][:10]}, "
+        f"`{head['environment']['command']}`, seed {head['seed']}, commit {commit}, {head['date'][:10]}, "
         f"{sum(head['seconds'].values()) / 60:.0f} minutes. {count}",
         "",
         "A check of several settings shows the range of what was measured; `checks.csv` has each. A frequency over R "
@@ -129,7 +133,7 @@ def page(head: Mapping[str, Any], table: pd.DataFrame, lines: pd.DataFrame) -> s
     ]
     if missed := sorted(set(wrong["rules"]) - set(wrong.loc[wrong["outside"] > 0, "rules"])):
         text += ["", f"**Not found: {', '.join(missed)}.**"]
-    for name, figure in FIGURES.items():
+    for name, figure in drawable(table).items():
         text += ["", f"## {figure.title}", "", f"![{figure.title}](figures/{name}.png)", "", figure.caption]
     versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
     minutes = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in head["seconds"].items())
