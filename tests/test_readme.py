@@ -127,6 +127,7 @@ def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     assert "FLOPs forward" in shown.stdout
 
 
+@pytest.mark.slow
 def test_its_python_runs() -> None:
     (snippet,) = [block for block in blocks("python") if "import ablate\n" in block]
     code = f"{snippet}\nassert len(results.comparisons) and len(results.trials)\n"

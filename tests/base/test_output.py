@@ -77,6 +77,7 @@ def test_every_command_prints_where_the_terminal_shows_little(
     assert "accuracy: variant - baseline" in run_all(tmp_path, changes, *commands)
 
 
+@pytest.mark.slow
 def test_what_libraries_print_after_the_end_is_not_shown(tmp_path: Path) -> None:
     """A message of C code at the exit of the process, as triton's `nanobind: leaked 4 instances!`."""
     (tmp_path / "leaky.py").write_text(

@@ -135,6 +135,7 @@ def test_a_plan_does_not_say_that_tuning_is_in_the_store(tmp_path: Path) -> None
     assert "Of the untuned variants, 0 trials to train: all are cached." in printed
 
 
+@pytest.mark.slow
 def test_a_winner_is_repeated_by_its_sweep(tmp_path: Path) -> None:
     trials = run_in(tmp_path, SWEPT, sweep=True).trials.set_index("variant")["id"]
     shown = {

@@ -308,6 +308,7 @@ def test_one_folder_of_the_results_that_may_only_be_read(
     assert_tracked_once(copy)
 
 
+@pytest.mark.slow
 def test_a_roster_that_cannot_be_written_after_the_last_trial_is_a_warning(
     copy: Path, locked: Callable[[Path, int], None]
 ) -> None:

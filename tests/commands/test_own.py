@@ -110,6 +110,7 @@ def test_data_that_do_not_fit_are_told_at_once(tmp_path: Path, monkeypatch: pyte
     assert "mine.yaml:9: task.data: must have 50 different texts or more; given 2" in done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "variant"),
     [

@@ -154,6 +154,7 @@ def test_clean_keeps_what_tuned(tuned: Path) -> None:
     assert said == [f"{tuned.parent}/store: nothing to remove; all 64 trials belong to a study."]
 
 
+@pytest.mark.slow
 def test_more_seeds_judge_and_tune_nothing_anew(tuned: Path, run: Run) -> None:
     outcome, _ = run(seeds=4)
     assert outcome.trained == 2 * SEARCHES

@@ -154,6 +154,7 @@ def test_one_evaluation_is_a_point(evidence: Evidence) -> None:
     assert sum(line.get_marker() == "o" for line in ax.lines) == 3
 
 
+@pytest.mark.slow
 def test_drawing_leaves_the_settings_of_the_caller_alone(evidence: Evidence) -> None:
     with matplotlib.rc_context({"font.size": 21.0}):
         before = dict(matplotlib.rcParams)

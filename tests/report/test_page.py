@@ -341,6 +341,7 @@ def test_a_study_without_any_result_has_a_report(publish: Publish, status: str) 
         assert status in (folder / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish: Publish) -> None:
     one = study(factors=SMALL, num_seeds=1)
     publish(one, "a")

@@ -181,6 +181,7 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     assert text.index("Of 24 settings") < text.index("## Verdicts")
 
 
+@pytest.mark.slow
 def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
     first, second = (published(tmp_path / name, searches.sweep(10), found=False) for name in "ab")
     for path in sorted(p for p in first.rglob("*") if p.is_file()):

@@ -83,6 +83,7 @@ def score(experiment: Experiment, name: str) -> float:
     return float(found.trials.loc[best(found, "baseline", "")[0], "score"])
 
 
+@pytest.mark.slow
 def test_tpe_beats_random_at_equal_budget(write: Callable[..., Path]) -> None:
     """Over 20 searches that differ in their streams alone; the better one is nearer to 0, less the fixed -0.2."""
     path = write(SWEEP.replace("trials: 8", "trials: 30").replace("seeds: 2", "seeds: 1"))

@@ -63,12 +63,14 @@ def measured(workload: type[Workload], threads: int = 1, **sizes: int) -> Found:
     return measure_group(made, group, Request(0, ["step"], [group], budget=0.001), lambda key: None)
 
 
+@pytest.mark.slow
 def test_what_a_process_keeps_is_no_memory_of_the_baseline() -> None:
     configs = measured(Caching, base=1000, same=1000, more=3000)["configs"]
     assert configs["base"]["memory"] == configs["same"]["memory"] == 4000
     assert configs["more"]["memory"] == 12000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not Path("/proc/thread-self/schedstat").exists(), reason="needs Linux, which says who waits"
 )

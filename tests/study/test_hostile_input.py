@@ -121,6 +121,7 @@ def test_a_task_beyond_all_bounds(write: Callable[..., Path], task: str, expecte
     assert any(f"line 2: {expected}" in p for p in problems(write(f"name: big\ntask: {task}\n")))
 
 
+@pytest.mark.slow
 def test_a_step_that_no_machine_has_the_memory_for(write: Callable[..., Path]) -> None:
     found = problems(
         write(

@@ -25,6 +25,7 @@ def test_the_data_are_those_of_scikit_learn():
     assert np.array_equal(labels, reference.target)
 
 
+@pytest.mark.slow
 def test_scikit_learn_itself_is_not_imported():
     code = (
         "import sys; from ablate.tasks import digits; digits.load_digits(); print('sklearn' in sys.modules)"

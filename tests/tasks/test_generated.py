@@ -33,6 +33,7 @@ def rows(batch: Batch) -> set[tuple[int, ...]]:
     return set(map(tuple, torch.cat(given, 1).tolist()))
 
 
+@pytest.mark.slow
 @given(task=st.sampled_from(SMALL), seed=st.integers(0, 10**6))
 def test_no_example_for_evaluation_is_trained_on(task: Generated, seed: int) -> None:
     validation, test = (rows(task.split(seed, name, "cpu")) for name in ("validation", "test"))

@@ -183,6 +183,7 @@ def test_a_damaged_database_is_set_aside_and_built_again_with_every_study(result
     assert "set aside as mlflow.db.corrupt-1. It is built again from the finished trials" in warnings[0]
 
 
+@pytest.mark.slow
 def test_another_damaged_database_gets_another_name_and_clean_removes_them(results):
     database = results / "store" / "mlflow.db"
     for number in (1, 2):

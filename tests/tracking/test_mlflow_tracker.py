@@ -373,6 +373,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(tmp_path, monkeypatch, capfd, silent):
     monkeypatch.setattr("ablate.tracking.tracker.LIMIT", 0.5)
     warnings: list[str] = []
@@ -384,6 +385,7 @@ def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(tmp_path, monk
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_database_that_stays_locked_is_one_warning_at_the_limit(results, monkeypatch, journal):
     warnings: list[str] = []
