@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY, TOY_STUDY, ablate, ablate_here, run_here, with_database
+from harness import TOY, TOY_STUDY, ablate_here, run_here, with_database
+from harness import ablate as typed
 
 import ablate.stages.speed
 from ablate.records.folder import StudyFolder
@@ -243,7 +244,7 @@ def test_what_is_timed_is_what_was_trained_or_it_is_said(write: Callable[..., Pa
 
     def alone(*arguments: object) -> str:
         # In a process of its own: in this one, `toy` is the plugin of other tests.
-        done = ablate(*arguments, cwd=tmp_path)
+        done = typed(*arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return " ".join(f"{done.stdout} {done.stderr}".split())
 
