@@ -246,7 +246,7 @@ def _diverged(material: Material) -> Iterator[Sentence]:
 
 def _settings(material: Material) -> Iterator[Sentence]:
     facts, searched = material.facts, material.searched
-    for path, grid in facts.stress.items():
+    for path, grid in facts.features.get("stress", {}).items():
         values = ", ".join(map(wording.brief, grid))
         yield [f"Sensitivity: every variant was also trained with {path} = {values}", cite.WORTSMAN, "."]
     if searched is None or not facts.searched:

@@ -38,7 +38,7 @@ def pilot(
     placebos = {variant.name for variant in experiment.variants if variant.placebo}
     numbers = range(PILOT_SEEDS_FROM, PILOT_SEEDS_FROM + seeds)
     cells = [
-        replace(cell, judged=False, name=f"{cell.variant}{experiment.on(cell.task)} pilot seed {cell.seed}")
+        replace(cell, role="pilot", name=f"{cell.variant}{experiment.on(cell.task)} pilot seed {cell.seed}")
         for cell in experiment.cells(numbers)
         if cell.variant not in placebos
     ]
