@@ -25,7 +25,7 @@ from ablate.core.facts import Facts, TaskFacts, VariantFacts
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
-    *("ci_low", "ci_high", "p", "p_adjusted", "d_z", "prob_better", "mde", "verdict", "exploratory"),
+    *("ci_low", "ci_high", "p", "p_adjusted", "mde", "verdict", "exploratory"),
     *("decided_by", "p_equivalent", "seeds_low", "seeds_high", "family_low", "family_high", "tost_low"),
     *("tost_high", "mde_low", "mde_high", "correlation", "seeds_needed", "sd_seed", "sd_example", "sd_rest"),
     *("solved_rate", "baseline_solved_rate", "only_variant", "only_baseline", "p_solved", "diverged"),
@@ -155,8 +155,6 @@ def _row(one: Comparison) -> dict[str, object]:
         "verdict": found.verdict,
         "decided_by": "rate" if c.by_rate else "t",
         "exploratory": not one.confirmatory,
-        "d_z": d.d_z,
-        "prob_better": d.prob_better,
         "mde": one.detectable[0],
         **_bounds("mde", one.detectable[1:]),
         "correlation": correlation(c.a[0], c.b[0]),

@@ -63,8 +63,8 @@ def test_the_table_of_a_call_has_time_ratio_rates_and_memory(made: Material) -> 
     assert slow["memory_ratio"] == "×1.250, more"
     assert same["verdict"] == "equivalent (exploratory)"
     assert (fast["verdict"], fast["memory_ratio"]) == ("faster (exploratory)", "×.900, less")
-    # 64 examples and 2048 tokens a call, 1e9 FLOPs in 3.6 ms.
-    assert (base["examples"], base["tokens"], base["rate"]) == ("17.8k", "569k", "278")
+    # 64 examples a call in 3.6 ms.
+    assert base["examples"] == "17.8k"
     assert "busy" not in first.caption, "the paragraph below says it"
     assert not any(row["note"] for row in first.rows)
     assert "memory" not in {column.key for column in forward.columns}
