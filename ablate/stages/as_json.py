@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ablate.stages.plan import Planned
 
 TEXT = {
-    *("variant", "baseline", "task", "metric", "verdict", "decided_by", "half", "at", "note"),
+    *("variant", "baseline", "task", "metric", "verdict", "decided_by", "at", "note"),
     *("claim", "hash", "declared", "reason"),
 }
 """Columns whose values are words, whatever they look like."""
