@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
+from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY
 from ablate.stages.options import Outcome
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ BESIDE = {
     "stability": STABILITY,
     "speed": SPEED,
     "scaling": SCALING,
-    "time_to_target": TARGET,
 }
 """Key → the table whose rows it lists."""
 
