@@ -107,7 +107,7 @@ def _conditions(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
     if facts.looks:
         yield f"{facts.looks_in_words}."
         yield (
-            "The p and intervals of comparisons and claims, and of a mean over tasks, allow for all looks; those that "
+            "The p and intervals of comparisons and claims allow for all looks; those that "
             "describe do not. A difference that stopped early is biased away from 0."
         )
     pools = {task.sampling.pool for task in facts.tasks}
