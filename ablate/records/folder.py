@@ -153,8 +153,9 @@ class StudyFolder(Verdicts):
         """Name, size and time of every file of a report; raises `ValueError` when one that each has is missing."""
         if not all((self.path / name).is_file() for name in _REPORTED):
             raise ValueError("a file of the report is missing")
-        paths = sorted(path for folder in (self.path, self.path / UNTUNED) for path in folder.glob("[!.]*.*"))
-        states = [(path, path.stat()) for path in paths if path.is_file()]
+        files = [path for folder in (self.path, self.path / UNTUNED) for path in folder.glob("[!.]*.*")]
+        paths = sorted(path for path in (*files, self.path / _FIGURES) if path.exists())
+        states = [(path, path.stat()) for path in paths]
         return [(str(path.relative_to(self.path)), s.st_size, s.st_mtime_ns) for path, s in states]
 
     def rows(self) -> Iterator[tuple[str, Cell, dict[str, Any]]]:

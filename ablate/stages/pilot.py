@@ -54,7 +54,7 @@ def pilot(
         display,
     ):
         todo = {c.id: (c.variant, c.task) for c in cells if not store.has(c.id)}
-        display.expected = seconds_each(experiment, [*todo.values()], len(todo), engine, jobs, store)
+        display.expected = seconds_each(experiment.cells(), [*todo.values()], store)
         records: dict[str, Record] = drive(FixedPlan(cells), engine, store, display)
     for cell in cells:
         if records[cell.id].status == "failed" and cell.id not in failed:
