@@ -65,7 +65,6 @@ def publish(
 
 def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
-    from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
     from ablate.analysis.scaling import scaling
@@ -86,7 +85,7 @@ def material(folder: StudyFolder) -> Material:
     return Material(
         evidence,
         comparisons,
-        explained(claims, comparisons, evidence.facts),
+        claims,
         evaluated,
         left_out,
         folder.search_table(kind),
