@@ -23,6 +23,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.speed import BUSY, CALLS, LEAST, SpeedFacts
+from ablate.core.speed import COLUMNS as FRAME
 
 MEMORY = "step_memory"
 CALL_OF = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
@@ -156,7 +157,7 @@ class Group:
 
 def speed_facts(facts: Facts) -> SpeedFacts:
     """How the variants were timed."""
-    return facts.speed or SpeedFacts()
+    return SpeedFacts.of(facts) or SpeedFacts()
 
 
 def at_own_size(evidence: Evidence, task: str, metric: str) -> Group:
@@ -175,7 +176,7 @@ def by_size(evidence: Evidence, task: str, metric: str) -> dict[float, Group]:
 
 
 def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    frame = evidence.speed
+    frame = evidence.frame("speed", FRAME)
     return frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
 
 

@@ -16,7 +16,7 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base import wording
 from ablate.core.derived import DERIVED
 from ablate.core.facts import Facts
-from ablate.core.speed import LEAST
+from ablate.core.speed import LEAST, SpeedFacts
 from ablate.report import timing
 from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.section import Material
@@ -75,11 +75,14 @@ def _numbers(material: Material) -> dict[str, Any]:
         "diverged": sum(side.diverged for side in sides),
         "missing": sum(int((side.asked & ~side.ended).sum()) for side in sides),
         "floored": None not in floors,
-        "stress": [(path, ", ".join(map(wording.brief, grid))) for path, grid in facts.stress.items()],
+        "stress": [
+            (path, ", ".join(map(wording.brief, grid)))
+            for path, grid in facts.features.get("stress", {}).items()
+        ],
         "rate": facts.rate,
         **_searched(material),
         "speed": timing.how_measured(material.evidence) if speeds else "",
-        "speed_margin": wording.in_percent(facts.speed.margin if facts.speed else LEAST),
+        "speed_margin": wording.in_percent((SpeedFacts.of(facts) or SpeedFacts()).margin),
         "least": wording.in_percent(LEAST),
         "software": _software(facts.environment),
     }

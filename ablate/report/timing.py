@@ -9,7 +9,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import in_short_names
-from ablate.core.speed import BUSY, LEAST
+from ablate.core.speed import BUSY, COLUMNS, LEAST, SpeedFacts
 from ablate.report.palette import EXPLORATORY
 from ablate.report.tables import (
     NOTHING,
@@ -131,7 +131,7 @@ def speed_table(
     memory = (
         {(r["variant"], r["task"], number(r["size"])): r for r in of(rows, MEMORY)} if metric == STEP else {}
     )
-    over = facts.speed.over.rpartition(".")[2] if facts.speed else ""
+    over = speed.over.rpartition(".")[2] if (speed := SpeedFacts.of(facts)) else ""
     columns = [
         Column("variant", "Variant"),
         *([Column("task", "Task")] if len({row["task"] for row in mine}) > 1 else []),
@@ -237,7 +237,7 @@ def floor_words(rows: Sequence[Row]) -> str:
 
 def how_measured(evidence: Evidence) -> str:
     """In how many processes and blocks, on what, and beside what, in a sentence or two; empty: nothing was timed."""
-    speed, timed = evidence.facts.speed, evidence.speed
+    speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", COLUMNS)
     if speed is None or timed.empty:
         return ""
     blocks, busy = timed["blocks"].astype(float).median(), timed["busy"].astype(float).mean()

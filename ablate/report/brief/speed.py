@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ablate.core.facts import BASELINE
 from ablate.core.short_names import short_names, with_name
+from ablate.core.speed import SpeedFacts
 from ablate.report import timing
 from ablate.report.section import Block, Brief, Folded, Material, Section, Text
 from ablate.report.tables import Row, Table, decimals, fixed, number, rows_of
@@ -45,7 +46,7 @@ class Speed(Section):
         return found
 
     def findings(self, material: Material) -> list[str]:
-        speed = material.facts.speed
+        speed = SpeedFacts.of(material.facts)
         loud = {
             call: floor
             for call, floor in timing.floors(rows_of(material.speeds)).items()

@@ -14,6 +14,7 @@ from matplotlib.ticker import NullLocator
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names, with_name
+from ablate.core.speed import SpeedFacts
 from ablate.report import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
@@ -103,7 +104,7 @@ class Scaling(Section):
 
 def over(facts: Facts) -> str:
     """The end of the path whose values are the sizes."""
-    return text(facts.speed.over.rpartition(".")[2]) if facts.speed else "size"
+    return text(speed.over.rpartition(".")[2]) if (speed := SpeedFacts.of(facts)) else "size"
 
 
 def apart(rows: Sequence[Row]) -> Iterator[Row]:
