@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import pandas as pd
+
 from ablate.base import wording
 from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.base.printable import printable
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_claim, short_names
 from ablate.report import timing
@@ -16,34 +18,44 @@ from ablate.report.brief.claims import claim_table
 from ablate.report.brief.noise_floor import MARK
 from ablate.report.brief.verdicts import comparison_cells, verdict_rows
 from ablate.report.draw import paper
-from ablate.report.latex import METHODS, figure_float, floating, latex, running, tabular
-from ablate.report.methods import as_latex, as_markdown, methods, sources
+from ablate.report.markdown import markdown
+from ablate.report.methods import CITED, TITLE, bibliography, methods
 from ablate.report.section import Failed, Material, Picture, pictures, shown, slug
-from ablate.report.tables import NOTHING, Column, Row, Table, decimals, fixed, is_true, number, rows_of
+from ablate.report.tables import NOTHING, Row, decimals, fixed, is_true, number, rows_of, text
 
-VARIANTS = [
-    Column("variant", "Variant"),
-    Column("mean", "Mean", True),
-    Column("difference", r"Difference [95\,\%]", True),
-    Column("p", "$p$", True),
-    Column("verdict", "Verdict"),
-]
-CLAIMS = [
-    Column("claim", "Claim"),
-    Column("difference", r"Difference [95\,\%]", True),
-    Column("p_holm", "$p$", True),
-    Column("n", "Seeds", True),
-    Column("verdict", "Verdict"),
-]
-
-
-SPEED = [
-    Column("variant", "Variant"),
-    Column("time", "Time", True),
-    Column("ratio", r"Ratio [95\,\%]", True),
-    Column("said", "Verdict"),
-    Column("memory", "Memory", True),
-]
+VARIANTS = {
+    "variant": "Variant",
+    "mean": "Mean",
+    "difference": "Difference [95 %]",
+    "p": "p",
+    "verdict": "Verdict",
+}
+CLAIMS = {
+    "claim": "Claim",
+    "difference": "Difference [95 %]",
+    "p_holm": "p",
+    "n": "Seeds",
+    "verdict": "Verdict",
+}
+SPEED = {"variant": "Variant", "time": "Time", "ratio": "Ratio [95 %]", "said": "Verdict", "memory": "Memory"}
+"""Key of a cell → heading of its column."""
+METHODS = "methods"
+"""The name of the paragraph on methods, as one of a table."""
+WIDEST = 3.5
+"""Inches of a figure that still stands in one column of a page."""
+LONG = 30
+"""Characters of a first cell that takes several lines."""
+SIGNS = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "~": r"$\sim$", "^": r"\textasciicircum{}", "<": r"\textless{}",
+        ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\textasciigrave{}", '"': "''", "[": "{[}", "*": "{*}",
+        "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "µ": r"$\mu$", "→": r"$\to$", "≤": r"$\leq$",
+        "≥": r"$\geq$", "∞": r"$\infty$", "α": r"$\alpha$", "–": "--", "—": "---", "“": "``", "”": "''",
+        "‘": "`", "’": "'", "…": r"\ldots{}", "\u00a0": "~",
+        **{sign: f"\\{sign}" for sign in "{}&%$#_"},
+    }
+)  # fmt: skip
+"""What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,7 @@ def for_paper(
     The same material gives the same bytes. What cannot be drawn is a warning. Raises `AblateError` for a name that is
     none, and where there is nothing.
     """
-    tables = {name: table for name, table in _tables(material) if table}
+    tables = dict(_tables(material))
     drawn = {p.name: p for p in pictures(b for section in shown(material) for b in section.blocks)}
     if not tables and not drawn:
         raise AblateError(f"{material.facts.study}: has neither comparisons nor figures; run the study first")
@@ -105,13 +117,12 @@ def for_paper(
     if of_methods:
         files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(said)}"
         files[f"{METHODS}.md"] = f"<!-- {mark(material.facts.study)} -->\n\n{as_markdown(said)}"
-        files["references.bib"] = head + "\n" + "\n".join(source.bibtex for source in sources(said))
+        files["references.bib"] = f"{head}\n{bibliography()}"
     label = slug(material.facts.study)
     with paper.context(width):
         for picture in (p for p in drawn.values() if not only or p.name in only):
             if _add(made, picture, warn):
-                call = rf"\includegraphics{{{FOLDER}/{picture.name}}}"
-                float_ = figure_float(call, running(picture.caption), f"fig:{label}-{picture.name}", width)
+                float_ = figure_float(picture.name, picture.caption, f"fig:{label}-{picture.name}", width)
                 provided = rf"\providecommand{{{FOLDER}}}{{{folder}}}"
                 files[f"{picture.name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
     return made
@@ -135,48 +146,87 @@ def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> bool:
     return True
 
 
+# LaTeX
+
+
+def latex(value: str) -> str:
+    r"""`value` as literal text of LaTeX: `low_rank` is `low\_rank`; letters of any script stay as they are."""
+    return printable(text(value)).translate(SIGNS)
+
+
+def as_latex(paragraph: str) -> str:
+    """The paragraph on methods, with commands that cite."""
+    words = "".join(
+        rf"~\cite{{{piece.replace('@', '').replace('; ', ',')}}}"
+        if cited
+        else printable(piece).translate(SIGNS)
+        for cited, piece in _pieces(paragraph)
+    )
+    return f"\\paragraph{{{TITLE}.}}\n{words}\n"
+
+
+def as_markdown(paragraph: str) -> str:
+    """The paragraph on methods, with citations as pandoc reads them."""
+    words = (f" [{piece}]" if cited else markdown(piece) for cited, piece in _pieces(paragraph))
+    return f"## {TITLE}\n\n{''.join(words)}\n"
+
+
+def _pieces(paragraph: str) -> Iterator[tuple[bool, str]]:
+    """Whether a piece holds the keys of papers, and the piece."""
+    return ((i % 2 == 1, piece) for i, piece in enumerate(CITED.split(paragraph)))
+
+
+def tabular(columns: Mapping[str, str], cells: Sequence[Mapping[str, str]], caption: str, label: str) -> str:
+    """A table over all columns of a page, with the rules of booktabs; `columns`: key of a cell → heading."""
+    rows = [[latex(row.get(key, "")) for key in columns] for row in cells]
+    long = max(len(row[next(iter(columns))]) for row in cells) > LONG
+    style = pd.DataFrame(rows, columns=[latex(heading) for heading in columns.values()]).style
+    return style.hide(axis="index").to_latex(
+        environment="table*",
+        position="t",
+        position_float="centering",
+        hrules=True,
+        column_format=(r"p{0.4\linewidth}" if long else "l") + "l" * (len(columns) - 1),
+        caption=latex(caption),
+        label=label,
+    )
+
+
+def figure_float(name: str, caption: str, label: str, width: float) -> str:
+    """A float with its caption below it; over both columns where it is wider than one. `width` in inches."""
+    environment = "figure" if width <= WIDEST else "figure*"
+    lines = [rf"\begin{{{environment}}}[t]", r"\centering", rf"\includegraphics{{{FOLDER}/{name}}}"]
+    lines += [rf"\caption{{{latex(caption)}}}", rf"\label{{{label}}}", rf"\end{{{environment}}}", ""]
+    return "\n".join(lines)
+
+
 # Tables
 
 
+Made = tuple[Mapping[str, str], list[dict[str, str]], str]
+"""Columns, cells and caption."""
+
+
 def _tables(material: Material) -> Iterator[tuple[str, str]]:
-    """Name and LaTeX of each table; without text where there is nothing to show."""
-    label = slug(material.facts.study)
+    """Name and LaTeX of each table that has rows."""
     head = f"{_head(material.facts)}% Needs \\usepackage{{booktabs}}\n"
     for name, of in {"comparisons": comparisons, "claims": claims, "speed": speed}.items():
-        made = of(material)
-        if made:
-            content, caption = made
-            yield name, head + floating(content, caption, f"tab:{label}-{name}")
+        columns, cells, caption = of(material)
+        if cells:
+            yield name, head + tabular(columns, cells, caption, f"tab:{slug(material.facts.study)}-{name}")
 
 
-def comparisons(material: Material) -> tuple[str, str] | None:
-    """The planned comparisons, with the means that they compare and the placebo: a tabular, and its caption."""
-    facts = material.facts
-    names, every = (
-        short_names(facts),
-        [r for r in rows_of(material.comparisons) if r["metric"] in facts.judged],
-    )
-    planned = verdict_rows(every)
-    if not planned:
-        return None
-    rows: list[dict[str, str]] = []
-    rules: list[int] = []
-    for place in dict.fromkeys((row["task"], row["metric"]) for row in every):
-        mine = [row for row in every if (row["task"], row["metric"]) == place]
-        several = len(facts.tasks) > 1, len(facts.judged) > 1
-        if any(several):
-            rules += [len(rows)] if rows else []
-            rows.append(
-                {"variant": ", ".join(str(part) for part, shown in zip(place, several, strict=True) if shown)}
-            )
-        rows.append(_baseline(mine, names[BASELINE]))
-        rows += [_cells(row, names) for row in mine if not is_true(row["placebo"])]
-        if placebos := [row for row in mine if is_true(row["placebo"])]:
-            rules.append(len(rows))
-            rows += [_cells(row, names) for row in placebos]
-    long = max(len(row["variant"]) for row in rows) > 30
-    columns = (r"p{0.3\linewidth}" if long else "l") + "rrrl"
-    return tabular(Table(VARIANTS, rows), columns, rules), _caption(facts, planned)
+def comparisons(material: Material) -> Made:
+    """The planned comparisons, with the means that they compare and the placebo; the task where there are several."""
+    facts, names = material.facts, short_names(material.facts)
+    every = [row for row in rows_of(material.comparisons) if row["metric"] == facts.metric]
+    planned, cells = verdict_rows(every), []
+    for task in dict.fromkeys(row["task"] for row in every) if planned else ():
+        mine = sorted((row for row in every if row["task"] == task), key=lambda row: is_true(row["placebo"]))
+        rows = [_baseline(mine, names[BASELINE]), *(_cells(row, names) for row in mine)]
+        cells += [{"task": task} | row for row in rows]
+    columns = ({"task": "Task"} if len(facts.tasks) > 1 else {}) | VARIANTS
+    return columns, cells, _caption(facts, planned) if planned else ""
 
 
 def _baseline(rows: Sequence[Row], name: str) -> dict[str, str]:
@@ -220,38 +270,32 @@ def _caption(facts: Facts, planned: Sequence[Row]) -> str:
         f"Equivalent: within ±{wording.exact(within)}." if within else "",
         f"Placebo: the {BASELINE} with another initialisation." if placebo else "",
     ]
-    return _in_latex(" ".join(filter(None, said)))
+    return " ".join(filter(None, said))
 
 
-def _in_latex(caption: str) -> str:
-    return re.sub(r"(?<= )p: ", "$p$: ", running(caption)).replace(latex(f"{MARK}:"), r"$\sim$:")
-
-
-def claims(material: Material) -> tuple[str, str] | None:
-    """The claims with their verdicts: a tabular, and its caption."""
+def claims(material: Material) -> Made:
+    """The claims with their verdicts."""
     judged = rows_of(material.claims)
-    if not judged:
-        return None
-    rows = claim_table(judged, short=partial(short_claim, facts=material.facts)).rows
+    cells = claim_table(judged, short=partial(short_claim, facts=material.facts)).rows if judged else []
     caption = (
         "Claims, each with its paired difference, positive in favour of the first, and its 95 % interval; p: that of "
-        f"the claim, after Holm over {wording.counted(len(rows), 'claim')}."
+        f"the claim, after Holm over {wording.counted(len(cells), 'claim')}."
     )
-    return tabular(Table(CLAIMS, rows), r"p{0.5\linewidth}rrrl"), _in_latex(caption)
+    return CLAIMS, cells, caption
 
 
-def speed(material: Material) -> tuple[str, str] | None:
-    """Time and memory of a training step, a group of rows a task: a tabular, and its caption."""
-    tables = list(timing.brief_tables(rows_of(material.speeds), short_names(material.facts)))
-    rows: list[dict[str, str]] = []
-    for task, table in zip(material.facts.tasks, tables, strict=False):
-        rows += [{"variant": task.name}] if len(tables) > 1 else []
-        rows += table.rows
-    if not rows:
-        return None
-    call = timing.call_shown(timing.own(rows_of(material.speeds)))
+def speed(material: Material) -> Made:
+    """Time and memory of a training step, on each task."""
+    facts, rows = material.facts, rows_of(material.speeds)
+    tables = list(timing.brief_tables(rows, short_names(facts)))
+    cells = [
+        {"task": task.name, "memory": ""} | row
+        for task, table in zip(facts.tasks, tables, strict=False)
+        for row in table.rows
+    ]
+    call = timing.call_shown(timing.own(rows))
     caption = (
         f"Time of {timing.MEASURES[call]} of each variant, its ratio to that of the {BASELINE}, below 1 is faster, and "
         f"peak memory of a step. {timing.how_measured(material.evidence)} Exploratory."
     )
-    return tabular(Table(SPEED, rows), "lrrlr"), _in_latex(caption)
+    return ({"task": "Task"} if len(tables) > 1 else {}) | SPEED, cells, caption
