@@ -31,6 +31,7 @@ SHAPES = [
     ({"num_heads": 4, "split": "before"}, {"query": (4, 2, 2), "value.projection": (4, 2, 2)}),
     ({"num_heads": 4, "num_kv_heads": 2, "split": "before"}, {"key": (2, 4, 2)}),
     ({"num_kv_heads": 1, "split": "before", "value": LOW_RANK}, {"value.down": (2, D)}),
+    ({"value": {"name": "low_rank", "rank": D}}, {"value.down": SQUARE, "value.up": SQUARE}),
     ({"tied": True}, {"key": None}),
     ({"value": "shared_kv"}, {"value.projection": None}),
     ({"weighting": "uniform"}, {"query": None, "key": None}),
