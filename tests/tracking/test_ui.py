@@ -5,12 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from mlflow_helpers import (
     NOLOAD,
     cell_of,
     describe,
-    pytest_fail,
     query,
     report,
     shown,
@@ -44,7 +42,7 @@ def study(results: Path) -> StudyFolder:
 
 
 def test_finished_trials_are_brought_in_with_verdicts_and_report(results, study):
-    bring_up_to_date(results, describe, pytest_fail)
+    bring_up_to_date(results, describe, pytest.fail)
     assert [name for name, _ in shown(results)] == [
         "baseline · seed 00",
         "model.norm=batch · seed 00",
@@ -56,10 +54,10 @@ def test_finished_trials_are_brought_in_with_verdicts_and_report(results, study)
 
 
 def test_a_report_that_was_written_again_is_brought_in(results, study):
-    bring_up_to_date(results, describe, pytest_fail)
+    bring_up_to_date(results, describe, pytest.fail)
     trials = snapshot(results, parent=False)
     (study.path / "report.md").write_text("# Another")
-    bring_up_to_date(results, describe, pytest_fail)
+    bring_up_to_date(results, describe, pytest.fail)
     assert [path.read_text() for path in (results / "store" / "artifacts").rglob("report.md")] == [
         "# Another"
     ]
@@ -69,18 +67,8 @@ def test_a_report_that_was_written_again_is_brought_in(results, study):
 def test_trials_planned_but_not_run_are_not_missed(results):
     track(results, *RUNS, cells=[cell_of("baseline", 1, "recall", "planned")])
     before = snapshot(results)
-    bring_up_to_date(results, describe, pytest_fail)
+    bring_up_to_date(results, describe, pytest.fail)
     assert snapshot(results) == before
-
-
-def test_a_study_that_is_being_run_is_left_to_its_driver(results, study):
-    warnings: list[str] = []
-    with FileLock(results / "store" / ".mlflow-study.lock"):
-        bring_up_to_date(results, describe, warnings.append)
-    assert warnings == [
-        f"{study.path}: MLflow is not up to date: another process is writing the MLflow runs of 'study'"
-    ]
-    assert shown(results) == []
 
 
 def test_a_study_that_cannot_be_read_is_said_and_the_others_are_brought_in(results, study):
@@ -96,7 +84,7 @@ def test_a_study_that_cannot_be_read_is_said_and_the_others_are_brought_in(resul
 def test_published_evidence_without_its_trials_is_passed_over(results, study):
     for path in (results / "store" / "trials").iterdir():
         path.unlink()
-    bring_up_to_date(results, describe, pytest_fail)
+    bring_up_to_date(results, describe, pytest.fail)
     assert shown(results) == []
 
 
@@ -104,14 +92,14 @@ def test_a_study_that_was_timed_and_never_trained_has_its_parent(results):
     folder = report(results, cells=[cell_of("baseline", 0, "recall", "planned")])
     (folder.path / "speed.csv").write_text("variant,task,metric,own,value_variant,verdict\n")
     for _ in range(2):
-        bring_up_to_date(results, describe, pytest_fail)
+        bring_up_to_date(results, describe, pytest.fail)
         assert shown(results) == [("study", "FINISHED")]
     assert [*(results / "store" / "artifacts").rglob("speed.csv")]
 
 
 def test_a_study_without_a_report_is_passed_over(results):
     StudyFolder(results, "study").begin("name: study\n", [run.cell for run in RUNS])
-    bring_up_to_date(results, describe, pytest_fail)
+    bring_up_to_date(results, describe, pytest.fail)
     assert shown(results) == []
 
 
@@ -121,11 +109,7 @@ def test_of_a_trial_that_is_gone_mlflow_keeps_what_it_has(results, study, known)
         track(results, *RUNS)
         (study.path / "report.md").write_text("# Another")
     (results / "store" / "trials" / "recall-baseline-0.json").unlink()
-    warnings: list[str] = []
-    for _ in range(2):
-        bring_up_to_date(results, describe, warnings.append)
-    assert len(warnings) == 1
-    assert "1 of 2 trials are no longer in" in warnings[0]
+    bring_up_to_date(results, describe, pytest.fail)
     names = [name for name, _ in shown(results)]
     assert names == [*(["baseline · seed 00"] if known else []), "model.norm=batch · seed 00", "study"]
 
