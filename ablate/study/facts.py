@@ -49,7 +49,7 @@ def facts_of(
         environment=dict(environment or {}),
         rate=_rate(experiment),
         cautions=list(cautions),
-        stress={path: list(levels) for path, levels in study.stress.items()},
+        features={"stress": study.stress} if study.stress else {},
         labels=dict(study.labels),
         searched=experiment.searched,
         left_out=experiment.left_out,

@@ -8,6 +8,7 @@ from ablate.analysis.notes import placebo_words
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
 from ablate.core.short_names import by_design, short_names
+from ablate.core.speed import SpeedFacts
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, count, text
 from ablate.report.timing import compact
@@ -22,7 +23,6 @@ QUANTITIES = {
     "parameters": "parameters",
     "flops": "FLOPs",
     "compute": "FLOPs of training",
-    "seconds": "seconds of training",
 }
 """In the middle of a sentence."""
 CAPTION = (
@@ -68,7 +68,7 @@ def cost_table(facts: Facts) -> Table:
         *(Column(key, name, True) for key, name in TOTALS.items() if _shown(facts, key)),
         *(Column(f"of {part}", text(part).replace("_", " ").capitalize(), True) for part in parts),
         Column("changes", "Changes", below=True),
-        *([Column("beside", "Beside the matrix products", below=True)] if facts.speed else []),
+        *([Column("beside", "Beside the matrix products", below=True)] if SpeedFacts.of(facts) else []),
     ]
     rows = []
     for variant in facts.variants:
