@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.typed import at_results, typed
 from ablate.core.names import confirmed
-from ablate.core.short_names import short_names
 from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
 
@@ -38,7 +36,7 @@ def publish(
     from ablate.stages.claims import with_waiting
 
     with gc_paused():
-        from ablate.report.sections.headline import answers
+        from ablate.report.answer import answers
 
         found = material(folder)
         before = found.untuned_comparisons
@@ -117,26 +115,10 @@ def _checkpoint(folder: StudyFolder) -> str:
 
 def describe(folder: StudyFolder) -> str:
     """Question, answer and verdicts in markdown, for MLflow."""
-    from ablate.report.markdown import markdown_line, verdict_markdown
-    from ablate.report.terminal import brief_of
+    from ablate.report.markdown import summary_markdown
+    from ablate.report.summary import summary
 
-    question = folder.facts().question or f"Verdicts of {folder.name}"
-    answer = map(markdown_line, folder.answer())
-    return printable(
-        "\n\n".join([question, *answer, *_steadiness(folder), verdict_markdown(brief_of(folder))])
-    )
-
-
-def _steadiness(folder: StudyFolder) -> Iterator[str]:
-    """Verdicts about stability in markdown; nothing where none is decided and no run diverged."""
-    from ablate.report.markdown import markdown_line, markdown_table
-    from ablate.report.steadiness import finding, notable, stability_table
-
-    rows, names = folder.beside(STABILITY), short_names(folder.facts())
-    if said := finding(rows, names):
-        table = stability_table(notable(rows), "", names)
-        yield markdown_line(said)
-        yield markdown_table(replace(table, columns=[c for c in table.columns if not c.below]))
+    return printable(summary_markdown(summary(folder)))
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:
@@ -167,14 +149,14 @@ def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
 
     Nothing for the report of a run that differs from its study, and where more seeds would not help.
     """
-    from ablate.report.brief.verdicts import verdict_rows
+    from ablate.report.verdicts import planned_rows
 
     facts = folder.facts()
     source = Path(os.path.relpath(folder.path.resolve() / facts.source))
     if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
         return {}
     command = "sweep" if facts.searched == "sweep" else "run"
-    rows = verdict_rows(folder.comparisons())
+    rows = planned_rows(folder.comparisons())
     if any(row["verdict"] == "inconclusive" for row in rows):
         needed = [float(row["seeds_needed"] or "inf") for row in rows if row["verdict"] == "inconclusive"]
         enough = [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]

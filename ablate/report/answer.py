@@ -1,0 +1,100 @@
+"""The answer to a study's question: two or three sentences a task, in the reader's words.
+
+In the past tense: what was found on these seeds, at these settings. Other seeds may find otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ablate.analysis.learning import baseline_learned
+from ablate.base import wording
+from ablate.core.facts import Facts, TaskFacts
+from ablate.core.metric import Metric
+from ablate.report.section import Material, applying
+from ablate.report.tables import Row, number, text
+from ablate.report.verdicts import names_of, planned_rows
+from ablate.report.words import because, say, sentence
+
+VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened", "better": "improved"}}
+
+
+def answers(material: Material) -> list[str]:
+    """A paragraph a task, then what other sections answer: those of a search, of speed."""
+    facts, every = material.facts, planned_rows(material.comparisons)
+    missed = {task: words for task, ok, words in baseline_learned(material.evidence) if not ok}
+    found = []
+    for task in facts.tasks:
+        if rows := [row for row in every if row["task"] == task.name]:
+            said = list(_sentences(rows, task, facts))
+            if task.name in missed:
+                decided = any(row["verdict"] in ("better", "worse") for row in rows)
+                said = [
+                    say("answer.not_learned", missed[task.name]),
+                    *(said if decided else [say("answer.leaves_open")]),
+                ]
+            on = f"{task.name}: " if len(facts.tasks) > 1 else ""
+            found.append(on + " ".join(map(sentence, said)))
+    for section in applying(material):
+        if section.applies(material):
+            found += section.answers(material)
+    return found
+
+
+def _sentences(rows: Sequence[Row], task: TaskFacts, facts: Facts) -> Iterator[str]:
+    """What differs, what is equivalent, and what is open, of each metric that is judged."""
+    names = names_of(facts)
+    for metric, margin in facts.judged.items():
+        mine = [row for row in rows if row["metric"] == metric]
+        mine.sort(key=lambda row: -abs(number(row["diff"]) or 0.0))
+        known, on = task.metrics[metric] if mine else None, metric if len(facts.judged) > 1 else ""
+        if known is None:
+            continue
+        decided = [row for row in mine if row["verdict"] in ("better", "worse")]
+        by_rate = [row for row in decided if row.get("decided_by") == "rate"]
+        order = ("better", "worse") if facts.searched == "sweep" else ("worse", "better")
+        effects = [
+            (VERBS[known.direction][verdict], [_effect(row, known, names) for row in of])
+            for verdict in order
+            if (of := [row for row in decided if row["verdict"] == verdict and row not in by_rate])
+        ]
+        if effects:
+            seeds = sorted({int(number(row["n"]) or 0) for row in mine if number(row["n"])})
+            at = f"at {facts.rate}, not tuned" if facts.rate else ""
+            yield say(
+                "answer.decided", metric, " to ".join({f"{n}": 0 for n in (seeds[0], seeds[-1])}), at, effects
+            )
+        if by_rate:
+            n = int(by_rate[0]["n"])
+            solved = [
+                say("answer.solving", round(row["solved_rate"] * n), names[row["variant"]]) for row in by_rate
+            ]
+            yield say("answer.solved", task.name, n, round(by_rate[0]["baseline_solved_rate"] * n), solved)
+        if equal := [names[row["variant"]] for row in mine if row["verdict"] == "equivalent"]:
+            yield say("answer.equivalent", _amount(margin or 0.0, known), on, equal)
+        groups: dict[str, list[str]] = {}
+        for row in mine:
+            if row["verdict"] not in ("better", "worse", "equivalent"):
+                why = because(text(row.get("reason")), "inconclusive")
+                groups.setdefault(why, []).append(names[row["variant"]])
+        if groups:
+            yield say("answer.inconclusive", on, list(groups.items()))
+
+
+def _effect(row: Row, metric: Metric, names: dict[str, str]) -> str:
+    half = (row["ci_high"] - row["ci_low"]) / 2
+    return say("answer.effect", _amount(abs(row["diff"]), metric, half), names[row["variant"]])
+
+
+def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> str:
+    """`7 points` of a share such as an accuracy, `.11` of a loss: to the first digit that the uncertainty touches, or
+    exactly where there is none.
+    """
+    share = metric.ceiling == 1 and metric.floor is not None and metric.floor >= 0
+    scale = 100 if share else 1
+    shown = (
+        wording.exact(scale * value)
+        if uncertainty is None
+        else wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
+    )
+    return say("answer.points", shown) if share else shown

@@ -1,0 +1,45 @@
+"""What page, terminal, markdown, MLflow and notebooks show alike: question, answer, noise floor, verdicts, claims.
+
+Read from the files of a report without pandas and torch, so that a run that finds everything done answers at once.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from ablate.base.errors import AblateError
+from ablate.core.short_names import short_claim
+from ablate.records.folder import StudyFolder
+from ablate.records.verdicts import NOISE, SPEED
+from ablate.report import timing
+from ablate.report.tables import Table, text
+from ablate.report.verdicts import claim_table, names_of, noise_lines, verdict_tables
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The first screen of a report."""
+
+    question: str
+    answer: list[str]
+    noise: list[str]
+    tables: list[Table]
+    "Verdicts, claims, and speed where it was measured."
+
+
+def summary(folder: StudyFolder, *, of_speed: bool = False) -> Summary:
+    """Of the last report; `of_speed`: its tables of speed and claims alone. Raises `AblateError` where there is none."""
+    comparisons, question = folder.comparisons(), ""
+    names, claim = {row["variant"]: row["variant"] for row in comparisons}, str
+    with suppress(AblateError):  # of facts that cannot be read, variants have their own names
+        facts = folder.facts()
+        question, names, claim = facts.question, names_of(facts), partial(short_claim, facts=facts)
+    judged = [row for row in folder.claims() if text(row["verdict"])]
+    tables = [] if of_speed else [*verdict_tables(comparisons, names)]
+    tables += [claim_table(judged, claim, names)] if judged else []
+    tables += timing.brief_tables(folder.beside(SPEED), names)
+    if of_speed:
+        return Summary(question, [], [], tables)
+    return Summary(question, folder.answer(), noise_lines(folder.beside(NOISE)), tables)

@@ -1,0 +1,160 @@
+"""The verdicts, the claims and the noise of a study as tables: the same for page, markdown, terminal and MLflow.
+
+Made of frames or of the rows of CSV files; imports neither pandas nor matplotlib.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ablate.base import wording
+from ablate.core.facts import Facts
+from ablate.core.short_names import in_short_names, level_name, short_names
+from ablate.report.tables import (
+    Column,
+    Row,
+    Table,
+    decimals,
+    difference,
+    fixed,
+    is_true,
+    number,
+    rows_of,
+    shown,
+    significant,
+    tabulated,
+    text,
+)
+from ablate.report.words import because, say
+
+Names = Mapping[str, str]
+"""Variant → its name for readers."""
+
+
+def names_of(facts: Facts) -> Names:
+    """Of variants, and of the levels that a factorial compares."""
+    levels = {f"{path}={level}": (path, level) for path, levels in facts.factors.items() for level in levels}
+    named = {name: facts.labels.get(name) or level_name(*of) for name, of in levels.items()}
+    return named | short_names(facts)
+
+
+def planned_rows(comparisons: Any) -> list[Row]:
+    """The rows of a frame, or of a sequence of mappings, that the study planned: those that have a verdict."""
+    return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
+
+
+def verdict_tables(comparisons: Any, names: Names) -> Iterator[Table]:
+    """The planned comparisons, a table a task and metric."""
+    rows = planned_rows(comparisons)
+    several = len({row["task"] for row in rows}) > 1
+    for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
+        mine = [row for row in rows if (row["task"], row["metric"]) == (task, metric)]
+        seeds = sorted({int(number(row["n"]) or 0) for row in mine})
+        caption = say(
+            "verdicts.caption",
+            metric=text(metric),
+            task=text(task) if several else "",
+            seeds=seeds,
+            comparisons=family(rows),
+            at=text(mine[0].get("at")),
+        )
+        yield tabulated(verdict_columns(mine, names), mine, caption, "comparisons.csv", title="variant")
+
+
+def family(rows: Sequence[Row]) -> int:
+    """M of the level 1 − .05/M at which the rows of a study are judged."""
+    levels = [level for row in rows if (level := number(row.get("level"))) is not None and level < 1]
+    return round(0.05 / (1 - min(levels))) if levels else 1
+
+
+def verdict_columns(rows: Sequence[Row], names: Names) -> list[Column]:
+    """At most seven."""
+    return [
+        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        Column("verdict", "Verdict"),
+        Column("difference", f"Difference [{level_of(rows)}]", True, show=difference_of),
+        Column("mean_variant", "Variant", True, show=lambda row: mean(row, "variant"), spare=True),
+        Column("mean_baseline", "Baseline", True, show=lambda row: mean(row, "baseline"), spare=True),
+        Column("mde", "Detectable", True, show=detectable, spare=True),
+        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+    ]
+
+
+def level_of(rows: Sequence[Row]) -> str:
+    """`99.3 %`: the level of the intervals of some rows."""
+    levels = [level for row in rows if (level := number(row.get("level"))) is not None]
+    return f"{100 * max(levels, default=0.95):.3g} %"
+
+
+def difference_of(row: Row) -> str:
+    """The difference with its interval; of rates the seeds that solved the task on each side."""
+    if number(row.get("solved_variant")) is None:
+        return difference(row.get("diff"), row.get("ci_low"), row.get("ci_high"))
+    variant, baseline, n = (int(float(row[name])) for name in ("solved_variant", "solved_baseline", "n"))
+    return say("verdicts.solved", variant, baseline, n)
+
+
+def mean(row: Row, side: str) -> str:
+    """Of a side, to the digits of the interval."""
+    return fixed(row.get(f"mean_{side}"), decimals(row.get("ci_low"), row.get("ci_high")))
+
+
+def detectable(row: Row) -> str:
+    """The smallest difference that is found with 80 % power; of rates in seeds that one side alone solves."""
+
+    def said(mde: float) -> str:
+        if not math.isfinite(mde):
+            return say("verdicts.no_mde")
+        seeds = number(row.get("solved_variant")) is not None
+        return say("verdicts.seeds", round(mde), int(float(row["n"]))) if seeds else significant(mde)
+
+    return shown(row.get("mde"), said)
+
+
+def reason(row: Row, names: Names) -> str:
+    """Why a verdict is what it is, in words."""
+    return in_short_names(because(text(row.get("reason"))), names)
+
+
+def claim_table(claims: Any, short: Callable[[str], str], names: Names) -> Table:
+    """The claims of a study, judged; `short` gives their words for readers."""
+    rows = rows_of(claims)
+    columns = [
+        Column("claim", "Claim", words=True, show=lambda row: text(short(row["claim"]))),
+        Column("verdict", "Verdict"),
+        Column("difference", f"Difference [{level_of(rows)}]", True, show=difference_of),
+        Column("n", "n", True, show=lambda row: text(row.get("n")).removesuffix(".0"), spare=True),
+        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+    ]
+    late = sum(is_true(row.get("exploratory")) for row in rows)
+    return tabulated(columns, rows, say("verdicts.claims", late, len(rows)), "claims.csv", title="claim")
+
+
+def noise_lines(noise: Any) -> list[str]:
+    """A line for each task and metric: how far the baseline spreads over seeds, its placebo, what is detectable."""
+    rows = rows_of(noise)
+    several = len({(row["task"], row["metric"]) for row in rows}) > 1
+    return [say("noise.line", **_noise(row), several=several) for row in rows]
+
+
+def _noise(row: Row) -> dict[str, Any]:
+    found = {name: number(row.get(name)) for name in row}
+    places = decimals(row["spread_low"], row["spread_high"])
+    floors = [floor for name in ("mde", "mde_low", "mde_high") if (floor := found[name]) is not None]
+    near = wording.decimals(floors[1]) if len(floors) == 3 and math.isfinite(floors[1]) else 3
+    return {
+        "metric": text(row["metric"]),
+        "task": text(row["task"]),
+        "seeds": int(found["n"] or 0),
+        "spread": None if found["spread"] is None else wording.number(found["spread"], places),
+        "share": found["test_share"],
+        "lost": int((found["diverged"] or 0) + (found["unscored"] or 0)),
+        "detectable": [wording.number(floor, near) if math.isfinite(floor) else "" for floor in floors],
+        "failure_rate": found["failure_rate"],
+        "comparisons": int(found["comparisons"] or 0),
+        "placebo": difference(row["placebo_diff"], row["placebo_low"], row["placebo_high"])
+        if text(row["placebo"])
+        else "",
+    }
