@@ -52,9 +52,7 @@ class Material:
     "What `analysis.stability` makes of the evidence."
     speeds: pd.DataFrame = field(default_factory=no_speed)
     scaling: pd.DataFrame = field(default_factory=no_speed)
-    overtakings: pd.DataFrame = field(default_factory=no_speed)
-    targets: pd.DataFrame = field(default_factory=no_speed)
-    "What `analysis.speed`, `analysis.scaling` and `analysis.target` make of it; no rows where nothing was timed."
+    "What `analysis.speed` and `analysis.scaling` make of it; no rows where nothing was timed."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 

@@ -140,9 +140,7 @@ def speed_table(
         Column("ratio", f"vs {BASELINE} [95 %]", True),
         Column("verdict", "Verdict", words=True),
         Column("examples", "Examples/s", True),
-        Column("tokens", "Tokens/s", True),
         Column("flops", "FLOPs", True),
-        Column("rate", "GFLOP/s", True),
         *(
             [Column("memory", "Memory", True), Column("memory_ratio", "Memory vs baseline", words=True)]
             if memory
@@ -164,9 +162,7 @@ def speed_table(
                 "ratio": ratio(row),
                 "verdict": _marked(row),
                 "examples": shown(row["examples_per_second"], compact),
-                "tokens": shown(row["tokens_per_second"], compact),
                 "flops": shown(row["flops"], compact),
-                "rate": shown(row["flops_per_second"], lambda rate: compact(rate / 1e9)),
                 "memory": NOTHING if taken is None else value(taken),
                 "memory_ratio": NOTHING
                 if taken is None or row["variant"] == row["baseline"]

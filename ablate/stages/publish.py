@@ -16,7 +16,7 @@ from ablate.base.typed import at_results, typed
 from ablate.core.names import confirmed
 from ablate.core.short_names import short_names
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
+from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +54,6 @@ def publish(
                 else noise(found.evidence, found.comparisons),
                 SPEED: found.speeds,
                 SCALING: found.scaling,
-                TARGET: found.targets,
             },
         )
     judged()
@@ -69,10 +68,9 @@ def material(folder: StudyFolder) -> Material:
     from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.scaling import overtakings, scaling
+    from ablate.analysis.scaling import scaling
     from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
-    from ablate.analysis.target import targets
     from ablate.core.derived import DERIVED
     from ablate.report.section import Material
 
@@ -85,7 +83,6 @@ def material(folder: StudyFolder) -> Material:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
         claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]
-    measured = speeds(evidence)
     return Material(
         evidence,
         comparisons,
@@ -97,10 +94,8 @@ def material(folder: StudyFolder) -> Material:
         untuned,
         compare(untuned) if untuned is not None else None,
         stability=steady,
-        speeds=measured,
+        speeds=speeds(evidence),
         scaling=scaling(evidence),
-        overtakings=overtakings(evidence),
-        targets=targets(evidence, measured),
         results=folder.results,
     )
 

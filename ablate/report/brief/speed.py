@@ -16,9 +16,8 @@ MAX_NAMES = 3
 WITHIN = "How to read it"
 GUIDE = (
     "The ratio is the time of the variant over that of the baseline, with its 95 % interval: below 1 is faster. FLOPs "
-    "are those of the matrix products of one call on a batch, GFLOP/s the rate at which they were reached; what parts "
-    "compute beside them is under “What was compared”. Memory is the peak of a training step. Every row is "
-    "exploratory; only claims are confirmed."
+    "are those of the matrix products of one call on a batch; what parts compute beside them is under “What was "
+    "compared”. Memory is the peak of a training step. Every row is exploratory; only claims are confirmed."
 )
 
 
