@@ -111,10 +111,6 @@ class Facts:
     claims: list[Claim]
     environment: dict[str, Any] = field(default_factory=dict)
     "Of the run that wrote the folder: command, commit, dirty, versions, device, machine."
-    also: dict[str, float | None] = field(default_factory=dict)
-    "Further metrics that are judged in the same family → their margins."
-    units: dict[str, float] = field(default_factory=dict)
-    "Task → the difference of the primary metric that counts as one unit in the aggregate over tasks; empty: none."
     looks: list[int] = field(default_factory=list)
     "The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed."
     until: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -146,14 +142,12 @@ class Facts:
 
     @property
     def judged(self) -> dict[str, float | None]:
-        """The metrics that the family of planned comparisons is judged on → their margins, the primary one first."""
-        return {self.metric: self.margin, **self.also}
+        """The metric that the family of planned comparisons is judged on → its margin."""
+        return {self.metric: self.margin}
 
     def column_of(self, metric: str) -> str:
         """The column of the trials frame that holds a metric as it is judged."""
-        if metric == self.metric:
-            return self.column
-        return f"{metric}_at_{self.at}" if metric in self.also and self.at != "last" else metric
+        return self.column if metric == self.metric else metric
 
     @property
     def planned(self) -> int:

@@ -7,7 +7,7 @@ stress.parquet                           the runs of the stress grid
 speed.parquet                            its variants timed, by process
 answer.txt, comparisons.csv, claims.csv  its verdicts
 stability.csv, noise.csv                 how steadily its variants train; the noise of each task
-speed.csv, scaling.csv, target.csv       how fast they are, how that grows with their size, how soon they learn
+speed.csv, scaling.csv                   how fast they are, and how that grows with their size
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
 sweep.parquet, importances.csv           the settings that a sweep has tried
@@ -42,7 +42,6 @@ from ablate.records.verdicts import (
     COMPARISONS,
     SCALING,
     SPEED,
-    TARGET,
     UNTUNED,
     Verdicts,
 )
@@ -134,7 +133,7 @@ class StudyFolder(Verdicts):
 
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
-        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES, SPEED, SCALING, TARGET)
+        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES, SPEED, SCALING)
         return [path for name in names if (path := self.path / name).exists()]
 
     def readable(self) -> dict[str, Path]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ablate.analysis.learning import baseline_learned
+from ablate.analysis.learning import Learned, baseline_learned
 from ablate.base import wording
 from ablate.core.facts import Facts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.report.section import Material, applying
 from ablate.report.tables import Row, number, text
-from ablate.report.verdicts import names_of, planned_rows
+from ablate.report.verdicts import Names, names_of, planned_rows
 from ablate.report.words import because, say, sentence
 
 VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened", "better": "improved"}}
@@ -22,7 +22,7 @@ VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened"
 def answers(material: Material) -> list[str]:
     """A paragraph a task, then what other sections answer: those of a search, of speed."""
     facts, every = material.facts, planned_rows(material.comparisons)
-    missed = {task: words for task, ok, words in baseline_learned(material.evidence) if not ok}
+    missed = {one.task: learned(one) for one in baseline_learned(material.evidence) if not one.ok}
     found = []
     for task in facts.tasks:
         if rows := [row for row in every if row["task"] == task.name]:
@@ -41,47 +41,50 @@ def answers(material: Material) -> list[str]:
     return found
 
 
+def learned(found: Learned) -> str:
+    """`reached accuracy .962 on digits (guessing: .10)`, or how many of its runs solved the task."""
+    if found.solved is not None:
+        least = wording.exact(found.metric.solved or 0.0)
+        return say("answer.solved_by", found.task, *found.solved, found.name, found.metric.direction, least)
+    # As exact as its spread lets it be told.
+    mean = wording.number(found.mean, wording.decimals(found.spread))
+    return say("answer.reached", found.name, mean, found.task, wording.exact(found.metric.floor or 0.0))
+
+
 def _sentences(rows: Sequence[Row], task: TaskFacts, facts: Facts) -> Iterator[str]:
-    """What differs, what is equivalent, and what is open, of each metric that is judged."""
+    """What differs, what is equivalent, and what is open."""
     names = names_of(facts)
-    for metric, margin in facts.judged.items():
-        mine = [row for row in rows if row["metric"] == metric]
-        mine.sort(key=lambda row: -abs(number(row["diff"]) or 0.0))
-        known, on = task.metrics[metric] if mine else None, metric if len(facts.judged) > 1 else ""
-        if known is None:
-            continue
-        decided = [row for row in mine if row["verdict"] in ("better", "worse")]
-        by_rate = [row for row in decided if row.get("decided_by") == "rate"]
-        order = ("better", "worse") if facts.searched == "sweep" else ("worse", "better")
-        effects = [
-            (VERBS[known.direction][verdict], [_effect(row, known, names) for row in of])
-            for verdict in order
-            if (of := [row for row in decided if row["verdict"] == verdict and row not in by_rate])
-        ]
-        if effects:
-            seeds = sorted({int(number(row["n"]) or 0) for row in mine if number(row["n"])})
-            at = f"at {facts.rate}, not tuned" if facts.rate else ""
-            yield say(
-                "answer.decided", metric, " to ".join({f"{n}": 0 for n in (seeds[0], seeds[-1])}), at, effects
-            )
-        if by_rate:
-            n = int(by_rate[0]["n"])
-            solved = [
-                say("answer.solving", round(row["solved_rate"] * n), names[row["variant"]]) for row in by_rate
-            ]
-            yield say("answer.solved", task.name, n, round(by_rate[0]["baseline_solved_rate"] * n), solved)
-        if equal := [names[row["variant"]] for row in mine if row["verdict"] == "equivalent"]:
-            yield say("answer.equivalent", _amount(margin or 0.0, known), on, equal)
-        groups: dict[str, list[str]] = {}
-        for row in mine:
-            if row["verdict"] not in ("better", "worse", "equivalent"):
-                why = because(text(row.get("reason")), "inconclusive")
-                groups.setdefault(why, []).append(names[row["variant"]])
-        if groups:
-            yield say("answer.inconclusive", on, list(groups.items()))
+    metric, known = facts.metric, task.metrics[facts.metric]
+    rows = sorted(rows, key=lambda row: -abs(number(row["diff"]) or 0.0))
+    decided = [row for row in rows if row["verdict"] in ("better", "worse")]
+    by_rate = [row for row in decided if number(row["solved_variant"]) is not None]
+    order = ("better", "worse") if facts.searched == "sweep" else ("worse", "better")
+    effects = [
+        (VERBS[known.direction][verdict], [_effect(row, known, names) for row in of])
+        for verdict in order
+        if (of := [row for row in decided if row["verdict"] == verdict and row not in by_rate])
+    ]
+    if effects:
+        seeds = sorted({int(row["n"]) for row in rows if row["n"]})
+        at = say("answer.at", facts.rate) if facts.rate else ""
+        yield say(
+            "answer.decided", metric, " to ".join({f"{n}": 0 for n in (seeds[0], seeds[-1])}), at, effects
+        )
+    if by_rate:
+        solved = [say("answer.solving", int(row["solved_variant"]), names[row["variant"]]) for row in by_rate]
+        first = by_rate[0]
+        yield say("answer.solved", task.name, int(first["n"]), int(first["solved_baseline"]), solved)
+    if equal := [names[row["variant"]] for row in rows if row["verdict"] == "equivalent"]:
+        yield say("answer.equivalent", _amount(facts.margin or 0.0, known), equal)
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == "inconclusive":
+            groups.setdefault(because(text(row["reason"]), "inconclusive"), []).append(names[row["variant"]])
+    if groups:
+        yield say("answer.inconclusive", list(groups.items()))
 
 
-def _effect(row: Row, metric: Metric, names: dict[str, str]) -> str:
+def _effect(row: Row, metric: Metric, names: Names) -> str:
     half = (row["ci_high"] - row["ci_low"]) / 2
     return say("answer.effect", _amount(abs(row["diff"]), metric, half), names[row["variant"]])
 

@@ -196,8 +196,6 @@ def _family(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
             f"equivalence alike, so that the chance of any false verdict is at most {level}"
         )
     yield [f"{each}. All other comparisons are exploratory."]
-    if units := material.facts.units:
-        yield [f"An aggregate over {len(units)} tasks, in units declared beforehand, is exploratory."]
 
 
 def _claims(material: Material) -> Iterator[Sentence]:

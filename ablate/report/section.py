@@ -52,9 +52,7 @@ class Material:
     "What `analysis.stability` makes of the evidence."
     speeds: pd.DataFrame = field(default_factory=no_speed)
     scaling: pd.DataFrame = field(default_factory=no_speed)
-    overtakings: pd.DataFrame = field(default_factory=no_speed)
-    targets: pd.DataFrame = field(default_factory=no_speed)
-    "What `analysis.speed`, `analysis.scaling` and `analysis.target` make of it; no rows where nothing was timed."
+    "What `analysis.speed` and `analysis.scaling` make of it; no rows where nothing was timed."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 
@@ -161,7 +159,7 @@ class Section:
     "Sections are shown in the order of their places; those of the package leave room between them."
     title: ClassVar[str]
     open: ClassVar[bool] = False
-    "Whether its content is seen at once; of the others the heading, which unfolds. Of a study that was only timed: all."
+    "Whether its content is seen at once; of the others the heading, which unfolds."
     inside: ClassVar[str] = ""
     "What a reader who unfolds it finds, in a few words beside the heading."
     needs_trials: ClassVar[bool] = True

@@ -30,7 +30,7 @@ class Summary:
 
 
 def summary(folder: StudyFolder, *, of_speed: bool = False) -> Summary:
-    """Of the last report; `of_speed`: its tables of speed and claims alone. Raises `AblateError` where there is none."""
+    """Of the last report, or its tables of speed and claims alone. Raises `AblateError` where there is none."""
     comparisons, question = folder.comparisons(), ""
     names, claim = {row["variant"]: row["variant"] for row in comparisons}, str
     with suppress(AblateError):  # of facts that cannot be read, variants have their own names

@@ -20,7 +20,7 @@ from ablate.report.tables import Column, Row, Table
 COLOURS = {"blue": "blue", "orange": "red", "green": "green", "purple": "magenta", "soft": "dim"}
 "Of the palette → those of a terminal."
 GAP, INDENT, MIN_FIRST = 2, 2, 12
-"""Columns of the terminal between those of a table; before what stands below a row; the fewest for the names of rows."""
+"""Columns of the terminal between those of a table; before what stands below a row; the fewest of a first column."""
 
 
 def print_verdicts(folder: StudyFolder, console: Console, *, of_speed: bool = False) -> None:

@@ -13,6 +13,7 @@ from ablate.base import wording
 from ablate.core.facts import Facts
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.report.tables import (
+    NOTHING,
     Column,
     Row,
     Table,
@@ -29,6 +30,8 @@ from ablate.report.tables import (
 )
 from ablate.report.words import because, say
 
+MATTERS = 0.25
+"""The share of the variance over seeds from which on a larger test set is worth a word."""
 Names = Mapping[str, str]
 """Variant → its name for readers."""
 
@@ -107,10 +110,14 @@ def detectable(row: Row) -> str:
     def said(mde: float) -> str:
         if not math.isfinite(mde):
             return say("verdicts.no_mde")
-        seeds = number(row.get("solved_variant")) is not None
-        return say("verdicts.seeds", round(mde), int(float(row["n"]))) if seeds else significant(mde)
+        return shown_as(mde, number(row.get("solved_variant")) is not None, int(float(row["n"])))
 
     return shown(row.get("mde"), said)
+
+
+def shown_as(mde: float, by_rate: bool, n: int) -> str:
+    """A difference, or as many of `n` seeds."""
+    return say("verdicts.seeds", round(mde), n) if by_rate else significant(mde)
 
 
 def reason(row: Row, names: Names) -> str:
@@ -133,28 +140,22 @@ def claim_table(claims: Any, short: Callable[[str], str], names: Names) -> Table
 
 
 def noise_lines(noise: Any) -> list[str]:
-    """A line for each task and metric: how far the baseline spreads over seeds, its placebo, what is detectable."""
-    rows = rows_of(noise)
-    several = len({(row["task"], row["metric"]) for row in rows}) > 1
-    return [say("noise.line", **_noise(row), several=several) for row in rows]
+    """A line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
+    return [_noise_line(row, len(rows)) for rows in (rows_of(noise),) for row in rows]
 
 
-def _noise(row: Row) -> dict[str, Any]:
-    found = {name: number(row.get(name)) for name in row}
-    places = decimals(row["spread_low"], row["spread_high"])
-    floors = [floor for name in ("mde", "mde_low", "mde_high") if (floor := found[name]) is not None]
-    near = wording.decimals(floors[1]) if len(floors) == 3 and math.isfinite(floors[1]) else 3
-    return {
-        "metric": text(row["metric"]),
-        "task": text(row["task"]),
-        "seeds": int(found["n"] or 0),
-        "spread": None if found["spread"] is None else wording.number(found["spread"], places),
-        "share": found["test_share"],
-        "lost": int((found["diverged"] or 0) + (found["unscored"] or 0)),
-        "detectable": [wording.number(floor, near) if math.isfinite(floor) else "" for floor in floors],
-        "failure_rate": found["failure_rate"],
-        "comparisons": int(found["comparisons"] or 0),
-        "placebo": difference(row["placebo_diff"], row["placebo_low"], row["placebo_high"])
-        if text(row["placebo"])
-        else "",
-    }
+def _noise_line(row: Row, tasks: int) -> str:
+    n, share, sd = int(row["n"]), number(row["test_share"]), number(row["sd"])
+    sizes = [size for name in ("mde", "mde_low", "mde_high") if (size := number(row[name])) is not None]
+    known = [shown_as(size, is_true(row["by_rate"]), n) if math.isfinite(size) else "" for size in sizes]
+    return say(
+        "noise.line",
+        text(row["metric"]),
+        text(row["task"]) if tasks > 1 else "",
+        n,
+        "" if sd is None else wording.significant(sd),
+        share if share is not None and share >= MATTERS else None,
+        int(number(row["diverged"]) or 0),
+        known,
+        difference(row["placebo_diff"], row["placebo_low"], row["placebo_high"]).removeprefix(NOTHING),
+    )

@@ -14,7 +14,7 @@ from ablate.base.printable import printable
 from ablate.base.typed import at_results, typed
 from ablate.core.names import confirmed
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
+from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +43,7 @@ def publish(
         folder.save_verdicts(
             found.comparisons,
             with_waiting(found.claims, folder),
-            None if before is None else before.assign(exploratory=True),
+            before,
             answers(found),
             {
                 STABILITY: found.stability,
@@ -52,7 +52,6 @@ def publish(
                 else noise(found.evidence, found.comparisons),
                 SPEED: found.speeds,
                 SCALING: found.scaling,
-                TARGET: found.targets,
             },
         )
     judged()
@@ -64,13 +63,11 @@ def publish(
 
 def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
-    from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.scaling import overtakings, scaling
+    from ablate.analysis.scaling import scaling
     from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
-    from ablate.analysis.target import targets
     from ablate.core.derived import DERIVED
     from ablate.report.section import Material
 
@@ -83,22 +80,19 @@ def material(folder: StudyFolder) -> Material:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
         claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]
-    measured = speeds(evidence)
     return Material(
         evidence,
         comparisons,
-        explained(claims, comparisons, evidence.facts),
+        claims,
         evaluated,
         left_out,
         folder.search_table(kind),
         folder.importances() if kind == "sweep" else None,
         untuned,
-        compare(untuned) if untuned is not None else None,
+        compare(untuned, planned=False) if untuned is not None else None,
         stability=steady,
-        speeds=measured,
+        speeds=speeds(evidence),
         scaling=scaling(evidence),
-        overtakings=overtakings(evidence),
-        targets=targets(evidence, measured),
         results=folder.results,
     )
 

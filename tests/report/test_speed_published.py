@@ -46,7 +46,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evide
     for wrong in ("nan", "0 of 0", "did not learn", "No baseline run", "accuracy", "seeds", "incomplete"):
         assert not re.search(rf"\b{wrong}\b", text, re.IGNORECASE), wrong
     assert folder.comparisons() == []
-    assert not {path.name for path in folder.path.iterdir()} & {"noise.csv", "stability.csv", "target.csv"}
+    assert not {path.name for path in folder.path.iterdir()} & {"noise.csv", "stability.csv"}
     assert folder.answer()[0].startswith("A training step takes")
     found = report_object(folder)
     assert len(found["speed"]) == len(speeds(only))

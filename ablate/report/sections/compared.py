@@ -8,6 +8,7 @@ from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import Facts, VariantFacts
 from ablate.core.short_names import by_design
 from ablate.report.section import Block, Material, Section, Text
+from ablate.report.tables import Column, Row, Table, count, shown, tabulated, text
 from ablate.report.timing import compact
 from ablate.report.verdicts import names_of
 from ablate.report.words import say
@@ -70,10 +71,11 @@ def cost_table(facts: Facts) -> Table:
 
 def _column(cost: str) -> Column:
     heading = TOTALS.get(cost, cost.replace("_", " ").capitalize())
-    relative = cost in TOTALS
-    return Column(
-        cost, heading, True, show=lambda row: against(row["costs"].get(cost), row["base"].get(cost), relative)
-    )
+
+    def show(row: Row) -> str:
+        return against(row["costs"].get(cost), row["base"].get(cost), cost in TOTALS)
+
+    return Column(cost, heading, True, show=show)
 
 
 def _matched(row: Row, what: str) -> str:

@@ -9,9 +9,9 @@ from ablate.analysis.noise import noise
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.report.answer import answers
+from ablate.report.answer import answers, learned
 from ablate.report.section import Block, Failed, Folded, Lead, Material, Section, Sentences, Text, applying
-from ablate.report.verdicts import names_of, noise_lines
+from ablate.report.verdicts import names_of, noise_lines, planned_rows
 from ablate.report.words import say
 
 
@@ -26,7 +26,7 @@ class Headline(Section):
         if material.evidence.only_timed:
             return "soft"
         found = baseline_learned(material.evidence)
-        return ("green" if all(ok for _, ok, _ in found) else "orange") if found else "soft"
+        return ("green" if all(one.ok for one in found) else "orange") if found else "soft"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if lines := answers(material):
@@ -61,8 +61,8 @@ def limits(material: Material) -> Iterator[str]:
     evidence, facts = material.evidence, material.facts
     names = names_of(facts)
     found = baseline_learned(evidence)
-    if learned := [words for _, ok, words in found if ok]:
-        yield say("limits.learned", learned)
+    if said := [learned(one) for one in found if one.ok]:
+        yield say("limits.learned", said)
     if not found:
         yield say("limits.unknown_learned")
     residuals = [abs(m.residual) for variant in facts.variants for m in variant.matched.values()]
@@ -76,6 +76,8 @@ def limits(material: Material) -> Iterator[str]:
             yield say("limits.groups", task.name)
     if improving := list(trend.loc[trend["improving"], "variant"].drop_duplicates()):
         yield say("limits.improving", [names[variant] for variant in improving])
+    if facts.rate and planned_rows(material.comparisons):
+        yield say("limits.rate", facts.rate)
     if facts.looks:
         most = facts.looks[-1] * len(facts.variants) * len(facts.tasks)
         yield say("limits.looks", facts.looks, facts.planned, most, most - facts.planned)
