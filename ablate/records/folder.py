@@ -10,10 +10,10 @@ stability.csv, noise.csv                 how steadily its variants train; the no
 speed.csv, scaling.csv                   how fast they are, and how that grows with their size
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
-sweep.parquet, importances.csv           the settings that a sweep has tried
+sweep.parquet                            the settings that a sweep has tried
 tuning.parquet, untuned/                 the settings that tuning has tried; the evidence of the untuned variants
 evaluation.csv, attention.npz            evaluations of kept weights
-rates.json, optuna.db                    measured seconds of a training step; Optuna's storage of a search
+rates.json                               measured seconds of a training step
 ../store/studies/<study>.json            the roster: see `ablate.records.roster`
 """
 
@@ -34,7 +34,7 @@ from ablate.records.evaluated import Evaluated
 from ablate.records.evidence import EvidenceFiles
 from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
-from ablate.records.tables import load_frame, load_importances, rows_and_facts, save_frame
+from ablate.records.tables import load_frame, rows_and_facts, save_frame
 from ablate.records.verdicts import (
     ANSWER,
     BESIDE,
@@ -47,7 +47,7 @@ from ablate.records.verdicts import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 Kind = Literal["sweep", "tuning"]
 """The search that came before the verdicts; `Facts.searched` has the same names."""
@@ -58,7 +58,6 @@ _EXAMPLES, _STRESS, _SPEED = "examples.parquet", "stress.parquet", "speed.parque
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
-_IMPORTANCES = "importances.csv"
 _EVIDENCE = {
     untuned: tuple(f"{folder}{name}" for name in (_TRIALS, _CURVES, _EXAMPLES, _STRESS, _SPEED))
     for untuned, folder in ((False, ""), (True, f"{UNTUNED}/"))
@@ -69,7 +68,7 @@ _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, _TRIALS, _CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 _BESIDE = (
-    *(ANSWER, *BESIDE, _FIGURES, _EXAMPLES, _STRESS, _SPEED, _EVALUATION, _MAPS, _IMPORTANCES),
+    *(ANSWER, *BESIDE, _FIGURES, _EXAMPLES, _STRESS, _SPEED, _EVALUATION, _MAPS),
     *(*_TABLES.values(), *_EVIDENCE[True]),
 )
 """The files of some: there are no figures where no trial has a result."""
@@ -85,8 +84,6 @@ class StudyFolder(Verdicts):
         self.roster = Roster(results / "store" / "studies" / f"{name}.json")
         self.study_file = self.path / _STUDY
         self.report_file = self.path / _PAGES[0]
-        # Optuna's storage of a search, where the study names no other.
-        self.search_database = self.path / "optuna.db"
         self.paper = self.path / "paper"
         self.search_tables = {kind: self.path / name for kind, name in _TABLES.items()}
         self._evidence = {k: EvidenceFiles(*(self.path / n for n in files)) for k, files in _EVIDENCE.items()}
@@ -133,7 +130,7 @@ class StudyFolder(Verdicts):
 
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
-        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES, SPEED, SCALING)
+        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), SPEED, SCALING)
         return [path for name in names if (path := self.path / name).exists()]
 
     def readable(self) -> dict[str, Path]:
@@ -220,17 +217,9 @@ class StudyFolder(Verdicts):
         """Writes the settings that a sweep or tuning has tried."""
         save_frame(self.search_tables[kind], table.trials, table.facts)
 
-    def importances(self) -> pd.DataFrame | None:
-        """Of the searched paths of a sweep; None where they were not computed. Raises `AblateError`."""
-        return load_importances(self.path / _IMPORTANCES)
-
-    def save_importances(self, table: pd.DataFrame) -> None:
-        """Writes the importances of a sweep."""
-        write_text(self.path / _IMPORTANCES, table.to_csv(index=False))
-
     def forget_search(self, kind: Kind) -> None:
         """Removes the files of a search that the study no longer has; its trials stay in the store."""
-        beside = [self.path / _IMPORTANCES] if kind == "sweep" else (self.path / UNTUNED).glob("*")
+        beside = (self.path / UNTUNED).glob("*") if kind == "tuning" else ()
         for path in (self.search_tables[kind], *beside):
             path.unlink(missing_ok=True)
 

@@ -117,18 +117,6 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, An
     write_text(path, text.getvalue())
 
 
-def load_importances(path: Path) -> pd.DataFrame | None:
-    """The importances of a sweep; None where they were not computed. Raises `AblateError`."""
-    import pandas as pd
-
-    if not path.is_file():
-        return None
-    try:
-        return pd.read_csv(path, keep_default_na=False, na_values={"low": [""], "high": [""]})
-    except (OSError, ValueError) as error:
-        raise AblateError(f"{path}: cannot be read ({error}); run the sweep again") from error
-
-
 def cells_of(path: Path, *, untuned: bool) -> Iterator[tuple[Cell, dict[str, Any]]]:
     """The rows of a table of trials, each with the trial's place in the study. Raises `AblateError`.
 

@@ -19,7 +19,7 @@ from ablate.report.latex import running
 from ablate.report.markdown import markdown_line
 from ablate.report.section import Material
 from ablate.report.sections.provenance import AT
-from ablate.report.sections.tuning_given import budgets, parity
+from ablate.report.sections.tuning import budgets, parity
 from ablate.report.speed_methods import measured
 from ablate.report.tables import Row, number, rows_of
 

@@ -43,8 +43,6 @@ class Material:
     "Which evaluations do not belong to them, and why, in a sentence."
     searched: SearchTable | None = None
     "The settings that were tried, by a sweep or to tune the variants: `evidence.facts.searched` says which."
-    importances: pd.DataFrame | None = None
-    "Of the searched paths of a sweep; None where they were not computed."
     untuned: Evidence | None = None
     "Of a tuned study: its variants as the study gives them; None where they were not run."
     untuned_comparisons: pd.DataFrame | None = None

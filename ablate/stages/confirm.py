@@ -114,11 +114,7 @@ def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
 
 def _compared(study: StudyBase | None) -> dict[str, Any]:
     """All that decides the results of a study except its seeds."""
-    sections = {} if study is None else study.model_dump(exclude=set(BESIDE))
-    for kind in ("search", "tune"):
-        if sections.get(kind):
-            sections[kind].pop("storage")
-    return sections
+    return {} if study is None else study.model_dump(exclude=set(BESIDE))
 
 
 def unseen(given: SeedsSection, used: Sequence[int], asked: Asked, source: StudyFolder) -> SeedsSection:

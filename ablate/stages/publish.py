@@ -87,7 +87,6 @@ def material(folder: StudyFolder) -> Material:
         evaluated,
         left_out,
         folder.search_table(kind),
-        folder.importances() if kind == "sweep" else None,
         untuned,
         compare(untuned, planned=False) if untuned is not None else None,
         stability=steady,

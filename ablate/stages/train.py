@@ -117,8 +117,8 @@ def _search(
 ) -> Mapping[str, Record]:
     """Tries what is left of a search; the records of its trainings."""
     if not search.over:
-        places = [(one.variant, one.task) for one in search.searches]
-        total = search.plan.left + search.later
+        places = [(one.variant, one.task) for one in search.plan.searches]
+        total = search.missing + search.later
         display.expected = seconds_each(
             search.experiment, places, total, engine, display.jobs, store, search.table()
         )
