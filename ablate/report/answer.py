@@ -21,7 +21,8 @@ VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened"
 
 def answers(material: Material) -> list[str]:
     """A paragraph a task, then what other sections answer: those of a search, of speed."""
-    facts, every = material.facts, planned_rows(material.comparisons)
+    facts, placebos = material.facts, [v.name for v in material.facts.variants if v.placebo]
+    every = [row for row in planned_rows(material.comparisons) if row["variant"] not in placebos]
     missed = {one.task: learned(one) for one in baseline_learned(material.evidence) if not one.ok}
     found = []
     for task in facts.tasks:
@@ -79,7 +80,7 @@ def _sentences(rows: Sequence[Row], task: TaskFacts, facts: Facts) -> Iterator[s
     groups: dict[str, list[str]] = {}
     for row in rows:
         if row["verdict"] == "inconclusive":
-            groups.setdefault(because(text(row["reason"]), "inconclusive"), []).append(names[row["variant"]])
+            groups.setdefault(because(text(row["reason"]), short=True), []).append(names[row["variant"]])
     if groups:
         yield say("answer.inconclusive", list(groups.items()))
 

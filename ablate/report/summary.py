@@ -15,7 +15,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import NOISE, SPEED
 from ablate.report import timing
 from ablate.report.tables import Table, text
-from ablate.report.verdicts import claim_table, names_of, noise_lines, verdict_tables
+from ablate.report.verdicts import claim_table, level_of, names_of, noise_lines, verdict_tables
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,15 @@ class Summary:
 
 def summary(folder: StudyFolder, *, of_speed: bool = False) -> Summary:
     """Of the last report, or its tables of speed and claims alone. Raises `AblateError` where there is none."""
-    comparisons, question = folder.comparisons(), ""
+    comparisons, question, at = folder.comparisons(), "", ""
     names, claim = {row["variant"]: row["variant"] for row in comparisons}, str
     with suppress(AblateError):  # of facts that cannot be read, variants have their own names
         facts = folder.facts()
-        question, names, claim = facts.question, names_of(facts), partial(short_claim, facts=facts)
+        question, names, at = facts.question, names_of(facts), facts.rate
+        claim = partial(short_claim, facts=facts)
     judged = [row for row in folder.claims() if text(row["verdict"])]
-    tables = [] if of_speed else [*verdict_tables(comparisons, names)]
-    tables += [claim_table(judged, claim, names)] if judged else []
+    tables = [] if of_speed else [*verdict_tables(comparisons, names, at)]
+    tables += [claim_table(judged, claim, names, level_of(comparisons))] if judged else []
     tables += timing.brief_tables(folder.beside(SPEED), names)
     if of_speed:
         return Summary(question, [], [], tables)

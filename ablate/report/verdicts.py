@@ -32,6 +32,8 @@ from ablate.report.words import because, say
 
 MATTERS = 0.25
 """The share of the variance over seeds from which on a larger test set is worth a word."""
+UNSEEN = "unseen "
+"""The reason of what is equivalent: what that does not exclude."""
 Names = Mapping[str, str]
 """Variant → its name for readers."""
 
@@ -48,8 +50,8 @@ def planned_rows(comparisons: Any) -> list[Row]:
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
 
-def verdict_tables(comparisons: Any, names: Names) -> Iterator[Table]:
-    """The planned comparisons, a table a task and metric."""
+def verdict_tables(comparisons: Any, names: Names, at: str = "") -> Iterator[Table]:
+    """The planned comparisons, a table a task; `at`: what they hold at that was not tuned, such as `lr 0.003`."""
     rows = planned_rows(comparisons)
     several = len({row["task"] for row in rows}) > 1
     for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
@@ -61,8 +63,11 @@ def verdict_tables(comparisons: Any, names: Names) -> Iterator[Table]:
             task=text(task) if several else "",
             seeds=seeds,
             comparisons=family(rows),
-            at=text(mine[0].get("at")),
+            at=at,
         )
+        if unseen := {said for row in mine if (said := text(row.get("reason"))).startswith(UNSEEN)}:
+            # What holds for every row is said once.
+            caption += say("verdicts.unseen", because(max(unseen)))
         yield tabulated(verdict_columns(mine, names), mine, caption, "comparisons.csv", title="variant")
 
 
@@ -121,17 +126,18 @@ def shown_as(mde: float, by_rate: bool, n: int) -> str:
 
 
 def reason(row: Row, names: Names) -> str:
-    """Why a verdict is what it is, in words."""
-    return in_short_names(because(text(row.get("reason"))), names)
+    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption."""
+    found = text(row.get("reason"))
+    return "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
 
 
-def claim_table(claims: Any, short: Callable[[str], str], names: Names) -> Table:
-    """The claims of a study, judged; `short` gives their words for readers."""
+def claim_table(claims: Any, short: Callable[[str], str], names: Names, level: str) -> Table:
+    """The claims of a study, judged; `short` gives their words for readers, `level` is that of their intervals."""
     rows = rows_of(claims)
     columns = [
         Column("claim", "Claim", words=True, show=lambda row: text(short(row["claim"]))),
         Column("verdict", "Verdict"),
-        Column("difference", f"Difference [{level_of(rows)}]", True, show=difference_of),
+        Column("difference", f"Difference [{level}]", True, show=difference_of),
         Column("n", "n", True, show=lambda row: text(row.get("n")).removesuffix(".0"), spare=True),
         Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
     ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
 from ablate.core.facts import BASELINE
@@ -18,6 +20,9 @@ from ablate.report.draw.style import SMALL
 from ablate.report.palette import BASELINE_MARK, DOTTED, EXPLORATORY, EXPLORATORY_MARK, VERDICTS, colour
 
 Limits = tuple[float, float]
+STEPS = [1, 2, 2.5, 5, 10]
+DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
+"Ticks within each power of ten, from many to few."
 MARKS = VERDICTS | {BASELINE: BASELINE_MARK, EXPLORATORY: EXPLORATORY_MARK}
 
 
@@ -125,3 +130,22 @@ def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray
     places = np.empty_like(values)
     places[order] = np.clip((up + down) / 2, low + steps, high - steps[::-1])
     return places
+
+
+def ticks(low: float, high: float, *, log: bool = False, whole: bool = False, most: int = 6) -> list[float]:
+    """At most so many round numbers from low to high."""
+    slack = 1e-9 * (low if log else high - low)
+
+    def inside(locator: Locator) -> list[float]:
+        return [float(tick) for tick in locator.tick_values(low, high) if low - slack <= tick <= high + slack]
+
+    powers = [inside(LogLocator(subs=steps, numticks=most + 1)) for steps in DENSITIES if log]
+    linear = inside(MaxNLocator(most - 1, steps=STEPS, integer=whole))
+    known = [found for found in powers if len(found) > 1] or [linear]
+    shown = next((found for found in known if len(found) <= most), known[-1])
+    return shown[:: -(-len(shown) // most)]
+
+
+def unit_label(number: float, say: Callable[[float], str]) -> str:
+    """A number in the words of `say` beside an axis: `2 ms`, not `2.00 ms`."""
+    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(number)).replace(". ", " ").removesuffix(".")

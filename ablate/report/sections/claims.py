@@ -8,7 +8,7 @@ from functools import partial
 from ablate.core.short_names import short_claim
 from ablate.report.section import Block, Material, Section
 from ablate.report.tables import is_true, rows_of
-from ablate.report.verdicts import claim_table, names_of
+from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows
 from ablate.report.words import say
 
 
@@ -36,4 +36,5 @@ class Claims(Section):
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.claims):
             short = partial(short_claim, facts=material.facts)
-            yield claim_table(material.claims, short, names_of(material.facts))
+            level = level_of(planned_rows(material.comparisons))
+            yield claim_table(material.claims, short, names_of(material.facts), level)

@@ -22,8 +22,16 @@ from ablate.core.metric import Metric
 from ablate.core.search_table import undominated
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
-from ablate.report.draw.marks import MARKS, padded, spread, verdict_handles, verdicts, views
-from ablate.report.draw.settings import ticks, unit_label
+from ablate.report.draw.marks import (
+    MARKS,
+    padded,
+    spread,
+    ticks,
+    unit_label,
+    verdict_handles,
+    verdicts,
+    views,
+)
 from ablate.report.palette import DOTTED, EXPLORATORY, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import is_true, rows_of, shortened, text

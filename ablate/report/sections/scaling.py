@@ -15,8 +15,8 @@ from ablate.core.facts import BASELINE, Facts
 from ablate.report import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
+from ablate.report.draw.marks import ticks, unit_label
 from ablate.report.draw.panels import Look, looks
-from ablate.report.draw.settings import ticks, unit_label
 from ablate.report.entries import MAX_CURVES, entries
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task

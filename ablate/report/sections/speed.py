@@ -13,9 +13,8 @@ from matplotlib.ticker import NullLocator
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.report import timing
-from ablate.report.draw.marks import padded
+from ablate.report.draw.marks import padded, ticks
 from ablate.report.draw.rows import forest
-from ablate.report.draw.settings import ticks
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
 from ablate.report.tables import Row, decimals, fixed, number, rows_of

@@ -22,7 +22,7 @@ class Verdicts(Section):
         rows, margin = planned_rows(material.comparisons), material.facts.margin
         if not rows:
             return
-        yield from verdict_tables(rows, names_of(material.facts))
+        yield from verdict_tables(rows, names_of(material.facts), material.facts.rate)
         present = {row["verdict"] for row in rows}
         terms = [
             (verdict, say(f"verdicts.{verdict}", **{"margin": margin} if verdict == "equivalent" else {}))

@@ -33,12 +33,13 @@ def say(code: str, *values: Any, **named: Any) -> str:
     return re.sub(r"[ \n]+", " ", found).strip()
 
 
-def because(reason: str, file: str = "reasons") -> str:
+def because(reason: str, *, short: bool = False) -> str:
     """A reason in the form that tables keep, `code name=number …`, in words; an older table has the words itself."""
     found = Reason.parse(reason)
     if found is None:
         return reason
     numbers = {name: int(value) if value.is_integer() else value for name, value in found.numbers.items()}
+    file = "inconclusive" if short and found.code in codes("inconclusive") else "reasons"
     return say(f"{file}.{found.code}", **numbers)
 
 
