@@ -65,8 +65,6 @@ def _module(file: str) -> ModuleType:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
     environment.filters |= {
         "counted": lambda count, noun, ending="s": f"{count} {noun}{ending if count != 1 else ''}",
