@@ -24,7 +24,6 @@ FIRST = (
     "ratio",
     "ci_low",
     "ci_high",
-    "p_adjusted",
     "n",
     "reason",
 )

@@ -72,7 +72,6 @@ class Brief:
     "Variant → its name for readers."
     claim: Callable[[str], str] = str
     "A claim in these names."
-    noise: Sequence[Row] = ()
     speeds: Sequence[Row] = ()
 
 

@@ -21,7 +21,7 @@ from ablate.base.output import plain
 from ablate.base.printable import printable
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SPEED
+from ablate.records.verdicts import SPEED
 from ablate.report.palette import VERDICTS
 from ablate.report.section import Brief, sections
 from ablate.report.tables import Column, Row, Table
@@ -53,9 +53,7 @@ def print_verdicts(folder: StudyFolder, console: Console, *, of_speed: bool = Fa
 
 def brief_of(folder: StudyFolder) -> Brief:
     """What the terminal and MLflow show of a report."""
-    read = Brief(
-        folder.comparisons(), folder.claims(), noise=folder.beside(NOISE), speeds=folder.beside(SPEED)
-    )
+    read = Brief(folder.comparisons(), folder.claims(), speeds=folder.beside(SPEED))
     with suppress(AblateError):  # of facts that cannot be read, variants have their own names
         facts = folder.facts()
         read = replace(read, names=short_names(facts), claim=partial(short_claim, facts=facts))

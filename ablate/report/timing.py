@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import in_short_names
 from ablate.core.speed import BUSY, LEAST
 from ablate.report.palette import EXPLORATORY
 from ablate.report.tables import (
@@ -39,18 +38,14 @@ HEADS = {
     "generation_seconds": "Generation",
     MEMORY: "Memory",
 }
-WORDS = {"better": "faster", "worse": "slower"}
-"""Of verdicts about time."""
-LESS = {"better": "less", "worse": "more"}
-"""Of verdicts about memory."""
 MAX_PLACES = 3
 "Of a ratio."
 
 
-def verdict(row: Row) -> str:
-    """As it is shown: `slower` of time, `more` of memory."""
-    found = text(row["verdict"])
-    return (LESS if row["metric"] == MEMORY else WORDS).get(found, found)
+def beyond(row: Row) -> bool:
+    """Whether the whole interval lies further from 1 than the noise floor and 2 %, so that a sentence may say so."""
+    low, high, slack = (number(row[name]) for name in ("ci_low", "ci_high", "slack"))
+    return None not in (low, high, slack) and (low > 1 + slack or high < 1 / (1 + slack))  # type: ignore[operator]
 
 
 def ratio(row: Row) -> str:
@@ -103,8 +98,6 @@ def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Tabl
             Column("variant", "Variant"),
             Column("time", HEADS[call], True),
             Column("ratio", f"vs {BASELINE} [95 %]", True),
-            # Under the key of a verdict it would carry a filled mark, which is for those of the families.
-            Column("said", "Verdict"),
             *([Column("memory", HEADS[MEMORY], True)] if memory else []),
         ]
         cells = [
@@ -112,7 +105,6 @@ def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Tabl
                 "variant": text(names.get(row["variant"], row["variant"])),
                 "time": value(row),
                 "ratio": ratio(row) if row["variant"] != row["baseline"] else NOTHING,
-                "said": verdict(row) or NOTHING,
                 "memory": memory.get(row["variant"], NOTHING),
             }
             for row in timed
@@ -123,9 +115,7 @@ def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Tabl
         yield Table(columns, cells, caption, "speed.csv")
 
 
-def speed_table(
-    rows: Sequence[Row], metric: str, facts: Facts, names: Mapping[str, str], *, sized: bool = False
-) -> Table:
+def speed_table(rows: Sequence[Row], metric: str, facts: Facts, *, sized: bool = False) -> Table:
     """Rows of `analysis.speed` on one call as strings, a step with its memory; task and size where they vary."""
     mine = of(rows, metric)
     memory = (
@@ -138,7 +128,6 @@ def speed_table(
         *([Column("size", over or "Size", True)] if sized else []),
         Column("time", "Time", True),
         Column("ratio", f"vs {BASELINE} [95 %]", True),
-        Column("verdict", "Verdict", words=True),
         Column("examples", "Examples/s", True),
         Column("flops", "FLOPs", True),
         *(
@@ -147,10 +136,8 @@ def speed_table(
             else []
         ),
         *([] if sized else [Column("parameters", "Parameters", True)]),
-        Column("note", "Note", below=True),
     ]
     cells = []
-    alike = shared_notes(mine)
     for row in mine:
         taken = memory.get((row["variant"], row["task"], number(row["size"])))
         cells.append(
@@ -160,42 +147,17 @@ def speed_table(
                 "size": shown(row["size"], wording.brief),
                 "time": value(row),
                 "ratio": ratio(row),
-                "verdict": _marked(row),
                 "examples": shown(row["examples_per_second"], compact),
                 "flops": shown(row["flops"], compact),
                 "memory": NOTHING if taken is None else value(taken),
                 "memory_ratio": NOTHING
                 if taken is None or row["variant"] == row["baseline"]
-                else f"{ratio(taken)}, {verdict(taken)}",
+                else ratio(taken),
                 "parameters": shown(row["parameters"], lambda count: f"{count:,.0f}"),
-                "note": "; ".join(own_notes(row, alike, names)),
             }
         )
-    caption = "; ".join([f"{_capital(MEASURES[metric])} of each variant", EXPLORATORY, *alike])
+    caption = f"{_capital(MEASURES[metric])} of each variant, of the {BASELINE} its two copies; {EXPLORATORY}"
     return Table(columns, cells, caption, "speed.csv")
-
-
-def shared_notes(rows: Sequence[Row]) -> list[str]:
-    """What is noted of every row, to be said once in the caption."""
-    notes = [_pieces(row) for row in rows]
-    return [piece for piece in notes[0] if all(piece in note for note in notes)]
-
-
-def own_notes(row: Row, shared: Collection[str], names: Mapping[str, str]) -> list[str]:
-    """What is noted of a row and not of all."""
-    return [in_short_names(piece, names) for piece in _pieces(row) if piece not in shared]
-
-
-def _pieces(row: Row) -> list[str]:
-    """The notes of a row, but for how busy the machine was, which `how_measured` says of all."""
-    found = text(row["note"]).split("; ")
-    return [piece for piece in found if piece and not piece.startswith("other processes kept")]
-
-
-def _marked(row: Row) -> str:
-    if row["variant"] == row["baseline"]:
-        return "two copies"
-    return f"{verdict(row)} ({EXPLORATORY})"
 
 
 def compact(amount: float) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,10 @@ from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.typed import at_results, typed
 from ablate.core.names import confirmed
+from ablate.core.reason import Reason
 from ablate.core.short_names import short_names
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY
+from ablate.records.verdicts import SCALING, SPEED, STABILITY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,24 +35,19 @@ def publish(
 
     `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
     """
-    from ablate.analysis.noise import noise
     from ablate.stages.claims import with_waiting
 
     with gc_paused():
         from ablate.report.sections.headline import answers
 
         found = material(folder)
-        before = found.untuned_comparisons
         folder.save_verdicts(
             found.comparisons,
             with_waiting(found.claims, folder),
-            None if before is None else before.assign(exploratory=True),
+            found.untuned_comparisons,
             answers(found),
             {
                 STABILITY: found.stability,
-                NOISE: found.comparisons
-                if found.evidence.only_timed
-                else noise(found.evidence, found.comparisons),
                 SPEED: found.speeds,
                 SCALING: found.scaling,
             },
@@ -65,7 +61,6 @@ def publish(
 
 def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
-    from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
     from ablate.analysis.scaling import scaling
@@ -86,13 +81,13 @@ def material(folder: StudyFolder) -> Material:
     return Material(
         evidence,
         comparisons,
-        explained(claims, comparisons, evidence.facts),
+        claims,
         evaluated,
         left_out,
         folder.search_table(kind),
         folder.importances() if kind == "sweep" else None,
         untuned,
-        compare(untuned) if untuned is not None else None,
+        compare(untuned, planned=False) if untuned is not None else None,
         stability=steady,
         speeds=speeds(evidence),
         scaling=scaling(evidence),
@@ -123,15 +118,12 @@ def describe(folder: StudyFolder) -> str:
 
 
 def _steadiness(folder: StudyFolder) -> Iterator[str]:
-    """Verdicts about stability in markdown; nothing where none is decided and no run diverged."""
-    from ablate.report.markdown import markdown_line, markdown_table
-    from ablate.report.steadiness import finding, notable, stability_table
+    """Which runs diverged, in markdown; nothing where none did."""
+    from ablate.report.markdown import markdown_line
+    from ablate.report.steadiness import finding
 
-    rows, names = folder.beside(STABILITY), short_names(folder.facts())
-    if said := finding(rows, names):
-        table = stability_table(notable(rows), "", names)
+    if said := finding(folder.beside(STABILITY), short_names(folder.facts())):
         yield markdown_line(said)
-        yield markdown_table(replace(table, columns=[c for c in table.columns if not c.below]))
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:
@@ -171,14 +163,14 @@ def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
     command = "sweep" if facts.searched == "sweep" else "run"
     rows = verdict_rows(folder.comparisons())
     if any(row["verdict"] == "inconclusive" for row in rows):
-        needed = [float(row["seeds_needed"] or "inf") for row in rows if row["verdict"] == "inconclusive"]
+        needed = [_needed(row["reason"]) for row in rows if row["verdict"] == "inconclusive"]
         enough = [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]
         if not enough:
             return {}
         some = "what is open" if len(enough) == len(needed) else "some of what is open"
         # Seeds that have been looked at would be another chance for a false verdict.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
-        return {f"To settle {some} on fresh seeds": typed(command, source, "--set", fresh, *results)}
+        return {f"To resolve {some} on fresh seeds": typed(command, source, "--set", fresh, *results)}
     if (
         command == "run"
         and not confirmed(folder.name)
@@ -186,3 +178,9 @@ def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
     ):
         return {"To test this on fresh seeds": typed(command, source, "--confirm", *results)}
     return {}
+
+
+def _needed(reason: str) -> float:
+    """The seeds that would settle a comparison, by its reason; infinite where seeds would not, or it does not say."""
+    found = Reason.parse(reason)
+    return found.numbers.get("seeds", math.inf) if found is not None and found.code == "open" else math.inf

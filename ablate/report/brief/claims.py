@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import MappingProxyType
 
-from ablate.core.short_names import in_short_names, short_claim, short_names
+from ablate.core.short_names import short_claim
 from ablate.report.palette import EXPLORATORY
+from ablate.report.reason_words import words_of
 from ablate.report.section import Block, Brief, Material, Section
-from ablate.report.tables import Column, Row, Table, count, difference, is_true, p_value, rows_of, text
+from ablate.report.tables import Column, Row, Table, count, difference, is_true, rows_of, text
 from ablate.report.timing import MEASURES
 
 CAPTION = "The study’s claims; exploratory if declared after trials existed"
@@ -27,12 +27,12 @@ class Claims(Section):
         facts = material.facts
         found = []
         for verdict in ("supported", "refuted"):
-            # Of the other metrics the verdicts speak.
+            # Of the primary metric the verdicts speak.
             mine = [
                 short_claim(row["claim"], facts)
                 for row in rows_of(material.claims)
                 if row["verdict"] == verdict
-                and row["metric"] not in facts.judged
+                and row["metric"] != facts.metric
                 and not is_true(row["exploratory"])
             ]
             if mine:
@@ -41,29 +41,22 @@ class Claims(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.claims):
-            short = partial(short_claim, facts=material.facts)
-            yield claim_table(rows_of(material.claims), CAPTION, short, short_names(material.facts))
+            yield claim_table(rows_of(material.claims), CAPTION, partial(short_claim, facts=material.facts))
 
     def brief(self, read: Brief) -> Iterator[Table]:
         if judged := [row for row in read.claims if text(row["verdict"])]:
-            yield claim_table(judged, "claims", read.claim, read.names, brief=True)
+            yield claim_table(judged, "claims", read.claim, brief=True)
 
 
 def claim_table(
-    rows: Sequence[Row],
-    caption: str = "",
-    short: Callable[[str], str] = str,
-    names: Mapping[str, str] = MappingProxyType({}),
-    *,
-    brief: bool = False,
+    rows: Sequence[Row], caption: str = "", short: Callable[[str], str] = str, *, brief: bool = False
 ) -> Table:
-    """Claims as strings, in the words of `short`, with `names` of variants; `brief` keeps what fits 80 columns."""
+    """Claims as strings, in the words of `short`; `brief` keeps what fits 80 columns."""
     timed = any(row.get("metric") in MEASURES for row in rows)
     columns = [
         Column("claim", "Claim"),
         Column("verdict", "Verdict"),
-        Column("difference", "Difference [95 %]", True),
-        Column("p_holm", "p (Holm)", True),
+        Column("difference", "Difference", True),
         Column("n", "Seeds or processes" if timed else "Seeds", True),
         Column("reason", "Reason", below=True),
     ]
@@ -74,9 +67,8 @@ def claim_table(
             "verdict": text(row["verdict"])
             + (f" ({EXPLORATORY})" if is_true(row.get("exploratory")) else ""),
             "difference": difference(row.get("diff"), row.get("ci_low"), row.get("ci_high")),
-            "p_holm": p_value(row.get("p_holm")),
             "n": count(row.get("n")),
-            "reason": in_short_names(text(row.get("reason")), names),
+            "reason": words_of(row.get("reason")),
         }
         for row in rows
     ]

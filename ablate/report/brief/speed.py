@@ -37,7 +37,11 @@ class Speed(Section):
         call = timing.call_shown(rows)
         found = []
         for task in material.facts.tasks:
-            decided = [r for r in timing.of(rows, call, task.name) if r["verdict"] in ("better", "worse")]
+            decided = [
+                row
+                for row in timing.of(rows, call, task.name)
+                if row["variant"] != row["baseline"] and timing.beyond(row)
+            ]
             decided.sort(key=lambda row: -abs(math.log(row["ratio"])))
             if timed := timing.of(rows, call, task.name):
                 on = f"{task.name}: " if len(material.facts.tasks) > 1 else ""
@@ -57,17 +61,17 @@ class Speed(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, rows = material.facts, rows_of(material.speeds)
-        names, mine = short_names(facts), timing.own(rows)
+        mine = timing.own(rows)
         first = timing.call_shown(mine)
-        yield timing.speed_table(mine, first, facts, names)
+        yield timing.speed_table(mine, first, facts)
         yield Text(f"{timing.how_measured(material.evidence)} {timing.floor_words(rows)}".strip())
         others = [call for call in timing.CALLS if call != first and timing.of(mine, call)]
         if others:
             title = " and ".join(timing.HEADS[call].lower() for call in others).capitalize()
-            yield Folded(title, [timing.speed_table(mine, call, facts, names) for call in others])
+            yield Folded(title, [timing.speed_table(mine, call, facts) for call in others])
         sized = sorted((row for row in rows if number(row["size"]) is not None), key=lambda row: row["size"])
         if calls := [c for c in timing.CALLS if len({row["size"] for row in timing.of(sized, c)}) > 1]:
-            tables = [timing.speed_table(sized, call, facts, names, sized=True) for call in calls]
+            tables = [timing.speed_table(sized, call, facts, sized=True) for call in calls]
             yield Folded("At every size", tables)
         yield Folded(WITHIN, [Text(GUIDE)])
 
@@ -88,6 +92,6 @@ def _sentence(call: str, rows: list[Row], names: dict[str, str], variants: int) 
         return f"No variant was shown to be faster or slower in {words}."
     listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, and {said[-1]}"
     more = timing.more_differ(len(rows) - MAX_NAMES)
-    silent = variants == len(said) or any(row["verdict"] == "better" for row in rows)
+    silent = variants == len(said) or any(row["ratio"] < 1 for row in rows)
     none = "" if silent else "; none was shown to be faster"
     return f"{words[:1].upper()}{words[1:]} takes {listed}{more}{none}."

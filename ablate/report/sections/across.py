@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator
 
-from ablate.analysis.across import COUNTED, across
 from ablate.base import wording
 from ablate.core.short_names import short_names
+from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.section import Block, Material, Section
-from ablate.report.tables import Column, Row, Table, rows_of, text
+from ablate.report.tables import Column, Table, text
+
+COUNTED = ("better", "worse", "equivalent", "inconclusive")
 
 
 class Across(Section):
@@ -22,33 +25,30 @@ class Across(Section):
         return len(material.facts.tasks) > 1
 
     def findings(self, material: Material) -> list[str]:
-        rows = across(material.facts, material.comparisons)
         names = short_names(material.facts)
         shown = [
-            f"{names[row.variant]} {count} on {wording.share(int(getattr(row, count)), int(row.tasks))}"
-            for row in rows.itertuples()
-            for count in ("better", "worse")
-            if getattr(row, count)
+            f"{names.get(variant, variant)} {verdict} on {wording.share(counts[verdict], counts.total())}"
+            for variant, counts in across(material).items()
+            for verdict in ("better", "worse")
+            if counts[verdict]
         ]
         return [f"Tasks on which a difference was shown: {'; '.join(shown)}."] if shown else []
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        if rows := rows_of(across(material.facts, material.comparisons)):
-            yield table(rows, short_names(material.facts))
+        names = short_names(material.facts)
+        cells = [
+            {"variant": names.get(variant, variant), "variant title": text(variant)}
+            | {verdict: wording.share(counts[verdict], counts.total()) for verdict in COUNTED}
+            for variant, counts in across(material).items()
+        ]
+        columns = [Column("variant", "Variant"), *(Column(of, of.capitalize(), True) for of in COUNTED)]
+        if cells:
+            yield Table(columns, cells, "Tasks on which each verdict holds", "comparisons.csv")
 
 
-def table(rows: Sequence[Row], names: Mapping[str, str]) -> Table:
-    """The rows of `analysis.across` as strings."""
-    counts = (*COUNTED, "open")
-    heads = [
-        *(Column(verdict, verdict.capitalize(), True) for verdict in COUNTED),
-        Column("open", "Undecided", True),
-    ]
-    cells = [
-        {"variant": names[row["variant"]], "variant title": text(row["variant"])}
-        | {count: wording.share(int(row[count]), int(row["tasks"])) for count in counts}
-        for row in rows
-    ]
-    return Table(
-        [Column("variant", "Variant"), *heads], cells, "Tasks on which each verdict holds", "comparisons.csv"
-    )
+def across(material: Material) -> dict[str, Counter[str]]:
+    """Variant → verdict → the number of tasks."""
+    found: dict[str, Counter[str]] = {}
+    for row in verdict_rows(material.comparisons):
+        found.setdefault(row["variant"], Counter())[row["verdict"]] += 1
+    return found

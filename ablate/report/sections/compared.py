@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.analysis.notes import placebo_words
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
 from ablate.core.short_names import by_design, short_names
@@ -164,7 +163,7 @@ def against(value: float | None, base: float | None, *, relative: bool = False) 
 def _changes(variant: VariantFacts) -> str:
     """The changes that the name of a variant leaves out."""
     if variant.placebo:
-        return placebo_words(variant)
+        return f"the baseline{', tuned anew,' if variant.tuned else ''} with other random streams"
     if by_design(variant):
         return ""
     return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))

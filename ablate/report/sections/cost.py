@@ -26,7 +26,7 @@ from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import MARKS, Limits, closer, ends, padded, spread, verdict_handles, verdicts
 from ablate.report.draw.settings import ticks, unit_label
-from ablate.report.palette import DOTTED, colour
+from ablate.report.palette import DOTTED, EXPLORATORY, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import rows_of, shortened, text
 from ablate.report.timing import MEMORY, STEP, own
@@ -113,7 +113,8 @@ def tradeoff(
     """
     facts, names = evidence.facts, short_names(evidence.facts)
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
-    judged = dict(zip(mine["variant"], mine["verdict"], strict=True))
+    mine = mine[mine["baseline"] == BASELINE]
+    judged = dict(zip(mine["variant"], mine["verdict"].mask(mine["verdict"] == "", EXPLORATORY), strict=True))
     rows, measured = [], _measured(speeds, task)
     sides = {side.variant: side for side in Runs(evidence).sides() if side.task.name == task}
     for variant in facts.variants:

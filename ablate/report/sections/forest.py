@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ablate.base import wording
-from ablate.core.facts import Facts
-from ablate.report.brief.noise_floor import MARK
+from ablate.core.facts import BASELINE, Facts
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import Limits, verdict_handles, verdicts, views
@@ -38,14 +37,12 @@ class Forest(Section):
             data = forest(facts, material.comparisons, task.name)
             if not data["diff"].isna().all():
                 span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
-                mine = material.comparisons[material.comparisons["task"] == task.name]
-                over = "seeds and test examples" if mine["sd_example"].notna().any() else "seeds"
-                caption, alt = _caption(data, facts, span, over), _alt(data, facts.metric + of)
+                caption, alt = _caption(data, facts, span), _alt(data, facts.metric + of)
                 options = facts.metric, facts.margin, span
                 yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
-def _caption(data: pd.DataFrame, facts: Facts, span: float | None, over: str) -> str:
+def _caption(data: pd.DataFrame, facts: Facts, span: float | None) -> str:
     margin = f" The band is the margin, ±{wording.exact(facts.margin)}." if facts.margin else ""
     floor = " Dotted: the interval of the placebo." if data["placebo"].any() else ""
     closer = (
@@ -54,13 +51,13 @@ def _caption(data: pd.DataFrame, facts: Facts, span: float | None, over: str) ->
         else ""
     )
     return (
-        f"Mean paired difference in {facts.metric} from the baseline with its 95 % interval over {over}; right of zero "
+        f"Mean paired difference in {facts.metric} from the baseline with the interval that decides; right of zero "
         f"is better.{margin}{floor}{closer}"
     )
 
 
 def _alt(data: pd.DataFrame, measured: str) -> str:
-    counts = data.loc[~data["placebo"], "verdict"].value_counts()
+    counts = data["verdict"].value_counts()
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
     return f"Forest plot of {len(data)} differences from the baseline in {measured}: {verdicts}."
 
@@ -68,19 +65,26 @@ def _alt(data: pd.DataFrame, measured: str) -> str:
 def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
     """One row a variant, in the order of `entries`: its place and its comparison on the primary metric.
 
-    Columns: variant, group, label, placebo, verdict (of a placebo `exploratory`), within_noise, diff, ci_low, ci_high.
-    Variants without a comparison on `task` are left out.
+    Columns: variant, group, label, placebo, verdict (or `exploratory`), diff, ci_low, ci_high. Of a design that crosses
+    its factors the main effects, by their levels. Variants without a comparison on `task` are left out.
     """
     places = pd.DataFrame([vars(e) for e in entries(facts)], columns=["variant", "group", "label", "placebo"])
     numbers = ["diff", "ci_low", "ci_high"]
     mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
-    mine = mine.drop_duplicates("variant")[["variant", "verdict", "within_noise", *numbers]]
-    found = places.merge(mine, on="variant", how="inner").astype(dict.fromkeys(numbers, float))
-    return found.assign(verdict=found["verdict"].mask(found["placebo"].astype(bool), EXPLORATORY))
+    mine = mine.assign(verdict=mine["verdict"].mask(mine["exploratory"].astype(bool), EXPLORATORY))
+    effects = mine[mine["baseline"] != BASELINE]
+    if len(effects):
+        levels = effects["variant"].str.rpartition("=")
+        mine = effects
+        places = pd.DataFrame(
+            {"variant": mine["variant"], "group": levels[0], "label": mine["variant"], "placebo": False}
+        )
+    mine = mine.drop_duplicates("variant")[["variant", "verdict", *numbers]]
+    return places.merge(mine, on="variant", how="inner").astype(dict.fromkeys(numbers, float))
 
 
 def figure(data: pd.DataFrame, metric: str, margin: float | None, span: float | None = None) -> Figure:
-    """Paired differences with their 95 % intervals, over the margin and the placebo's interval.
+    """Paired differences with their intervals, over the margin and the placebo's interval.
 
     `data` is what `forest` returns, `span` the largest difference that the metric can show. Where a few differences
     dwarf the rest, a second axis looks closer.
@@ -89,10 +93,7 @@ def figure(data: pd.DataFrame, metric: str, margin: float | None, span: float | 
     data = data.assign(y=data["variant"].map(heights))
     limits = _limits(data, margin, span)
     result, found = axes(labels, limits, f"difference in {metric}, right is better", pitch=0.24)
-    told = [
-        f"{MARK} " * bool(within) + difference(*row)
-        for within, *row in data[["within_noise", "diff", "ci_low", "ci_high"]].itertuples(index=False)
-    ]
+    told = [difference(*row) for row in data[["diff", "ci_low", "ci_high"]].itertuples(index=False)]
     words = [
         f"{named(label, variant)}\n{verdict}: {numbers}"
         for label, variant, verdict, numbers in zip(
@@ -129,10 +130,10 @@ def _view(ax: Axes, data: pd.DataFrame, margin: float | None) -> None:
 def _handles(data: pd.DataFrame, margin: float | None) -> list[Any]:
     soft = colour("soft")
     band = Patch(color=colour("band"), lw=0, label=f"margin ±{wording.exact(margin or 0)}")
-    placebo = Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label="placebo, 95 %")
+    placebo = Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label="placebo")
     return [
         *verdict_handles(data["verdict"]),
-        Line2D([], [], color=soft, lw=1.6, label="95 % interval"),
+        Line2D([], [], color=soft, lw=1.6, label="interval"),
         *([band] if margin else []),
         *([placebo] if data["placebo"].any() else []),
     ]

@@ -1,15 +1,13 @@
-"""The answer in a few sentences, the noise floor, then what a reader should know beside it."""
+"""The answer in a few sentences, then what a reader should know beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.analysis.answer import answer
-from ablate.analysis.headline import conditions, headline
 from ablate.analysis.learning import baseline_learned
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.report.brief.noise_floor import noise_blocks
+from ablate.report.answer import answer, conditions, remarks
 from ablate.report.section import Block, Failed, Folded, Lead, Material, Section, Sentences, Text, applying
 
 
@@ -29,7 +27,6 @@ class Headline(Section):
         if material.evidence.only_timed:
             yield Text("The variants were timed, not trained: nothing here is about what they learn.")
             return
-        yield from noise_blocks(material)
         found, failed = [], []
         if not baseline_learned(material.evidence):
             found = [f"{badge(material.evidence)[0]}."]
@@ -38,7 +35,7 @@ class Headline(Section):
                 found += section.findings(material) if section.applies(material) else ()
             except Exception as error:
                 failed.append(Failed(f"What “{section.title}” has found", error))
-        yield Sentences([*found, *headline(material.evidence, material.claims)])
+        yield Sentences([*found, *remarks(material.evidence, material.claims)])
         yield from failed
         if limits := conditions(material.evidence, material.comparisons):
             yield Folded(f"What the verdicts are conditional on ({len(limits)})", [Sentences(limits)])
@@ -59,7 +56,7 @@ def badge(evidence: Evidence) -> tuple[str, str]:
     if not baseline["status"].isin(["completed", "diverged"]).any():
         return "No baseline run has an outcome", "orange"
     found = baseline_learned(evidence)
-    if not all(ok for _, ok, _ in found):
+    if not all(one.ok for one in found):
         return "The baseline did not learn", "orange"
     if not found:
         return "Nothing says whether the baseline learned", "soft"

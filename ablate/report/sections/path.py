@@ -13,7 +13,7 @@ from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
 from ablate.report.draw import style
 from ablate.report.draw.hover import tell
-from ablate.report.palette import EXPLORATORY, colour
+from ablate.report.palette import colour
 from ablate.report.section import Block, Heading, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (
     Column,
@@ -22,7 +22,6 @@ from ablate.report.tables import (
     count,
     difference,
     in_lines,
-    p_value,
     rows_of,
     significant,
     text,
@@ -44,7 +43,7 @@ class AblationPath(Section):
         yield Text(
             "Each step adds the change that did best on validation data of tuning seeds, which judge nothing here. "
             "Every configuration was then trained on the seeds of the study. What a step adds depends on the steps "
-            "before it; its verdict is against the configuration before, at .05 and outside the planned comparisons.",
+            "before it, and is exploratory.",
             aside=True,
         )
         verdicts = {
@@ -100,8 +99,6 @@ def _table(data: pd.DataFrame, verdicts: Mapping[tuple[str, str], str], metric: 
         Column("change", "Adds", words=True),
         Column("mean", metric, True),
         Column("difference", "From the step before [95 %]", True),
-        Column("p", "p", True),
-        Column("verdict", "Verdict", words=True),
         Column("total", "From the baseline [95 %]", True),
         Column("verdict_total", "Planned verdict", words=True),
         Column("n", "Seeds", True),
@@ -113,8 +110,6 @@ def _table(data: pd.DataFrame, verdicts: Mapping[tuple[str, str], str], metric: 
             "change title": text(row["variant"]),
             "mean": significant(row["mean"]),
             "difference": difference(row["diff"], row["ci_low"], row["ci_high"]),
-            "p": p_value(row["p"]),
-            "verdict": f"{text(row['verdict'])} ({EXPLORATORY})",
             "total": difference(row["total"], row["total_low"], row["total_high"]),
             "verdict_total": verdicts.get((row["task"], row["variant"]), ""),
             "n": count(row["n"]),

@@ -62,7 +62,7 @@ class Ratios(Section):
 def ratios(facts: Facts, speeds: pd.DataFrame, task: str, call: str) -> pd.DataFrame:
     """One row a variant on a task, the baseline's second copy first.
 
-    Columns: variant, label, verdict (`baseline` or `exploratory`), said, ratio, low, high, noise (as a ratio).
+    Columns: variant, label, verdict (`baseline` or `exploratory`), words, ratio, low, high, noise (as a ratio).
     """
     names = short_names(facts)
     mine = speeds[(speeds["task"] == task) & (speeds["metric"] == call) & speeds["own"].map(is_true)]
@@ -72,10 +72,6 @@ def ratios(facts: Facts, speeds: pd.DataFrame, task: str, call: str) -> pd.DataF
             "variant": mine["variant"],
             "label": mine["variant"].map(names).where(~base, COPIES),
             "verdict": np.where(base, BASELINE, EXPLORATORY),
-            "said": [
-                "" if is_base else timing.verdict(row)
-                for is_base, row in zip(base, rows_of(mine), strict=True)
-            ],
             "words": [timing.ratio(row) for row in rows_of(mine)],
             "ratio": mine["ratio"].astype(float),
             "low": mine["ci_low"].astype(float),
@@ -106,10 +102,7 @@ def figure(data: pd.DataFrame, said: str, margin: float) -> Figure:
         ax.axvline(edge, color=colour("soft"), lw=0.9, ls=DOTTED, zorder=1)
     ax.axvline(1.0, color=colour("ink"), lw=0.8, zorder=1)
     verdicts(ax, data, "ratio", "y", "x", ("low", "high", 1.6))
-    words = [
-        f"{numbers}{f', {verdict}' * bool(verdict)}"
-        for numbers, verdict in zip(data["words"], data["said"], strict=True)
-    ]
+    words = list(data["words"])
     told = map(named, data["label"], data["variant"])
     tell(ax, data["ratio"], data["y"], [f"{name}\n{found}" for name, found in zip(told, words, strict=True)])
     if style.width() >= style.WIDTH:
