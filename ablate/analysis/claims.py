@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.compare import compared
+from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Mean, Rate
 from ablate.analysis.family import asked, at_looks, level, measures_of, planned
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
@@ -29,6 +30,7 @@ from ablate.core.estimate import Block, Interval
 from ablate.core.evidence import Evidence
 from ablate.core.reason import Reason
 
+LIKENESS = ("matches", "does_not_lose")
 COLUMNS = (
     *("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory"),
     *("metric", "task"),
@@ -89,7 +91,14 @@ class Followed:
         if self.tasks:
             on = self.tasks[deciding([one.judged for one in self.tasks])]
             whole = self.judged
-            reason = on.judged.reason or (None if self.decided else whole.why)
+            reason = None if self.decided else on.judged.reason or whole.why
+            if (
+                whole.outcome == "supported"
+                and claim.kind in LIKENESS
+                and not self.of_time
+                and isinstance(on.estimate, Mean)
+            ):
+                reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
             found = {
                 "verdict": whole.outcome,
                 "diff": on.point,

@@ -5,35 +5,41 @@ In the past tense: what was found on these seeds, at these settings. Other seeds
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from ablate.analysis.learning import Learned, baseline_learned
+from ablate.analysis.noise import noise
 from ablate.base import wording
 from ablate.core.facts import Facts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.report.section import Material, applying
-from ablate.report.tables import Row, number, text
-from ablate.report.verdicts import Names, names_of, planned_rows
+from ablate.report.tables import NOTHING, Row, difference, is_true, number, rows_of, text
+from ablate.report.verdicts import Names, names_of, planned_rows, shown_as
 from ablate.report.words import because, say, sentence
 
+MATTERS = 0.25
+"""The share of the variance over seeds from which on a larger test set is worth a word."""
 VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened", "better": "improved"}}
 
 
 def answers(material: Material) -> list[str]:
     """A paragraph a task, then what other sections answer: those of a search, of speed."""
     facts, placebos = material.facts, [v.name for v in material.facts.variants if v.placebo]
-    every = [row for row in planned_rows(material.comparisons) if row["variant"] not in placebos]
+    every = planned_rows(material.comparisons)
     missed = {one.task: learned(one) for one in baseline_learned(material.evidence) if not one.ok}
     found = []
     for task in facts.tasks:
         if rows := [row for row in every if row["task"] == task.name]:
-            said = list(_sentences(rows, task, facts))
+            said = list(_sentences([row for row in rows if row["variant"] not in placebos], task, facts))
             if task.name in missed:
                 decided = any(row["verdict"] in ("better", "worse") for row in rows)
                 said = [
                     say("answer.not_learned", missed[task.name]),
                     *(said if decided else [say("answer.leaves_open")]),
                 ]
+            if any(row["verdict"] in ("better", "worse") for row in rows if row["variant"] in placebos):
+                said = [say("answer.placebo"), *said]
             on = f"{task.name}: " if len(facts.tasks) > 1 else ""
             found.append(on + " ".join(map(sentence, said)))
     for section in applying(material):
@@ -102,3 +108,28 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
         else wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
     )
     return say("answer.points", shown) if share else shown
+
+
+def noise_lines(material: Material) -> list[str]:
+    """A line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
+    if material.evidence.only_timed:
+        return []
+    rows = rows_of(noise(material.evidence, material.comparisons))
+    return [_noise_line(row, len(rows)) for row in rows]
+
+
+def _noise_line(row: Row, tasks: int) -> str:
+    n, share, sd = int(row["n"]), number(row["test_share"]), number(row["sd"])
+    sizes = [size for name in ("mde", "mde_low", "mde_high") if (size := number(row[name])) is not None]
+    known = [shown_as(size, is_true(row["by_rate"]), n) if math.isfinite(size) else "" for size in sizes]
+    return say(
+        "noise.line",
+        text(row["metric"]),
+        text(row["task"]) if tasks > 1 else "",
+        n,
+        "" if sd is None else wording.significant(sd),
+        share if share is not None and share >= MATTERS else None,
+        int(number(row["diverged"]) or 0),
+        known,
+        difference(row["placebo_diff"], row["placebo_low"], row["placebo_high"]).removeprefix(NOTHING),
+    )

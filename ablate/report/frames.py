@@ -60,7 +60,6 @@ def _pieces(folder: StudyFolder) -> Iterator[str]:
     found = summary(folder)
     yield f"<h4>{escape(found.question or folder.name)}</h4>"
     yield from (f"<p><b>{escape(line)}</b></p>" for line in found.answer)
-    yield from (f"<p>{escape(line)}</p>" for line in found.noise)
     yield from map(_table, found.tables)
     figure = folder.path / FIGURE
     if figure.is_file():

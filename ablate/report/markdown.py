@@ -48,7 +48,7 @@ def summary_markdown(found: Summary) -> str:
         replace(table, columns=[c for c in table.columns if not c.below and not c.spare])
         for table in found.tables
     ]
-    parts = [*map(markdown_line, [*found.answer, *found.noise])]
+    parts = [*map(markdown_line, found.answer)]
     parts += [
         text for table in tables for text in (markdown_line(table.caption), markdown_table(table)) if text
     ]

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from ablate.analysis.headline import matched
-from ablate.analysis.noise import noise
+from ablate.analysis.family import family_size
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.base import wording
 from ablate.core.claim import INTERACTION
 from ablate.report import bibliography as cite
+from ablate.report.answer import matched
 from ablate.report.bibliography import Sentence, Source
-from ablate.report.brief.noise_floor import detectable, placebo, spread
 from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.latex import running
 from ablate.report.markdown import markdown_line
@@ -21,7 +20,7 @@ from ablate.report.section import Material
 from ablate.report.sections.provenance import AT
 from ablate.report.sections.tuning import budgets, parity
 from ablate.report.speed_methods import measured
-from ablate.report.tables import Row, number, rows_of
+from ablate.report.tables import Row, number
 
 TITLE = "Statistical methods"
 REDRAWN = {
@@ -44,7 +43,7 @@ EXACT = "by an exact unconditional test of matched pairs"
 DERIVED: Mapping[str, Sentence] = {
     "solved_rate": [f"solved rates {EXACT}", cite.SUISSA],
     "divergence_rate": [f"divergence rates {EXACT}", cite.SUISSA],
-    "seed_spread": ["spreads over seeds by the test of Pitman and Morgan", cite.PITMAN, cite.MORGAN],
+    "seed_spread": ["spreads over seeds by paired distances from the median, after Brown and Forsythe"],
     "lr_sensitivity": [
         "sensitivity to the learning rate by its mean excess loss over the grid",
         cite.WORTSMAN,
@@ -67,7 +66,6 @@ def methods(material: Material) -> list[Sentence]:
         *_claims(material),
         *_diverged(material),
         *_settings(material),
-        *_noise(material),
         *measured(material),
         *_software(material),
     ]
@@ -150,11 +148,9 @@ def _outcome(material: Material) -> Iterator[Sentence]:
 
 
 def _tests(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
-    if any(row["decided_by"] == "t" for row in family):
-        yield [
-            "Differences were tested by two-sided paired t-tests over seeds, with 95 % intervals of the mean."
-        ]
-        if any(number(row["sd_example"]) is not None for row in family):
+    if any(number(row["only_variant"]) is None for row in family):
+        yield ["Differences were judged by paired t intervals over seeds."]
+        if not material.evidence.examples.empty:
             yield [
                 "Seeds and test examples are crossed random factors",
                 cite.CORNFIELD,
@@ -162,7 +158,9 @@ def _tests(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
                 cite.SATTERTHWAITE,
                 "; of the tests over both and over seeds alone the larger p-value and the wider interval count.",
             ]
-    if rated := list(dict.fromkeys(str(row["task"]) for row in family if row["decided_by"] == "rate")):
+    if rated := list(
+        dict.fromkeys(str(row["task"]) for row in family if number(row["only_variant"]) is not None)
+    ):
         yield [
             f"On {wording.joined(rated)} a run either finds the solution or does not: there the seeds that one side "
             f"alone solved decide, {EXACT}",
@@ -188,12 +186,12 @@ def _tests(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
 
 
 def _family(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
-    m, level = len(family), wording.exact(ALPHA)
+    m, level = family_size(material.facts), wording.exact(ALPHA)
     each = f"The planned comparison was decided at {level}"
     if m > 1:
         each = (
-            f"The {m} planned comparisons are one family, each decided at {level}/{m} for a difference and for "
-            f"equivalence alike, so that the chance of any false verdict is at most {level}"
+            f"The {len(family)} planned comparisons and the claims that are none of them are one family of {m}, each "
+            f"decided by its interval at 1 - {level}/{m}, so that the chance of any false verdict is at most {level}"
         )
     yield [f"{each}. All other comparisons are exploratory."]
 
@@ -204,14 +202,9 @@ def _claims(material: Material) -> Iterator[Sentence]:
     if early:
         days = sorted({claim.declared[:10] for claim in early if claim.declared})
         on = f", {' and '.join(dict.fromkeys([days[0], days[-1]]))}" if days else ""
-        holm: Sentence = [", with the correction of Holm", cite.HOLM] if len(early) > 1 else []
-        family = f"as a family of its own at {wording.exact(ALPHA)}"
-        count = wording.counted(len(early), "claim")
-        yield [f"Declared before the first trial{on}: {count}, {family}", *holm, "."]
+        yield [f"Declared before the first trial{on}: {wording.counted(len(early), 'claim')}."]
     if late:
         yield [f"Declared after trials existed, and exploratory: {wording.counted(len(late), 'claim')}."]
-    if material.facts.margin is None and any(claim.kind in ("matches", "does_not_lose") for claim in claims):
-        yield ["Claims of a match or of no loss name their margin, for one-sided tests", cite.SCHUIRMANN, "."]
     if any(claim.kind == INTERACTION for claim in claims):
         yield ["Claims of an interaction rest on the difference of differences of each seed."]
     for name in dict.fromkeys(claim.metric.partition("@")[0] for claim in claims):
@@ -265,15 +258,6 @@ def _settings(material: Material) -> Iterator[Sentence]:
             ". No comparison rests on the tuning seeds. The settings found are taken as given: the intervals do not "
             "hold the noise of tuning.",
         ]
-
-
-def _noise(material: Material) -> Iterator[Sentence]:
-    rows = rows_of(noise(material.evidence, material.comparisons))
-    for row in rows:
-        on = f" ({row['metric']}, {row['task']})" if len(rows) > 1 else ""
-        yield [f"Spread of the baseline over seeds{on}: {spread(row)}. Detectable: {detectable(row)}."]
-        if row["placebo"]:
-            yield [f"Placebo, the baseline with other initial values and dropout{on}: {placebo(row)}."]
 
 
 def _software(material: Material) -> Iterator[Sentence]:

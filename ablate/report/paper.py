@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ablate.analysis.family import family_size
 from ablate.base import wording
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_claim, short_names
 from ablate.report import timing
 from ablate.report.brief.claims import claim_table
-from ablate.report.brief.noise_floor import MARK
 from ablate.report.brief.verdicts import comparison_cells, verdict_rows
 from ablate.report.draw import paper
-from ablate.report.latex import METHODS, figure_float, floating, latex, running, tabular
+from ablate.report.latex import METHODS, figure_float, floating, running, tabular
 from ablate.report.methods import as_latex, as_markdown, methods, sources
 from ablate.report.section import Failed, Material, Picture, pictures, shown, slug
-from ablate.report.tables import NOTHING, Column, Row, Table, decimals, fixed, is_true, number, rows_of
+from ablate.report.tables import NOTHING, Column, Row, Table, decimals, fixed, number, rows_of
 
 VARIANTS = [
     Column("variant", "Variant"),
     Column("mean", "Mean", True),
-    Column("difference", r"Difference [95\,\%]", True),
-    Column("p", "$p$", True),
+    Column("difference", "Difference", True),
+    Column("mde", "Detectable", True),
     Column("verdict", "Verdict"),
 ]
 CLAIMS = [
     Column("claim", "Claim"),
-    Column("difference", r"Difference [95\,\%]", True),
-    Column("p_holm", "$p$", True),
+    Column("difference", "Difference", True),
     Column("n", "Seeds", True),
     Column("verdict", "Verdict"),
 ]
@@ -41,7 +39,6 @@ SPEED = [
     Column("variant", "Variant"),
     Column("time", "Time", True),
     Column("ratio", r"Ratio [95\,\%]", True),
-    Column("said", "Verdict"),
     Column("memory", "Memory", True),
 ]
 
@@ -151,29 +148,20 @@ def _tables(material: Material) -> Iterator[tuple[str, str]]:
 
 def comparisons(material: Material) -> tuple[str, str] | None:
     """The planned comparisons, with the means that they compare and the placebo: a tabular, and its caption."""
-    facts = material.facts
-    names, every = (
-        short_names(facts),
-        [r for r in rows_of(material.comparisons) if r["metric"] in facts.judged],
-    )
+    facts, names = material.facts, short_names(material.facts)
+    every = [row for row in rows_of(material.comparisons) if row["metric"] == facts.metric]
     planned = verdict_rows(every)
     if not planned:
         return None
     rows: list[dict[str, str]] = []
     rules: list[int] = []
-    for place in dict.fromkeys((row["task"], row["metric"]) for row in every):
-        mine = [row for row in every if (row["task"], row["metric"]) == place]
-        several = len(facts.tasks) > 1, len(facts.judged) > 1
-        if any(several):
+    for task in dict.fromkeys(row["task"] for row in every):
+        mine = [row for row in every if row["task"] == task]
+        if len(facts.tasks) > 1:
             rules += [len(rows)] if rows else []
-            rows.append(
-                {"variant": ", ".join(str(part) for part, shown in zip(place, several, strict=True) if shown)}
-            )
+            rows.append({"variant": str(task)})
         rows.append(_baseline(mine, names[BASELINE]))
-        rows += [_cells(row, names) for row in mine if not is_true(row["placebo"])]
-        if placebos := [row for row in mine if is_true(row["placebo"])]:
-            rules.append(len(rows))
-            rows += [_cells(row, names) for row in placebos]
+        rows += [_cells(row, names) for row in mine]
     long = max(len(row["variant"]) for row in rows) > 30
     columns = (r"p{0.3\linewidth}" if long else "l") + "rrrl"
     return tabular(Table(VARIANTS, rows), columns, rules), _caption(facts, planned)
@@ -183,19 +171,18 @@ def _baseline(rows: Sequence[Row], name: str) -> dict[str, str]:
     """The row of the baseline; its mean is that of the most pairs, to the digits of the finest difference."""
     most = max(rows, key=lambda row: number(row["n"]) or 0)
     places = max(decimals(row["ci_low"], row["ci_high"]) for row in rows)
-    empty = dict.fromkeys(("difference", "p", "verdict"), NOTHING)
+    empty = dict.fromkeys(("difference", "mde", "verdict"), NOTHING)
     return {"variant": name, "mean": fixed(most["mean_baseline"], places)} | empty
 
 
 def _cells(row: Row, names: dict[str, str]) -> dict[str, str]:
     cells = comparison_cells(row)
-    exploratory = is_true(row["exploratory"])
     return {
         "variant": names.get(row["variant"], cells["variant"]),
-        "mean": cells["mean_variant"],
-        "difference": f"{MARK} " * is_true(row["within_noise"]) + cells["difference"],
-        "p": NOTHING if exploratory else cells["p_adjusted"],
-        "verdict": NOTHING if exploratory else cells["verdict"],
+        "mean": fixed(row["mean_variant"], decimals(row["ci_low"], row["ci_high"])),
+        "difference": cells["difference"],
+        "mde": cells["mde"],
+        "verdict": cells["verdict"] or NOTHING,
     }
 
 
@@ -203,28 +190,18 @@ def _caption(facts: Facts, planned: Sequence[Row]) -> str:
     """What the columns are, in LaTeX."""
     seeds = sorted({int(number(row["n"]) or 0) for row in planned})
     over = wording.counted(seeds[-1], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-    over += " and the test examples" if any(number(row["sd_example"]) is not None for row in planned) else ""
     of = " at the best validation" if facts.at == "best_validation" else ""
-    at = f", {planned[0]['at']}" if planned[0]["at"] else ""
-    solved = " in the share of solved runs" if all(row["decided_by"] == "rate" for row in planned) else ""
-    adjusted = f", adjusted for {len(planned)} comparisons" if len(planned) > 1 else ""
-    metric = wording.joined([name.replace("_", " ") for name in facts.judged])
+    at = f" at {facts.rate}, not tuned" if facts.rate else ""
     within = any(row["verdict"] == "equivalent" for row in planned) and facts.margin
-    marked = any(is_true(row["within_noise"]) for row in planned)
-    placebo = any(variant.placebo for variant in facts.variants)
+    m = family_size(facts)
     said = [
-        f"Mean {metric}{of} and paired difference from the {BASELINE}{at}, positive is "
-        f"better, with a 95 % interval over {over}.",
-        f"p: of no difference{solved}{adjusted}.",
-        f"{MARK}: smaller than what is detected with 80 % power." if marked else "",
+        f"Mean {facts.metric.replace('_', ' ')}{of} and paired difference from the {BASELINE}{at}, positive is "
+        f"better, over {over}, with the interval that decides, at 1 - .05/{m} in a family of {m}.",
+        "Detectable: with 80 % power.",
         f"Equivalent: within ±{wording.exact(within)}." if within else "",
-        f"Placebo: the {BASELINE} with another initialisation." if placebo else "",
+        f"Placebo: the {BASELINE} with another initialisation." * any(v.placebo for v in facts.variants),
     ]
-    return _in_latex(" ".join(filter(None, said)))
-
-
-def _in_latex(caption: str) -> str:
-    return re.sub(r"(?<= )p: ", "$p$: ", running(caption)).replace(latex(f"{MARK}:"), r"$\sim$:")
+    return running(" ".join(filter(None, said)))
 
 
 def claims(material: Material) -> tuple[str, str] | None:
@@ -233,11 +210,8 @@ def claims(material: Material) -> tuple[str, str] | None:
     if not judged:
         return None
     rows = claim_table(judged, short=partial(short_claim, facts=material.facts)).rows
-    caption = (
-        "Claims, each with its paired difference, positive in favour of the first, and its 95 % interval; p: that of "
-        f"the claim, after Holm over {wording.counted(len(rows), 'claim')}."
-    )
-    return tabular(Table(CLAIMS, rows), r"p{0.5\linewidth}rrrl"), _in_latex(caption)
+    caption = "Claims, each with its paired difference, positive in favour of the first, and the interval that decides."
+    return tabular(Table(CLAIMS, rows), r"p{0.5\linewidth}rrl"), running(caption)
 
 
 def speed(material: Material) -> tuple[str, str] | None:
@@ -254,4 +228,4 @@ def speed(material: Material) -> tuple[str, str] | None:
         f"Time of {timing.MEASURES[call]} of each variant, its ratio to that of the {BASELINE}, below 1 is faster, and "
         f"peak memory of a step. {timing.how_measured(material.evidence)} Exploratory."
     )
-    return tabular(Table(SPEED, rows), "lrrlr"), _in_latex(caption)
+    return tabular(Table(SPEED, rows), "lrrr"), running(caption)

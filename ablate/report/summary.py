@@ -12,10 +12,10 @@ from functools import partial
 from ablate.base.errors import AblateError
 from ablate.core.short_names import short_claim
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SPEED
+from ablate.records.verdicts import SPEED
 from ablate.report import timing
 from ablate.report.tables import Table, text
-from ablate.report.verdicts import claim_table, level_of, names_of, noise_lines, verdict_tables
+from ablate.report.verdicts import claim_table, level_of, names_of, verdict_tables
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Summary:
 
     question: str
     answer: list[str]
-    noise: list[str]
+    "With the noise floor."
     tables: list[Table]
     "Verdicts, claims, and speed where it was measured."
 
@@ -42,5 +42,5 @@ def summary(folder: StudyFolder, *, of_speed: bool = False) -> Summary:
     tables += [claim_table(judged, claim, names, level_of(comparisons))] if judged else []
     tables += timing.brief_tables(folder.beside(SPEED), names)
     if of_speed:
-        return Summary(question, [], [], tables)
-    return Summary(question, folder.answer(), noise_lines(folder.beside(NOISE)), tables)
+        return Summary(question, [], tables)
+    return Summary(question, folder.answer(), tables)

@@ -31,9 +31,8 @@ def print_verdicts(folder: StudyFolder, console: Console, *, of_speed: bool = Fa
     found = summary(folder, of_speed=of_speed)
     if found.answer:
         console.print()
-    for style, lines in (("bold", found.answer), ("", found.noise)):
-        for line in lines:
-            console.print(_text(line, console, style))
+    for line in found.answer:
+        console.print(_text(line, console, "bold"))
     for table in found.tables:
         print_table(table, console)
 

@@ -9,11 +9,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ablate.base import wording
 from ablate.core.facts import Facts
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.report.tables import (
-    NOTHING,
     Column,
     Row,
     Table,
@@ -30,8 +28,6 @@ from ablate.report.tables import (
 )
 from ablate.report.words import because, say
 
-MATTERS = 0.25
-"""The share of the variance over seeds from which on a larger test set is worth a word."""
 UNSEEN = "unseen "
 """The reason of what is equivalent: what that does not exclude."""
 Names = Mapping[str, str]
@@ -143,25 +139,3 @@ def claim_table(claims: Any, short: Callable[[str], str], names: Names, level: s
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
     return tabulated(columns, rows, say("verdicts.claims", late, len(rows)), "claims.csv", title="claim")
-
-
-def noise_lines(noise: Any) -> list[str]:
-    """A line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
-    return [_noise_line(row, len(rows)) for rows in (rows_of(noise),) for row in rows]
-
-
-def _noise_line(row: Row, tasks: int) -> str:
-    n, share, sd = int(row["n"]), number(row["test_share"]), number(row["sd"])
-    sizes = [size for name in ("mde", "mde_low", "mde_high") if (size := number(row[name])) is not None]
-    known = [shown_as(size, is_true(row["by_rate"]), n) if math.isfinite(size) else "" for size in sizes]
-    return say(
-        "noise.line",
-        text(row["metric"]),
-        text(row["task"]) if tasks > 1 else "",
-        n,
-        "" if sd is None else wording.significant(sd),
-        share if share is not None and share >= MATTERS else None,
-        int(number(row["diverged"]) or 0),
-        known,
-        difference(row["placebo_diff"], row["placebo_low"], row["placebo_high"]).removeprefix(NOTHING),
-    )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.analysis.verdicts import DECIDED
+from ablate.analysis.judge import DECIDED
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
 from ablate.records.folder import StudyFolder

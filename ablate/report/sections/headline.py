@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ablate.analysis.learning import baseline_learned, convergence
-from ablate.analysis.noise import noise
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.report.answer import answers, learned
+from ablate.report.answer import answers, learned, noise_lines
 from ablate.report.section import Block, Failed, Folded, Lead, Material, Section, Sentences, Text, applying
-from ablate.report.verdicts import names_of, noise_lines, planned_rows
+from ablate.report.verdicts import names_of, planned_rows
 from ablate.report.words import say
 
 
@@ -34,7 +33,7 @@ class Headline(Section):
         if material.evidence.only_timed:
             yield Text(say("answer.only_timed"))
             return
-        for line in [*gaps(material.evidence), *noise_lines(noise(material.evidence, material.comparisons))]:
+        for line in [*gaps(material.evidence), *noise_lines(material)]:
             yield Text(line)
         found, failed = [*limits(material)], []
         for section in applying(material):
