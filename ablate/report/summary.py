@@ -5,6 +5,7 @@ Read from the files of a report without pandas and torch, so that a run that fin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import SPEED
 from ablate.report import timing
 from ablate.report.tables import Table, text
-from ablate.report.verdicts import claim_table, level_of, names_of, verdict_tables
+from ablate.report.verdicts import Names, claim_table, level_of, names_of, verdict_tables
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Summary:
 def summary(folder: StudyFolder, *, of_speed: bool = False) -> Summary:
     """Of the last report, or its tables of speed and claims alone. Raises `AblateError` where there is none."""
     comparisons, question, at = folder.comparisons(), "", ""
-    names, claim = {row["variant"]: row["variant"] for row in comparisons}, str
+    names: Names = {row["variant"]: row["variant"] for row in comparisons}
+    claim: Callable[[str], str] = str
     with suppress(AblateError):  # of facts that cannot be read, variants have their own names
         facts = folder.facts()
         question, names, at = facts.question, names_of(facts), facts.rate

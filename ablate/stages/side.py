@@ -1,4 +1,4 @@
-"""One of two reports that are compared: what is read of it, and what it was made with."""
+"""Two reports that are compared: what is read of each, what it was made with, and which rows and settings differ."""
 
 from __future__ import annotations
 

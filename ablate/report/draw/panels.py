@@ -67,7 +67,7 @@ def multiples(
     rows = [max(-(-len(legends[title][0]) // legends[title][1]) for title in row) for row in titles]
     heights = [HEIGHT * (1.5 if across == 1 else 1) + ROW * count for count in rows]
     figure = style.new_figure(sum(heights) + 0.3)
-    shape = {"sharex": True, "sharey": True, "squeeze": False, "height_ratios": heights}
+    shape: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False, "height_ratios": heights}
     grid = figure.subplots(len(heights), across, **shape).ravel()
     for (title, entries), ax in zip(panels.items(), grid, strict=False):
         handles, columns = legends[title]

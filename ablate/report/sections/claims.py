@@ -22,7 +22,8 @@ class Claims(Section):
 
     def answers(self, material: Material) -> list[str]:
         """Claims about other metrics than those of the verdicts."""
-        facts, found = material.facts, {}
+        facts = material.facts
+        found: dict[str, list[str]] = {}
         for row in rows_of(material.claims):
             if row["metric"] not in facts.judged and not is_true(row["exploratory"]):
                 found.setdefault(row["verdict"], []).append(short_claim(row["claim"], facts))

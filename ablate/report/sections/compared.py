@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import Facts, VariantFacts
@@ -43,7 +44,7 @@ def cost_table(facts: Facts) -> Table:
     tasks, match, first = [task.name for task in facts.tasks], facts.match, facts.variants[0]
     if all(costs(v, task) == costs(v, tasks[0]) for v in facts.variants for task in tasks):
         tasks = tasks[:1]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"variant": v.name, "task": task, "changes": _changes(v), "beside": _beside(v, task)}
         | {"costs": costs(v, task), "base": costs(first, task), "matched": v.matched.get(task)}
         for v in facts.variants

@@ -149,7 +149,7 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, measured: str, gap: float) -
     values, (low, high) = data[cost], ax.get_ylim()
     log = values.min() > 0 and values.max() > 20 * values.min()
     ends = np.log([values.min(), values.max()]) if log else [values.min(), values.max()]
-    limits = padded(*ends, 0.12)
+    limits = padded(float(ends[0]), float(ends[1]), 0.12)
     ax.set(xscale="log" if log else "linear", xlim=np.exp(limits) if log else limits)
     shown = UNITS.get(cost, lambda value: wording.compact(value, 6))
     at = ticks(*ax.get_xlim(), log=log)

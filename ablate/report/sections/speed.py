@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -73,7 +73,7 @@ class Speed(Section):
             yield Folded(say("speed.more"), others)
 
 
-def _others(rows: list[Row], own: list[Row], facts: Facts, first: str) -> Iterator[Block]:
+def _others(rows: Sequence[Row], own: Sequence[Row], facts: Facts, first: str) -> Iterator[Block]:
     """The other calls at the study's own size, and all at every size."""
     names, sized = names_of(facts), [row for row in rows if number(row["size"]) is not None]
     for task in facts.tasks:
@@ -87,19 +87,19 @@ def _others(rows: list[Row], own: list[Row], facts: Facts, first: str) -> Iterat
                 yield timing.speed_table(timed, memory, call, names, several=several, over=timing.over(facts))
 
 
-def _sentence(call: str, rows: list[Row], names: Names) -> str:
+def _sentence(call: str, rows: Sequence[Row], names: Names) -> str:
     """`Generation takes 1.93 times as long with additive scoring as with the baseline, .80 times with 1 head.`"""
     decided = sorted(filter(timing.beyond, rows), key=lambda row: -abs(math.log(row["ratio"])))
     if not decided:
         return say("speed.alike", timing.MEASURES[call])
-    said = []
+    said: list[str] = []
     for row in decided[:MAX_NAMES]:
         places = min(2, max(1, decimals(row["ci_low"], row["ci_high"]) - 1))
         said.append(say("speed.times", fixed(row["ratio"], places), names[row["variant"]], not said))
     return say("speed.answer", timing.MEASURES[call], said, max(0, len(decided) - MAX_NAMES))
 
 
-def ratios(names: Names, rows: list[Row]) -> pd.DataFrame:
+def ratios(names: Names, rows: Sequence[Row]) -> pd.DataFrame:
     """Of rows of one call and task, the baseline's second copy first.
 
     Columns: variant, label, verdict (its mark), value, low, high, slack (as a ratio), told.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,7 +147,8 @@ def _pictures(material: Material, task: str, end: str, of: str) -> Iterator[Pict
 def sensitivity(facts: Facts, stability: pd.DataFrame | None, task: str) -> pd.DataFrame:
     """One row a variant, the baseline first: variant, label, verdict (its mark), value, low, high, told."""
     assert stability is not None
-    names, rows = names_of(facts), []
+    names = names_of(facts)
+    rows: list[dict[str, Any]] = []
     for row in rows_of(stability[(stability["task"] == task) & (stability["metric"] == SENSITIVITY)]):
         # One of which no seed has its whole grid yet has no place on an axis.
         for side in ("variant",) if rows else ("baseline", "variant"):
@@ -173,7 +175,7 @@ def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) 
             look, lost = of[row["variant"]], share(row["diverged"], row["n"])
             place = row[rate], row["loss"]
             ax.plot(*place, "X", ms=5.5, color=look.colour, mec="white", mew=0.4, zorder=4)
-            words = {"ha": "center", "size": style.SMALL - 1, "color": look.colour}
+            words: dict[str, Any] = {"ha": "center", "size": style.SMALL - 1, "color": look.colour}
             ax.annotate(lost, place, (0, 5), textcoords="offset points", **words)
             tell(ax, [place[0]], [place[1]], [f"{named(look.label, row['variant'])}\n{lost} runs diverged"])
         ax.xaxis.set_major_formatter(lambda value, _: brief(value))
