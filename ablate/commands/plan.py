@@ -232,7 +232,7 @@ def _print_search(plan: Planned, kind: str, spec: SearchSpec, console: Console) 
     """Prints the space of a search and its budget."""
     from ablate.study.schema import winner_names
 
-    experiment, facts = plan.experiment, spec.facts("")
+    experiment, facts = plan.experiment, spec.facts()
     space = [
         {"path": p.path, "values": _values(p)} | ({"when": p.when} if p.when else {})
         for p in facts.parameters

@@ -51,10 +51,18 @@ def reported(metrics: Mapping[str, float], metric: str) -> float:
 
 
 def intermediate(record: Record, metric: str) -> dict[int, float]:
-    """Step → value on validation data, as the trial reported it."""
+    """Step → value on validation data, as the trial reported it.
+
+    An evaluation at which a trial diverged was not reported any more.
+    """
     curve = record.curves.get(f"validation_{metric}", record.curves.get(metric))
-    points = zip(curve.steps, curve.values, strict=True) if curve is not None else ()
-    return {int(step): float(value) for step, value in points}
+    if curve is None:
+        return {}
+    found = {int(step): float(value) for step, value in zip(curve.steps, curve.values, strict=True)}
+    last = (c.values[-1] for n, c in record.curves.items() if n.startswith("validation_") and len(c.values))
+    if found and record.status == "diverged" and not all(map(math.isfinite, last)):
+        found.popitem()
+    return found
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from ablate.analysis.verdicts import judge
 from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.paired import Differences
-from ablate.analysis.verdicts import judge
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, Outcome, Sampling
 

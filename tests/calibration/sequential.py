@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from ablate.analysis.verdicts import DECIDED, judge
 from numpy.typing import NDArray
 
 from ablate.analysis.looks import weights
-from ablate.analysis.verdicts import DECIDED, judge
 
 from .check import Check, Place, frequency
 from .judging import contrasts

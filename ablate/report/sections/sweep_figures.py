@@ -1,0 +1,95 @@
+"""How a sweep went, in the figures of Optuna on the study that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+from ablate.core.search_table import SearchTable
+from ablate.report import searches
+from ablate.report.draw import style
+from ablate.report.section import Block, Material, Picture, Section
+from ablate.search.table import rebuilt
+from ablate.search.wrapped import quiet
+
+FIGURES = {
+    "optimization_history": ("history", "History", "in the order in which they were chosen"),
+    "param_importances": (
+        "importances",
+        "Importances",
+        "and how much the best tenth differs from all in each path (PED-ANOVA, Watanabe et al. 2023)",
+    ),
+    "slice": (
+        "slices",
+        "Slices",
+        "against each path; the others vary as well, and darker settings came later",
+    ),
+    "parallel_coordinate": ("parallel", "Parallel coordinates", "as lines across the searched paths"),
+    "contour": (
+        "contour",
+        "Contour",
+        "over two searched numbers; between settings the surface is a guide to the eye",
+    ),
+}
+"Optuna's name of a figure → the end of the name of its file, its title, and its caption after `The settings`."
+LEAST = 8
+"Settings with a value below which nothing but their history is drawn."
+
+
+class SweepFigures(searches.OfSearch, Section):
+    """Figures for the first objective that is measured."""
+
+    kind = "sweep"
+    place = 520
+    title = "How the search went"
+    inside = "history, importances, slices, parallel coordinates and contours"
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        searched = searches.table(material)
+        objectives = searched.facts.objectives
+        index = next((i for i, o in enumerate(objectives) if o.source != "cost"), 0)
+        data, words = searches.judged(searched, objectives[index].name), searches.named(objectives[index])
+        numbers = [
+            p.path for p in searched.facts.parameters if p.kind != "choice" and data[p.path].nunique() > 1
+        ]
+        enough = len(data) >= LEAST and data[objectives[index].name].nunique() > 1
+        for name, (end, title, how) in FIGURES.items() if enough else list(FIGURES.items())[: len(data) > 0]:
+            if name == "contour" and len(numbers) < 2:
+                continue
+            caption = f"The {words} of the settings, {how}. Means over the tuning seeds."
+            alt = f"{title} of {len(data)} settings by {words}."
+            options = (searched, name, index, words, numbers[:2])
+            yield Picture(f"sweep-{end}", title, caption, alt, data, draw, options)
+
+
+def draw(
+    data: pd.DataFrame, searched: SearchTable, name: str, index: int, words: str, numbers: list[str]
+) -> Figure:
+    """Optuna's figure `name` of the one search of a sweep, by the objective at `index`."""
+    import optuna.visualization.matplotlib as drawn
+
+    row = data.iloc[0]
+    given: dict[str, Any] = {"params": numbers} if name == "contour" else {}
+    with matplotlib.rc_context(), quiet():
+        made = getattr(drawn, f"plot_{name}")(
+            rebuilt(searched, row["variant"], row["task"]),
+            target=lambda trial: trial.values[index],
+            target_name=words,
+            **given,
+        )
+        fig: Figure = np.ravel(made)[0].figure
+        pyplot.close(fig)
+    for ax in fig.axes:
+        ax.set_title("")
+        if name == "slice":
+            ax.tick_params("x", rotation=90)
+    fig.suptitle("")
+    wide = len(searched.paths) if name in ("slice", "parallel_coordinate") else 2
+    fig.set_size_inches(style.width() * max(1.0, wide / 3), style.width() * 0.7)
+    return fig
