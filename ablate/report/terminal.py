@@ -58,11 +58,8 @@ def print_table(table: Table, console: Console) -> None:
     for i, rows in enumerate(groups or [[]]):
         shown = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=i == 0)
         for column, width in zip(columns, widths, strict=True):
-            shown.add_column(
-                column.heading,
-                justify="right" if column.numeric else "left",
-                width=None if column.words else width,
-            )
+            side, fixed = "right" if column.numeric else "left", None if column.words else width
+            shown.add_column(column.heading, justify=side, width=fixed, overflow="fold")
         for row in rows:
             shown.add_row(*(_cell(row, column, console) for column in columns))
         console.print(shown)
