@@ -15,7 +15,7 @@ from ablate.base.printable import printable
 from ablate.records.folder import StudyFolder
 from ablate.report.palette import VERDICTS
 from ablate.report.summary import summary
-from ablate.report.tables import Column, Row, Table
+from ablate.report.tables import Column, Row, Table, wrapped
 
 COLOURS = {"blue": "blue", "orange": "red", "green": "green", "purple": "magenta", "soft": "dim"}
 "Of the palette → those of a terminal."
@@ -58,13 +58,11 @@ def print_table(table: Table, console: Console) -> None:
     for i, rows in enumerate(groups or [[]]):
         shown = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=i == 0)
         for column, width in zip(columns, widths, strict=True):
-            shown.add_column(
-                column.heading,
-                justify="right" if column.numeric else "left",
-                width=None if column.words else width,
-            )
+            fixed = None if column.words else width
+            shown.add_column(column.heading, justify="right" if column.numeric else "left", width=fixed)
         for row in rows:
-            shown.add_row(*(_cell(row, column, console) for column in columns))
+            name = "\n".join(wrapped(row[columns[0].key], first))
+            shown.add_row(_text(name, console), *(_cell(row, column, console) for column in columns[1:]))
         console.print(shown)
         for words in (row[column.key] for row in rows for column in below if row[column.key]):
             console.print(Padding(_text(words, console, "dim"), (0, 0, 0, INDENT), expand=False))

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from ablate.base import wording
 from ablate.core.reason import Reason
 from ablate.core.short_names import with_name
@@ -62,6 +60,8 @@ def sentence(words: str) -> str:
 
 @cache
 def _module(file: str) -> ModuleType:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
