@@ -87,8 +87,8 @@ def summarised(
 ) -> Summary:
     """Returns the value of each objective; that of a metric is its mean over the seeds.
 
-    A seed that diverged, or ran out of memory or time, counts as guessing if the metric declares the value of guessing. If it does not, or if a
-    completed seed has no value, the setting has the worst possible value.
+    A seed that diverged, or ran out of memory or time, counts as guessing if the metric declares the value of
+    guessing. If it does not, or if a completed seed has no value, the setting has the worst possible value.
     """
     diverged = sum(record.status in LOST for record in records)
     own = False

@@ -25,7 +25,7 @@ from ablate.stages.options import Options
 from ablate.stages.place import held_place, reported, source_of
 from ablate.stages.publish import publish
 from ablate.stages.speed import speed_facts, was_timed
-from ablate.stages.timing import measured
+from ablate.stages.timing import Timed, measured
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
@@ -79,8 +79,8 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         except AblateError as error:
             raise NotTimedError(str(error)) from error
         evidence = _evidence(experiment, claims, folder)
-        facts = replace(evidence.facts, speed=speed_facts(experiment, section))
-        folder.save_evidence(replace(evidence, facts=facts, speed=frame))
+        facts = Timed(facts=speed_facts(experiment, section)).added(evidence.facts)
+        folder.save_evidence(replace(evidence, facts=facts, frames={**evidence.frames, "speed": frame}))
         publish(folder, warn)
     return folder
 

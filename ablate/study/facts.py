@@ -10,7 +10,6 @@ from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric
 from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
-from ablate.study.metrics import units
 from ablate.study.patch import value_at
 
 
@@ -35,8 +34,6 @@ def facts_of(
         design=study.design.name,
         seeds=list(study.seeds.values),
         looks=study.seeds.looks,
-        also=metric.also,
-        units=units(study, experiment.tasks, described[0], name),
         tasks=[
             # Some other variant may have attention where the first has none.
             TaskFacts(task, dict(d.metrics), d.outcome, d.sampling, {**_stability(others), **d.stability})
@@ -51,7 +48,7 @@ def facts_of(
         environment=dict(environment or {}),
         rate=_rate(experiment),
         cautions=list(cautions),
-        stress={path: list(levels) for path, levels in study.stress.items()},
+        features={"stress": study.stress} if study.stress else {},
         labels=dict(study.labels),
         searched=experiment.searched,
         left_out=experiment.left_out,
