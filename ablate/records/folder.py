@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
@@ -32,9 +32,6 @@ from ablate.records.evidence import CURVES, TRIALS, EvidenceFiles
 from ablate.records.roster import Roster
 from ablate.records.tables import load_frame, rows_and_facts, save_frame
 from ablate.records.verdicts import CLAIMS, COMPARISONS, UNTUNED, Verdicts
-
-if TYPE_CHECKING:
-    pass
 
 Kind = Literal["sweep", "tuning"]
 """The search that came before the verdicts; `Facts.searched` has the same names."""
