@@ -46,12 +46,7 @@ def answer(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
         rows = [row for row in family.itertuples() if row.task == task.name]
         if not rows:
             continue
-        judged = [name for name in facts.judged if name in task.metrics]
-        groups = [
-            _sentences([row for row in rows if row.metric == name], task, name, names, facts)
-            for name in judged
-        ]
-        sentences = list(dict.fromkeys(sentence for group in groups for sentence in group))
+        sentences = _sentences(rows, task, names, facts)
         if task.name in failed:
             missed = f"The baseline did not learn: it {failed[task.name]}"
             decided = any(row.verdict in DECIDED for row in rows)
@@ -61,12 +56,10 @@ def answer(evidence: Evidence, comparisons: pd.DataFrame) -> list[str]:
     return found
 
 
-def _sentences(
-    rows: Sequence[Any], task: TaskFacts, name: str, names: dict[str, str], facts: Facts
-) -> list[str]:
-    """Of the comparisons on one metric of a task; which it is, where others are judged too."""
-    metric, margin = task.metrics[name], facts.judged[name]
-    on = f" on {name}" if len(facts.judged) > 1 else ""
+def _sentences(rows: Sequence[Any], task: TaskFacts, names: dict[str, str], facts: Facts) -> list[str]:
+    """Of the planned comparisons on a task."""
+    name, margin = facts.metric, facts.margin
+    metric = task.metrics[name]
     rows = sorted(rows, key=lambda row: -abs(row.diff) if row.diff == row.diff else 0.0)
     sentences = []
     decided = [row for row in rows if row.verdict in ("worse", "better")]
@@ -87,14 +80,12 @@ def _sentences(
         if mine:
             if verdict == "equivalent" and margin is not None and task.outcome == "graded":
                 opening = f"within {_amount(margin, metric)} of the baseline"
-            sentences.append(f"{opening}{on}: {_some(mine, MAX_NAMES)}")
+            sentences.append(f"{opening}: {_some(mine, MAX_NAMES)}")
     # A sentence about rates begins with the number of seeds.
     seeds = (
         "" if by_rate and not effects else _on(sorted({row.n for row in rows if row.verdict != "incomplete"}))
     )
     rate = f"at {facts.rate}, which was not tuned, " if facts.rate else ""
-    if name != facts.metric:
-        return sentences
     return [f"{seeds}{rate}{sentences[0]}", *sentences[1:]]
 
 

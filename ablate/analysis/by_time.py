@@ -30,7 +30,7 @@ def by_time(runs: Runs, claim: Claim, a: list[Side], b: list[Side], level: float
     variants = list(dict.fromkeys([*names[0], *names[1]]))
     d = differences(np.array([]))
     missing, supported, refuted = 0, 1.0, 1.0
-    if runs.evidence.speed.empty:
+    if runs.evidence.frame("speed", ()).empty:
         missing, reading = 1, "not measured yet: `ablate bench` does it"
     elif untimed := [name for name in variants if name not in group.values]:
         reading = f"{_WHAT[claim.metric]} of {wording.joined(untimed)} was not measured"

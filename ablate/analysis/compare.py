@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.comparison import Comparison
-from ablate.analysis.halfway import halfway
 from ablate.analysis.learning import convergence
 from ablate.analysis.looks import looks
 from ablate.analysis.notes import comparison_note
@@ -25,11 +24,11 @@ from ablate.core.facts import Facts, TaskFacts, VariantFacts
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
-    *("ci_low", "ci_high", "p", "p_adjusted", "d_z", "prob_better", "mde", "verdict", "exploratory"),
+    *("ci_low", "ci_high", "p", "p_adjusted", "mde", "verdict", "exploratory"),
     *("decided_by", "p_equivalent", "seeds_low", "seeds_high", "family_low", "family_high", "tost_low"),
     *("tost_high", "mde_low", "mde_high", "correlation", "seeds_needed", "sd_seed", "sd_example", "sd_rest"),
     *("solved_rate", "baseline_solved_rate", "only_variant", "only_baseline", "p_solved", "diverged"),
-    *("baseline_diverged", "missing", "look", "looks", "placebo", "within_noise", "half", "at", "note"),
+    *("baseline_diverged", "missing", "look", "looks", "placebo", "within_noise", "at", "note"),
 )
 
 
@@ -57,13 +56,10 @@ def compare(evidence: Evidence) -> pd.DataFrame:
       seeds that only this side solved.
     - `within_noise`, of the family: neither side was shown to be better, and the difference is below `mde`.
     - `at`: what the verdict is conditional on, such as `at lr 0.003, not tuned`; empty where it was tuned.
-    - `half`: the verdict on validation data at half of the steps, where it differs from the verdict.
     """
-    facts, runs, trend = evidence.facts, Runs(evidence), convergence(evidence)
+    runs, trend = Runs(evidence), convergence(evidence)
     slow = {(row.variant, row.task): row.why for row in trend.itertuples() if row.why}
-    grouped = {task.name: runs.suspect(task, facts.metric) for task in facts.tasks}
-    half = halfway(evidence, max(family_size(facts), 1), grouped)
-    return pd.DataFrame([_row(one) for one in compared(runs, slow, half)], columns=list(COLUMNS))
+    return pd.DataFrame([_row(one) for one in compared(runs, slow)], columns=list(COLUMNS))
 
 
 def family_size(facts: Facts) -> int:
@@ -75,7 +71,6 @@ def family_size(facts: Facts) -> int:
 def compared(
     runs: Runs,
     unfinished: Mapping[tuple[str, str], str] = MappingProxyType({}),
-    half: Mapping[tuple[str, str], str] = MappingProxyType({}),
     *,
     all_metrics: bool = True,
 ) -> Iterator[Comparison]:
@@ -83,7 +78,7 @@ def compared(
 
     Metrics outside the family are shown at the look of the primary one, or before it. Without `all_metrics`, only the
     family.
-    `unfinished` and `half`: variant and task → what `Comparison` says of them.
+    `unfinished`: variant and task → what `Comparison` says of them.
     """
     facts = runs.facts
     m = family_size(facts)
@@ -110,7 +105,6 @@ def compared(
                 look,
                 one,
                 unfinished.get((variant.name, task.name), ""),
-                half.get((variant.name, task.name), "") if name == facts.metric else "",
             )
             if one.settled:
                 break
@@ -155,8 +149,6 @@ def _row(one: Comparison) -> dict[str, object]:
         "verdict": found.verdict,
         "decided_by": "rate" if c.by_rate else "t",
         "exploratory": not one.confirmatory,
-        "d_z": d.d_z,
-        "prob_better": d.prob_better,
         "mde": one.detectable[0],
         **_bounds("mde", one.detectable[1:]),
         "correlation": correlation(c.a[0], c.b[0]),
@@ -176,7 +168,6 @@ def _row(one: Comparison) -> dict[str, object]:
         "looks": one.look.count,
         "placebo": one.variant.placebo,
         "within_noise": one.within_noise,
-        "half": one.half,
         "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",
         "note": comparison_note(one),
     }

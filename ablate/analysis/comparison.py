@@ -39,8 +39,6 @@ class Comparison:
     "The same at the look before."
     unfinished: str = ""
     "Why the variant may not have learned all that it would, or nothing."
-    then: str = ""
-    "The verdict on validation data at half of the steps, where there is one."
 
     @cached_property
     def contrast(self) -> Contrast:
@@ -62,11 +60,6 @@ class Comparison:
     def open(self) -> bool:
         """Whether more seeds may settle it: not where a trial failed or is missing, which no seed makes good."""
         return not self.settled and self.judgement.verdict != "incomplete"
-
-    @property
-    def half(self) -> str:
-        """`then`, where there is a verdict and it is another."""
-        return self.then if self.judgement.verdict not in ("incomplete", self.then) else ""
 
     @property
     def level(self) -> float:

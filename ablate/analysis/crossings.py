@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 
 from ablate.analysis.runs import Runs, Side
 from ablate.base import wording
@@ -100,9 +98,6 @@ class Crossed:
         found = cls(runs, task, kept, varying, clauses)
         if found.fraction and not found.estimable:
             clauses.append("every effect, since a fraction without all of its cells mixes them")
-        if incomplete := len(found.runs.seeds) - found.complete["seed"].nunique():
-            seeds = wording.counted(incomplete, "seed")
-            clauses.append(f"in the analysis of variance {seeds} on which some cell has no outcome")
         return found
 
     @property
@@ -158,55 +153,22 @@ class Crossed:
                 yield {first: level, others[0]: other}
 
     @cached_property
-    def complete(self) -> pd.DataFrame:
-        """One row a cell and seed on which every cell has an outcome: seed, value, and a column a path."""
-        names = list(self.cells)
-        scored = [self.runs.of(name, self.task).scored(self.facts.metric) for name in names]
-        values = np.reshape(scored, (len(names), len(self.runs.seeds)))
-        rows = [
-            {"seed": seed, "value": float(value), **self.cells[name]}
-            for seed, column in zip(self.runs.seeds, values.T, strict=True)
-            if not np.isnan(column).any()
-            for name, value in zip(names, column, strict=True)
-        ]
-        return pd.DataFrame(rows, columns=["seed", "value", *self.factors])
-
-    @cached_property
     def estimable(self) -> list[tuple[str, Effect]]:
-        """Names and paths of the effects that these cells tell apart: of aliases the first, named with the others.
+        """Names and paths of the effects that a fraction tells apart: of aliases the first, named with the others.
 
         None of a fraction that has lost a cell, where every effect is mixed with others.
         """
-        if self.fraction and all(len(labels) == 2 for labels in self.factors.values()):
-            signs = {
-                path: [1 if levels[path] != self.factors[path][0] else -1 for levels in self.cells.values()]
-                for path in self.factors
-            }
-            sets = alias_sets(signs)
-            columns = [np.prod([signs[path] for path in found[0]], axis=0) for found in sets]
-            coded = np.stack([np.ones(len(self.cells)), *columns])
-            balanced = np.array_equal(coded @ coded.T, len(self.cells) * np.eye(len(coded)))
-            return [
-                (" = ".join(" × ".join(effect) for effect in found), found[0]) for found in sets if balanced
-            ]
-        mains: list[tuple[str, Effect]] = [(path, (path,)) for path in self.factors]
-        pairs: list[tuple[str, Effect]] = [(" × ".join(pair), pair) for pair in combinations(self.factors, 2)]
-        if self._full_rank([effect for _, effect in pairs]):
-            return [*mains, *pairs]
-        return mains if self._full_rank([]) else []
-
-    def _full_rank(self, pairs: Sequence[Effect]) -> bool:
-        """Whether the cells tell all main effects and these interactions apart."""
-        coded = {
-            path: np.array([[of[path] == label for label in labels[1:]] for of in self.cells.values()], float)
-            for path, labels in self.factors.items()
+        if not self.fraction:
+            return []
+        signs = {
+            path: [1 if levels[path] != self.factors[path][0] else -1 for levels in self.cells.values()]
+            for path in self.factors
         }
-        blocks = [np.ones((len(self.cells), 1)), *coded.values()]
-        for first, second in pairs:
-            products = coded[first][:, :, None] * coded[second][:, None, :]
-            blocks.append(products.reshape(len(self.cells), -1))
-        matrix = np.concatenate(blocks, axis=1)
-        return math.prod(matrix.shape) < 10**7 and np.linalg.matrix_rank(matrix) == matrix.shape[1]
+        sets = alias_sets(signs)
+        columns = [np.prod([signs[path] for path in found[0]], axis=0) for found in sets]
+        coded = np.stack([np.ones(len(self.cells)), *columns])
+        balanced = np.array_equal(coded @ coded.T, len(self.cells) * np.eye(len(coded)))
+        return [(" = ".join(" × ".join(effect) for effect in found), found[0]) for found in sets if balanced]
 
 
 def _variants(names: Sequence[str]) -> str:

@@ -1,28 +1,22 @@
 """Main effects and interactions of a design that crosses its factors, as description: none of it is a verdict.
 
 A contrast of each seed is a paired difference, as between two variants: of a level and the baseline's over the cells
-that differ in nothing else, and of two such differences at two levels of another factor. Beside them stands the
-analysis of variance with the seed as block: sums of squares of type II (Langsrud 2003, Statistics and Computing 13,
-163–167) with sum coding, and ω² = (SS − df·MS_residual) / (SS_total + MS_residual) (Hays 1963), not below 0.
+that differ in nothing else, and of two such differences at two levels of another factor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.crossings import Crossed, Levels, crossings
 from ablate.analysis.interactions import at_a_bound
-from ablate.analysis.paired import NAN, ROUNDING
+from ablate.analysis.paired import NAN
 from ablate.analysis.verdicts import judge
 from ablate.core.evidence import Evidence
 
-MAX_RUNS = 20_000
-"""Of one task: above this many no analysis of variance is made."""
 EFFECTS = (
     "task",
     "kind",
@@ -37,7 +31,6 @@ EFFECTS = (
     "verdict",
     "note",
 )
-ANOVA = ("task", "effect", "df", "sum_sq", "F", "p", "omega_sq")
 
 
 def effects(evidence: Evidence) -> pd.DataFrame:
@@ -89,50 +82,3 @@ def _row(crossed: Crossed, kind: str, effect: str, levels: Levels, grouped: bool
         "verdict": verdict,
         "note": note,
     }
-
-
-def anova(evidence: Evidence) -> pd.DataFrame:
-    """One row a task and source of variation, with `ANOVA`: factors, interactions of two, `seed`, `residual`.
-
-    Over the seeds on which every cell has an outcome. Interactions of three and more are in the residual. F, p and ω²
-    are NaN for the residual. No rows of a task without two seeds, where all runs are alike or the cells tell
-    no effects apart, or above `MAX_RUNS`.
-    """
-    rows = [row for crossed in crossings(evidence) for row in _anova(crossed)]
-    return pd.DataFrame(rows, columns=list(ANOVA))
-
-
-def _anova(crossed: Crossed) -> Iterator[dict[str, Any]]:
-    data = crossed.complete
-    if (
-        not crossed.estimable
-        or data["seed"].nunique() < 2
-        or not 0 < len(data) <= MAX_RUNS
-        or np.ptp(data["value"]) == 0
-    ):
-        return
-    from statsmodels.formula.api import ols
-    from statsmodels.stats.anova import anova_lm
-
-    columns = {path: f"f{i}" for i, path in enumerate(crossed.factors)}
-    frame = data.rename(columns=columns)
-    terms = {
-        ":".join(f"C({columns[path]}, Sum)" for path in effect): name for name, effect in crossed.estimable
-    }
-    terms["C(seed, Sum)"] = "seed"
-    fitted = ols(f"value ~ {' + '.join(terms)}", frame).fit()
-    table = anova_lm(fitted, typ=2)
-    if not fitted.df_resid:
-        return
-    residual = fitted.mse_resid
-    total = float(((frame["value"] - frame["value"].mean()) ** 2).sum())
-    table["sum_sq"] = table["sum_sq"].where(table["sum_sq"] > ROUNDING * total, 0.0)
-    for term, name in {**terms, "Residual": "residual"}.items():
-        found = table.loc[term]
-        size = (
-            NAN
-            if name == "residual"
-            else max(0.0, (found["sum_sq"] - found["df"] * residual) / (total + residual))
-        )
-        numbers = (int(found["df"]), found["sum_sq"], found["F"], found["PR(>F)"], size)
-        yield dict(zip(ANOVA, (crossed.task.name, name, *numbers), strict=True))

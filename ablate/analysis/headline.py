@@ -9,7 +9,6 @@ import pandas as pd
 from ablate.analysis.compare import planned
 from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import Runs
-from ablate.analysis.verdicts import DECIDED
 from ablate.base import wording
 from ablate.base.errors import listed
 from ablate.core.evidence import Evidence
@@ -97,7 +96,6 @@ def _gaps(evidence: Evidence) -> Iterator[str]:
 
 def _conditions(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
     facts = evidence.facts
-    names = short_names(facts)
     family = planned(comparisons)
     if facts.rate and len(family):
         yield f"Every verdict holds at {facts.rate}, which was not tuned."
@@ -109,13 +107,9 @@ def _conditions(evidence: Evidence, comparisons: pd.DataFrame) -> Iterator[str]:
     if facts.looks:
         yield f"{facts.looks_in_words}."
         yield (
-            "The p and intervals of comparisons and claims, and of a mean over tasks, allow for all looks; those that "
+            "The p and intervals of comparisons and claims allow for all looks; those that "
             "describe do not. A difference that stopped early is biased away from 0."
         )
-    turned = family[family["half"].isin(DECIDED)]
-    if len(turned):
-        found = listed(f"{names[row.variant]} ({row.half} then)" for row in turned.itertuples())
-        yield f"Another verdict at half of the steps, on validation data: {found}."
     pools = {task.sampling.pool for task in facts.tasks}
     if "held_out" in pools:
         yield "The test examples are the same for every seed: the verdicts are conditional on this pool of examples."

@@ -45,7 +45,7 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
     if name in task.stability:
         return Measure(name, "mean", task)
     derived = DERIVED.get(name)
-    offer = Offer(task.metrics, bool(facts.stress), timed=CALLS, target=facts.target)
+    offer = Offer(task.metrics, "stress" in facts.features, timed=CALLS, target=facts.target)
     if derived is None or derived.lacks(offer):
         return None
     if derived.kind == "spread" and facts.metric not in task.metrics:

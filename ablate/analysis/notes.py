@@ -13,7 +13,6 @@ from ablate.analysis.paired import seeds_needed
 from ablate.analysis.power import ALPHA, MAX_SEEDS
 from ablate.analysis.rates import clopper_pearson, detectable_failure_rate, rate
 from ablate.analysis.runs import Side
-from ablate.analysis.verdicts import DECIDED
 from ablate.base import wording
 from ablate.core.facts import VariantFacts
 
@@ -45,7 +44,6 @@ def _notes(c: Comparison) -> list[str]:
         *_missing(c),
         "no equivalence is claimed of a mean over runs that fall into groups" if grouped else "",
         c.unfinished,
-        f"on validation data at half of the steps: {c.half}" if c.half in DECIDED else "",
         "" if solvable else "the task declares no threshold for solved",
         "on these examples: outcomes by example were not kept" if _on_these_examples(c) else "",
     ]

@@ -149,16 +149,6 @@ class Differences:
         """
         return max(self.p_above(-margin), self.p_below(margin))
 
-    @property
-    def d_z(self) -> float:
-        """d̄/s_d, the standardised effect of paired samples (Lakens 2013, Front. Psychol. 4, 863)."""
-        return self.mean / self.sd if self.n > 1 else NAN
-
-    @property
-    def prob_better(self) -> float:
-        """Share of the seeds on which the first is better, ties half."""
-        return float(((self.values > 0) + 0.5 * (self.values == 0)).mean()) if self.n else NAN
-
     def mde(self, alpha: float = ALPHA, spread: float = 1.0, n: int | None = None) -> float:
         """The difference that is detected with 80 % power, two-sided at `alpha`, were s_d `spread` times what it is.
 

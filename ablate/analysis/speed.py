@@ -23,6 +23,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.speed import BUSY, CALLS, LEAST, SpeedFacts
+from ablate.core.speed import COLUMNS as FRAME
 
 MEMORY = "step_memory"
 CALL_OF = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
@@ -42,7 +43,7 @@ COLUMNS = (
         "ratio",
     ),
     *("ci_low", "ci_high", "family_low", "family_high", "p", "verdict", "noise_floor", "examples_per_second"),
-    *("tokens_per_second", "flops", "flops_per_second", "parameters", "exploratory", "note"),
+    *("flops", "parameters", "exploratory", "note"),
 )
 
 
@@ -156,7 +157,7 @@ class Group:
 
 def speed_facts(facts: Facts) -> SpeedFacts:
     """How the variants were timed."""
-    return facts.speed or SpeedFacts()
+    return SpeedFacts.of(facts) or SpeedFacts()
 
 
 def at_own_size(evidence: Evidence, task: str, metric: str) -> Group:
@@ -175,7 +176,7 @@ def by_size(evidence: Evidence, task: str, metric: str) -> dict[float, Group]:
 
 
 def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    frame = evidence.speed
+    frame = evidence.frame("speed", FRAME)
     return frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
 
 
@@ -185,7 +186,7 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
     - `value_*`: seconds of a call, or peak bytes of a step; the geometric mean over the `n` processes. `ratio` is that
       of the variant to the baseline, so that below 1 is better; in the baseline's own row, which has no verdict, that
       of its two copies. `ci_*` at 95 %, `family_*` at 1 − α/m; `noise_floor` is a ratio − 1.
-    - `flops` of one call; NaN where unknown. Memory has neither these nor rates.
+    - `flops` of one call; NaN where unknown. Memory has neither these nor a rate.
     - `parameters`: at the size that the study trains; NaN at others.
     """
     rows = []
@@ -209,7 +210,7 @@ def _of_group(group: Group) -> Iterator[dict[str, object]]:
         d, level = found.d, ALPHA / found.m
         value = geometric_mean(group.values[variant.name])
         first = rows.iloc[0]
-        costs = dict.fromkeys(("examples", "tokens", "flops"), NAN)
+        costs = dict.fromkeys(("examples", "flops"), NAN)
         if group.metric != MEMORY:
             costs = {name: float(first[name]) for name in costs}
         family: Interval = d.interval(level)
@@ -230,9 +231,7 @@ def _of_group(group: Group) -> Iterator[dict[str, object]]:
             "verdict": "" if variant.name == baseline else found.verdict,
             "noise_floor": math.expm1(group.noise),
             "examples_per_second": costs["examples"] / value,
-            "tokens_per_second": costs["tokens"] / value,
             "flops": costs["flops"],
-            "flops_per_second": costs["flops"] / value,
             "parameters": variant.parameters.get(group.task, NAN) if group.own else NAN,
             "exploratory": True,
             "note": "; ".join(_notes(group, found, rows, is_baseline=variant.name == baseline)),

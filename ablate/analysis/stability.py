@@ -1,5 +1,5 @@
 """How steadily each variant trains, against the baseline: how often it diverges, how much a wrong learning rate costs
-it, how much its seeds differ, and what single runs went through.
+it, and how much its seeds differ.
 
 All of it is exploratory: outside the planned comparisons and the claims, and judged at .05 each.
 """
@@ -7,12 +7,10 @@ All of it is exploratory: outside the planned comparisons and the claims, and ju
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Literal
 
 import pandas as pd
 
-from ablate.analysis.by_mean import moved, obstacle
+from ablate.analysis.by_mean import obstacle
 from ablate.analysis.by_rate import Rates
 from ablate.analysis.by_spread import Spreads
 from ablate.analysis.contrast import Contrast
@@ -27,7 +25,6 @@ from ablate.core.claim import Claim
 from ablate.core.derived import Kind
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts
-from ablate.core.metric import HELD_OUT, OWN_SCALE
 
 Row = dict[str, object]
 NUMBERS = (
@@ -39,22 +36,19 @@ COLUMNS = ("variant", "baseline", "task", "metric", "kind", *NUMBERS, "explorato
 
 def measures(task: TaskFacts, facts: Facts) -> list[Measure]:
     """What variants are compared by on a task, in order."""
-    of_runs = [name for name in task.stability if name != HELD_OUT]
-    names = ["divergence_rate", "lr_sensitivity", "seed_spread", *of_runs]
+    names = ("divergence_rate", "lr_sensitivity", "seed_spread")
     return [found for name in names if (found := measure_of(name, task, facts))]
 
 
 def stability(evidence: Evidence) -> pd.DataFrame:
     """One row a variant, task and metric, in the order of the study, with `COLUMNS`.
 
-    Of variants that were settled on fewer seeds than others, on these. A number that one side lacks has no row.
+    Of variants that were settled on fewer seeds than others, on these.
 
     - `kind`: of the metric. `mean_*`: the mean over paired seeds of a `mean`, the rate of a `rate`, the standard
       deviation of a `spread`; `low_*` and `high_*`: its 95 % interval, of t, of Clopper and Pearson, and of chi-square.
     - `diff` and `ci_*` as in `compare`; tests of rates and of spreads have no interval. `p` is that of no difference.
-    - `verdict`: as of comparisons; `degenerate` where both sides do the same on every seed. Empty, as is `p`, for a
-      number of runs that is described and not judged: its scale is that of a variant's parts, or it moves with what a
-      search chose for the two. Divergence and the spread of the metric are outcomes of the variants as they were tuned.
+    - `verdict`: as of comparisons; `degenerate` where both sides do the same on every seed.
     """
     facts, runs = evidence.facts, Runs(evidence)
     baseline, *variants = facts.variants
@@ -63,8 +57,6 @@ def stability(evidence: Evidence) -> pd.DataFrame:
         for task in facts.tasks:
             for measure in measures(task, facts):
                 a, b = (measure.side(runs, name) for name in (variant.name, baseline.name))
-                if measure.derived is None and (a.obstacle or b.obstacle):
-                    continue
                 if measure.name == "lr_sensitivity" and variant.placebo:
                     continue  # it is not trained over the grid
                 if count := int((~(a.asked & b.asked)).sum()):
@@ -101,10 +93,7 @@ def _by_mean(measure: Measure, a: Side, b: Side) -> Row:
     found = judge(c)
     beats = Claim("", "beats", measure.name, [a.variant], [b.variant], 0.0)
     note = obstacle(c, beats, 0.0, [a, b], ALPHA)
-    verdict: Verdict | Literal[""] = "unstable" if a.obstacle or b.obstacle else found.verdict
-    own = "its scale is that of a variant's parts" if measure.name in OWN_SCALE else ""
-    if words := own or moved([a, b], measure.name):
-        verdict, note, found = "", words, replace(found, p=NAN)
+    verdict: Verdict = "unstable" if a.obstacle or b.obstacle else found.verdict
     (mean, bounds), (base_mean, base_bounds) = (mean_interval(side[0]) for side in (c.a, c.b))
     d = c.differences
     note = note.removeprefix(f"{verdict}: ")
@@ -143,7 +132,7 @@ def _row(
     diff: float,
     interval: Interval,
     p: float,
-    verdict: Verdict | Literal[""],
+    verdict: Verdict,
     note: str,
 ) -> Row:
     """What the kinds of metrics have in common; of two sides, the variant comes first."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 STABILITY, NOISE = "stability.csv", "noise.csv"
-SPEED, SCALING, TARGET = "speed.csv", "scaling.csv", "target.csv"
-BESIDE = (STABILITY, NOISE, SPEED, SCALING, TARGET)
+SPEED, SCALING = "speed.csv", "scaling.csv"
+BESIDE = (STABILITY, NOISE, SPEED, SCALING)
 """The tables of some studies."""
 UNTUNED = "untuned"
 """The folder of the variants before they were tuned."""

@@ -196,8 +196,6 @@ def _family(material: Material, family: Sequence[Row]) -> Iterator[Sentence]:
             f"equivalence alike, so that the chance of any false verdict is at most {level}"
         )
     yield [f"{each}. All other comparisons are exploratory."]
-    if units := material.facts.units:
-        yield [f"An aggregate over {len(units)} tasks, in units declared beforehand, is exploratory."]
 
 
 def _claims(material: Material) -> Iterator[Sentence]:
@@ -246,7 +244,7 @@ def _diverged(material: Material) -> Iterator[Sentence]:
 
 def _settings(material: Material) -> Iterator[Sentence]:
     facts, searched = material.facts, material.searched
-    for path, grid in facts.stress.items():
+    for path, grid in facts.features.get("stress", {}).items():
         values = ", ".join(map(wording.brief, grid))
         yield [f"Sensitivity: every variant was also trained with {path} = {values}", cite.WORTSMAN, "."]
     if searched is None or not facts.searched:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.typed import DEFAULT_RESULTS
-from ablate.core.evidence import Evidence, no_speed
+from ablate.core.evidence import Evidence, no_rows
 from ablate.report.tables import Row, Table
 
 if TYPE_CHECKING:
@@ -50,11 +50,9 @@ class Material:
     untuned_comparisons: pd.DataFrame | None = None
     stability: pd.DataFrame | None = None
     "What `analysis.stability` makes of the evidence."
-    speeds: pd.DataFrame = field(default_factory=no_speed)
-    scaling: pd.DataFrame = field(default_factory=no_speed)
-    overtakings: pd.DataFrame = field(default_factory=no_speed)
-    targets: pd.DataFrame = field(default_factory=no_speed)
-    "What `analysis.speed`, `analysis.scaling` and `analysis.target` make of it; no rows where nothing was timed."
+    speeds: pd.DataFrame = field(default_factory=lambda: no_rows(()))
+    scaling: pd.DataFrame = field(default_factory=lambda: no_rows(()))
+    "What `analysis.speed` and `analysis.scaling` make of it; no rows where nothing was timed."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 
@@ -258,7 +256,9 @@ def sections(*, brief: bool = False) -> list[Section]:
 
 def applying(material: Material) -> list[Section]:
     """The sections that a study of this kind can have: of one that was only timed, those that need no trials."""
-    return [section for section in sections() if not (material.evidence.only_timed and section.needs_trials)]
+    return [
+        section for section in sections() if not (material.evidence.only_measured and section.needs_trials)
+    ]
 
 
 def shown(material: Material) -> list[Shown]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE
-from ablate.core.speed import LEAST
+from ablate.core.speed import LEAST, SpeedFacts
 from ablate.report import bibliography as cite
 from ablate.report import timing
 from ablate.report.bibliography import Sentence
@@ -16,7 +16,7 @@ from ablate.report.tables import rows_of
 
 def measured(material: Material) -> Iterator[Sentence]:
     """Sentences; none where nothing was timed."""
-    facts, rows = material.facts.speed, rows_of(material.speeds)
+    facts, rows = SpeedFacts.of(material.facts), rows_of(material.speeds)
     if facts is None or not rows:
         return
     calls = wording.joined([said for call, said in timing.CALLS.items() if timing.of(rows, call)])

@@ -25,13 +25,9 @@ from ablate.report.tables import (
     text,
 )
 
-WORDS = {"better": "steadier", "worse": "less steady", "degenerate": "alike", "": "not judged"}
+WORDS = {"better": "steadier", "worse": "less steady", "degenerate": "alike"}
 """Of verdicts about stability, where they differ from those of other comparisons."""
-SAID = {
-    "grad_norm_max": "gradient norm",
-    "attention_logit_max": "largest logit",
-    "lr_sensitivity": "learning-rate sensitivity",
-}
+SAID = {"lr_sensitivity": "learning-rate sensitivity"}
 """Metrics as a sentence names them, where that is more than their words."""
 RATE = "divergence_rate"
 MAX_NAMES = 6
@@ -80,7 +76,7 @@ def finding(rows: Sequence[Row], names: Mapping[str, str]) -> str:
 
 
 def _named(rows: Sequence[Row], verdict: str, names: Mapping[str, str]) -> Iterator[str]:
-    """`gradient norm: 1 head and batch norm`, for each metric."""
+    """`seed spread: 1 head and batch norm`, for each metric."""
     by_metric: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["verdict"] == verdict:

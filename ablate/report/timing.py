@@ -9,7 +9,7 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import in_short_names
-from ablate.core.speed import BUSY, LEAST
+from ablate.core.speed import BUSY, COLUMNS, LEAST, SpeedFacts
 from ablate.report.palette import EXPLORATORY
 from ablate.report.tables import (
     NOTHING,
@@ -131,7 +131,7 @@ def speed_table(
     memory = (
         {(r["variant"], r["task"], number(r["size"])): r for r in of(rows, MEMORY)} if metric == STEP else {}
     )
-    over = facts.speed.over.rpartition(".")[2] if facts.speed else ""
+    over = speed.over.rpartition(".")[2] if (speed := SpeedFacts.of(facts)) else ""
     columns = [
         Column("variant", "Variant"),
         *([Column("task", "Task")] if len({row["task"] for row in mine}) > 1 else []),
@@ -140,9 +140,7 @@ def speed_table(
         Column("ratio", f"vs {BASELINE} [95 %]", True),
         Column("verdict", "Verdict", words=True),
         Column("examples", "Examples/s", True),
-        Column("tokens", "Tokens/s", True),
         Column("flops", "FLOPs", True),
-        Column("rate", "GFLOP/s", True),
         *(
             [Column("memory", "Memory", True), Column("memory_ratio", "Memory vs baseline", words=True)]
             if memory
@@ -164,9 +162,7 @@ def speed_table(
                 "ratio": ratio(row),
                 "verdict": _marked(row),
                 "examples": shown(row["examples_per_second"], compact),
-                "tokens": shown(row["tokens_per_second"], compact),
                 "flops": shown(row["flops"], compact),
-                "rate": shown(row["flops_per_second"], lambda rate: compact(rate / 1e9)),
                 "memory": NOTHING if taken is None else value(taken),
                 "memory_ratio": NOTHING
                 if taken is None or row["variant"] == row["baseline"]
@@ -241,7 +237,7 @@ def floor_words(rows: Sequence[Row]) -> str:
 
 def how_measured(evidence: Evidence) -> str:
     """In how many processes and blocks, on what, and beside what, in a sentence or two; empty: nothing was timed."""
-    speed, timed = evidence.facts.speed, evidence.speed
+    speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", COLUMNS)
     if speed is None or timed.empty:
         return ""
     blocks, busy = timed["blocks"].astype(float).median(), timed["busy"].astype(float).mean()

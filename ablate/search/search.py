@@ -151,7 +151,7 @@ class Search:
         name, levels = setting_name(self.variant, item.rank, self.swept), self.spec.space.labels(point)
         size, named = partial(size_of, setting.description), f"{name}{self.on} seed"
         setting.cells = [
-            Cell(name, self.task, t.seed, t, f"{named} {t.seed}", levels, False, size) for t in trials
+            Cell(name, self.task, t.seed, t, f"{named} {t.seed}", levels, "tried", size) for t in trials
         ]
         return setting
 

@@ -44,8 +44,7 @@ def _too_few_seeds(experiment: Experiment) -> Iterator[str]:
     study, baseline = experiment.study, experiment.describe(experiment.variants[0])
     metric = experiment.metric
     variants = sum(not variant.placebo for variant in experiment.variants[1:])
-    judged = [metric, *study.metric.also]
-    m = variants * sum(name in described.metrics for described in baseline for name in judged)
+    m = variants * sum(metric in described.metrics for described in baseline)
     level = ALPHA * weights(max(1, len(study.seeds.looks)))[-1]
     for task, described in zip(experiment.tasks, baseline, strict=True):
         info, margin = described.metrics.get(metric), study.metric.margin

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ablate.analysis.changes import MISSING, Pair, Row, matched, settings
 from ablate.base import wording
 from ablate.base.errors import AblateError, shown
 from ablate.base.passwords import masked
@@ -15,7 +14,7 @@ from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
 from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.tables import NOTHING, Column, Table, decimals, difference, fixed, text
-from ablate.stages.side import PLACE, Side
+from ablate.stages.side import MISSING, PLACE, Pair, Row, Side, matched, settings
 from ablate.study.labels import short_label
 
 EVIDENCE = (

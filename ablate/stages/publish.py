@@ -16,7 +16,7 @@ from ablate.base.typed import at_results, typed
 from ablate.core.names import confirmed
 from ablate.core.short_names import short_names
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
+from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,11 +50,10 @@ def publish(
             {
                 STABILITY: found.stability,
                 NOISE: found.comparisons
-                if found.evidence.only_timed
+                if found.evidence.only_measured
                 else noise(found.evidence, found.comparisons),
                 SPEED: found.speeds,
                 SCALING: found.scaling,
-                TARGET: found.targets,
             },
         )
     judged()
@@ -66,13 +65,11 @@ def publish(
 
 def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
-    from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.scaling import overtakings, scaling
+    from ablate.analysis.scaling import scaling
     from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
-    from ablate.analysis.target import targets
     from ablate.core.derived import DERIVED
     from ablate.report.section import Material
 
@@ -81,15 +78,14 @@ def material(folder: StudyFolder) -> Material:
     kind = evidence.facts.searched
     untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
-    if evidence.only_timed:
+    if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
         claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]
-    measured = speeds(evidence)
     return Material(
         evidence,
         comparisons,
-        explained(claims, comparisons, evidence.facts),
+        claims,
         evaluated,
         left_out,
         folder.search_table(kind),
@@ -97,10 +93,8 @@ def material(folder: StudyFolder) -> Material:
         untuned,
         compare(untuned) if untuned is not None else None,
         stability=steady,
-        speeds=measured,
+        speeds=speeds(evidence),
         scaling=scaling(evidence),
-        overtakings=overtakings(evidence),
-        targets=targets(evidence, measured),
         results=folder.results,
     )
 

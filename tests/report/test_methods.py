@@ -129,16 +129,6 @@ ALL_OR_NOTHING = study({"baseline": [0.99] * 8, "a": [0.3] * 8}, outcome="all_or
             ["fixed in advance"],
         ),
         (
-            study(TWO, metrics={"accuracy": ACCURACY, "loss": LOSS}, others={"loss": TWO}, margin=0.02),
-            {"also": {"loss": 0.1}},
-            [
-                "judged by its accuracy and loss on test data",
-                "within ±.02 of accuracy and ±.1 of loss",
-                "The 2 planned",
-            ],
-            [],
-        ),
-        (
             study(TWO),
             {"stress": {"training.lr": [0.1, 0.3]}},
             ["training.lr = 0.1, 0.3 (Wortsman et al. 2023)"],

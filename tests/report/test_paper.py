@@ -108,19 +108,6 @@ def test_tasks_have_headings_and_a_study_without_comparisons_has_no_table() -> N
         for_paper(alone, WIDTH, ["comparisons"], pytest.fail)
 
 
-def test_each_metric_that_is_judged_has_its_heading_and_all_are_one_family() -> None:
-    evidence = study(
-        factors={"model.norm": {"layer": 0.0, "batch": -0.2}}, named={}, claims=False, trouble=False
-    )
-    made = comparisons(material(replace(evidence, facts=replace(evidence.facts, also={"loss": None}))))
-    assert made is not None
-    assert [row[0] for row in rows(made[0]) if len(row) == 1] == [
-        rf"\multicolumn{{5}}{{@{{}}l}}{{\emph{{{name}}}}}" for name in ("accuracy", "loss")
-    ]
-    assert made[1].startswith("Mean accuracy and loss and paired difference")
-    assert "adjusted for 2 comparisons" in made[1]
-
-
 def test_error_bars_say_what_varies_in_them(made: Paper) -> None:
     captions = {
         name: re.sub(r"\s+", " ", content(made, f"{name}.tex")) for name in ("forest", "over-steps", "cost")

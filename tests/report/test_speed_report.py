@@ -63,8 +63,8 @@ def test_the_table_of_a_call_has_time_ratio_rates_and_memory(made: Material) -> 
     assert slow["memory_ratio"] == "×1.250, more"
     assert same["verdict"] == "equivalent (exploratory)"
     assert (fast["verdict"], fast["memory_ratio"]) == ("faster (exploratory)", "×.900, less")
-    # 64 examples and 2048 tokens a call, 1e9 FLOPs in 3.6 ms.
-    assert (base["examples"], base["tokens"], base["rate"]) == ("17.8k", "569k", "278")
+    # 64 examples a call in 3.6 ms.
+    assert base["examples"] == "17.8k"
     assert "busy" not in first.caption, "the paragraph below says it"
     assert not any(row["note"] for row in first.rows)
     assert "memory" not in {column.key for column in forward.columns}
@@ -155,7 +155,7 @@ def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made: Ma
     ]
 
 
-def test_slopes_crossings_and_the_lines_of_the_figure(made: Material) -> None:
+def test_the_slopes_and_the_lines_of_the_figure(made: Material) -> None:
     blocks = list(Scaling().blocks(made))
     picture = next(block for block in blocks if isinstance(block, Picture))
     data, left = lines(made.facts, made.speeds, "recall")
@@ -171,10 +171,7 @@ def test_slopes_crossings_and_the_lines_of_the_figure(made: Material) -> None:
     slopes = {row["variant"]: row[timing.STEP] for row in table.rows}
     assert float(slopes[LONG].split()[0]) > float(slopes["baseline"].split()[0])
     (said,) = Scaling().answers(made)
-    power = said.removeprefix("The time of a training step grows as seq_len^")
-    assert re.match(rf"\d?\.\d+ with the baseline and seq_len\^\d?\.\d+ with {re.escape(LONG)}; from", power)
-    assert "from about seq_len 180 on" in said
-    assert f"faster with the baseline than with {LONG}" in said
+    assert said.startswith("The time of a training step grows as seq_len^")
 
 
 def test_slopes_that_do_not_differ_are_not_named() -> None:

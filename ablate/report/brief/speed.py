@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ablate.core.facts import BASELINE
 from ablate.core.short_names import short_names, with_name
+from ablate.core.speed import SpeedFacts
 from ablate.report import timing
 from ablate.report.section import Block, Brief, Folded, Material, Section, Text
 from ablate.report.tables import Row, Table, decimals, fixed, number, rows_of
@@ -16,9 +17,8 @@ MAX_NAMES = 3
 WITHIN = "How to read it"
 GUIDE = (
     "The ratio is the time of the variant over that of the baseline, with its 95 % interval: below 1 is faster. FLOPs "
-    "are those of the matrix products of one call on a batch, GFLOP/s the rate at which they were reached; what parts "
-    "compute beside them is under “What was compared”. Memory is the peak of a training step. Every row is "
-    "exploratory; only claims are confirmed."
+    "are those of the matrix products of one call on a batch; what parts compute beside them is under “What was "
+    "compared”. Memory is the peak of a training step. Every row is exploratory; only claims are confirmed."
 )
 
 
@@ -46,7 +46,7 @@ class Speed(Section):
         return found
 
     def findings(self, material: Material) -> list[str]:
-        speed = material.facts.speed
+        speed = SpeedFacts.of(material.facts)
         loud = {
             call: floor
             for call, floor in timing.floors(rows_of(material.speeds)).items()

@@ -71,7 +71,10 @@ class Verdicts(Section):
                 yield verdict_table(
                     mine, f"Each variant against the {BASELINE} on {metric}{_at(mine)}", names
                 )
-        terms = Terms([*guide.items(), *COLUMNS.items()])
+        rated = any(row["decided_by"] == "rate" for row in rows)
+        terms = Terms(
+            [*guide.items(), *((name, said) for name, said in COLUMNS.items() if rated or name != "Solved")]
+        )
         yield Folded("How to read a verdict", [terms])
 
     def brief(self, read: Brief) -> Iterator[Table]:
@@ -113,7 +116,7 @@ def verdict_table(
         Column("mean_baseline", "Baseline mean", True),
         Column("p_adjusted", "p (family)", True),
         Column("n", "Seeds", True),
-        Column("solved", "Solved", True),
+        *([Column("solved", "Solved", True)] if any(r.get("decided_by") == "rate" for r in rows) else []),
         Column("mde", "Detectable", True),
         Column("note", "Note", below=True),
     ]

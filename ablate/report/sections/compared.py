@@ -8,8 +8,9 @@ from ablate.analysis.notes import placebo_words
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import BASELINE, Facts, MatchFacts, VariantFacts
 from ablate.core.short_names import by_design, short_names
+from ablate.core.speed import SpeedFacts
 from ablate.report.section import Block, Material, Section, Text
-from ablate.report.tables import NOTHING, Column, Table, count, significant, text
+from ablate.report.tables import NOTHING, Column, Table, count, text
 from ablate.report.timing import compact
 
 TOTALS = {
@@ -22,7 +23,6 @@ QUANTITIES = {
     "parameters": "parameters",
     "flops": "FLOPs",
     "compute": "FLOPs of training",
-    "seconds": "seconds of training",
 }
 """In the middle of a sentence."""
 CAPTION = (
@@ -64,12 +64,11 @@ def cost_table(facts: Facts) -> Table:
         Column("variant", "Variant"),
         *([Column("task", "Task")] if len(tasks) > 1 else []),
         *([Column("value", text(match.by), True)] if match else []),
-        *([Column("seconds", "Seconds of training", True)] if match and match.quantity == "seconds" else []),
         *([Column("residual", "Residual", True)] if match else []),
         *(Column(key, name, True) for key, name in TOTALS.items() if _shown(facts, key)),
         *(Column(f"of {part}", text(part).replace("_", " ").capitalize(), True) for part in parts),
         Column("changes", "Changes", below=True),
-        *([Column("beside", "Beside the matrix products", below=True)] if facts.speed else []),
+        *([Column("beside", "Beside the matrix products", below=True)] if SpeedFacts.of(facts) else []),
     ]
     rows = []
     for variant in facts.variants:
@@ -86,10 +85,9 @@ def cost_table(facts: Facts) -> Table:
 def _match_cells(variant: VariantFacts, task: str) -> dict[str, str]:
     matched = variant.matched.get(task)
     if matched is None:
-        return dict.fromkeys(("value", "seconds", "residual"), NOTHING)
+        return dict.fromkeys(("value", "residual"), NOTHING)
     return {
         "value": brief(matched.value),
-        "seconds": significant(matched.achieved),
         "residual": percent(matched.residual, 2),
     }
 
@@ -114,10 +112,7 @@ def differences(facts: Facts) -> str:
 def _matched(facts: Facts, match: MatchFacts) -> str:
     name = QUANTITIES[match.quantity]
     target = "the baseline's" if match.target == "baseline" else f"{float(match.target):,.12g}"
-    rates = (
-        ", at rates that were measured before training (rates.json)" if match.quantity == "seconds" else ""
-    )
-    text = f"{name[0].upper()}{name[1:]} are matched to {target} by {match.by}{rates}"
+    text = f"{name[0].upper()}{name[1:]} are matched to {target} by {match.by}"
     residuals = [(m.residual, v.name) for v in facts.variants for m in v.matched.values()]
     residual, variant = max(residuals, key=lambda pair: abs(pair[0]), default=(0.0, ""))
     if not residual:

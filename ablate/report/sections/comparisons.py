@@ -12,7 +12,6 @@ from ablate.report.tables import (
     Table,
     count,
     decimals,
-    fixed,
     interval,
     number,
     rows_of,
@@ -29,9 +28,7 @@ class Comparisons(Section):
 
     place = 1300
     title = "Every comparison"
-    inside = (
-        "all metrics and the placebo, with the intervals of the family and of equivalence, effect sizes and p"
-    )
+    inside = "all metrics and the placebo, with the intervals of the family and of equivalence"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.comparisons):
@@ -39,7 +36,7 @@ class Comparisons(Section):
 
 
 def detail_table(rows: Sequence[Row]) -> Table:
-    """The comparisons with every interval, the effect size and the pairing."""
+    """The comparisons with every interval."""
     columns = [
         Column("variant", "Variant"),
         Column("task", "Task"),
@@ -55,8 +52,6 @@ def detail_table(rows: Sequence[Row]) -> Table:
             if any(number(row.get(key)) for row in rows)
         ),
         Column("p", "p", True),
-        Column("d_z", "d_z", True),
-        Column("prob_better", "P(better)", True),
         Column("correlation", "Pair correlation", True),
         Column("seeds_needed", "Seeds needed", True),
         Column("diverged", "Diverged", True),
@@ -73,8 +68,6 @@ def detail_table(rows: Sequence[Row]) -> Table:
                 "family": interval(row.get("family_low"), row.get("family_high"), places),
                 "tost": interval(row.get("tost_low"), row.get("tost_high"), places),
                 **{key: significant(row.get(key)) for key in SPREADS},
-                "d_z": significant(row.get("d_z")),
-                "prob_better": fixed(row.get("prob_better"), 2),
                 "seeds_needed": count(row.get("seeds_needed")),
                 "diverged": count(row.get("diverged")),
                 "missing": count(row.get("missing")),

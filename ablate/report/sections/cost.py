@@ -22,6 +22,7 @@ from ablate.core.facts import BASELINE, Facts
 from ablate.core.metric import Metric
 from ablate.core.search_table import undominated
 from ablate.core.short_names import short_names
+from ablate.core.speed import SpeedFacts
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import MARKS, Limits, closer, ends, padded, spread, verdict_handles, verdicts
@@ -95,7 +96,11 @@ def _of_speed(data: pd.DataFrame, facts: Facts) -> str:
     """Where time and memory come from, and what the ring is."""
     if not {STEP, MEMORY} & {*varying(data)}:
         return "Speed is another matter: it is never read off training runs."
-    processes = f"{facts.speed.processes} processes of their own" if facts.speed else "processes of their own"
+    processes = (
+        f"{speed.processes} processes of their own"
+        if (speed := SpeedFacts.of(facts))
+        else "processes of their own"
+    )
     return (
         f"Time and memory of a step are not read off training runs: they were measured in {processes}, one after the "
         "other. A ring: on the Pareto front, by these means no other variant is as good on both and better on one."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.crossings import CROSSING, Crossed, crossings
-from ablate.analysis.factors import anova, effects
+from ablate.analysis.factors import effects
 from ablate.base.wording import counted
 from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
@@ -19,19 +19,17 @@ from ablate.report.draw import style
 from ablate.report.draw.hover import short as few
 from ablate.report.draw.hover import tell
 from ablate.report.palette import DASHES, EXPLORATORY, LEVELS, colour
-from ablate.report.section import Block, Heading, Material, Picture, Section, Sentences, Terms, Text, by_task
+from ablate.report.section import Block, Heading, Material, Picture, Section, Sentences, Text, by_task
 from ablate.report.tables import (
     Column,
     Row,
     Table,
     count,
     difference,
-    fixed,
     in_lines,
     p_value,
     rows_of,
     short,
-    significant,
     text,
 )
 
@@ -46,7 +44,7 @@ DODGE = 0.06
 
 
 class Factors(Section):
-    """For each task a table, a figure, and the analysis of variance."""
+    """For each task a table and a figure."""
 
     place = 640
     title = "Main effects and interactions"
@@ -60,7 +58,7 @@ class Factors(Section):
         found = crossings(evidence)
         if not found:
             return
-        contrasts, variance = effects(evidence), anova(evidence)
+        contrasts = effects(evidence)
         of_cells = "of the fraction at its level" if found[0].fraction else "that differ in nothing else"
         yield Text(
             "A description: every row is outside the families of planned comparisons and claims, and judged at .05. A "
@@ -104,11 +102,6 @@ class Factors(Section):
                     data,
                     figure,
                     (facts.metric, names),
-                )
-            if len(rows := variance[variance["task"] == task.name]):
-                yield _anova_table(rows, facts.metric)
-                yield Terms(
-                    [("ω²", "the share of the variance that is the source’s, freed of what noise adds")]
                 )
 
 
@@ -250,29 +243,3 @@ def _cells(row: Row, facts: Facts, ends: Mapping[str, str]) -> dict[str, str]:
         "cells": count(row["cells"]),
         "note": text(row["note"]),
     }
-
-
-def _anova_table(rows: pd.DataFrame, metric: str) -> Table:
-    sources: Sequence[str] = [
-        path for name in rows["effect"] for one in name.split(" = ") for path in one.split(" × ")
-    ]
-    ends = short([path for path in dict.fromkeys(sources) if path not in ("seed", "residual")])
-    columns = [
-        Column("source", "Source", words=True),
-        Column("df", "df", True),
-        Column("sum_sq", "Sum of squares", True),
-        Column("F", "F", True),
-        Column("omega_sq", "ω²", True),
-    ]
-    cells = [
-        {
-            "source": _ended(row["effect"], ends),
-            "df": count(row["df"]),
-            "sum_sq": significant(row["sum_sq"]),
-            "F": fixed(row["F"], 1),
-            "omega_sq": fixed(row["omega_sq"], 2),
-        }
-        for row in rows_of(rows)
-    ]
-    caption = f"Analysis of variance of {metric}, the seed as block, sums of squares of type II"
-    return Table(columns, cells, caption, "trials.parquet")

@@ -21,12 +21,12 @@ class Headline(Section):
     needs_trials = False
 
     def accent(self, material: Material) -> str:
-        return "soft" if material.evidence.only_timed else badge(material.evidence)[1]
+        return "soft" if material.evidence.only_measured else badge(material.evidence)[1]
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if lines := answers(material):
             yield Lead(lines)
-        if material.evidence.only_timed:
+        if material.evidence.only_measured:
             yield Text("The variants were timed, not trained: nothing here is about what they learn.")
             return
         yield from noise_blocks(material)

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ablate.analysis.halfway import trajectory
+from ablate.analysis.trajectory import trajectory
 from ablate.base.wording import counted
 from ablate.report.draw import style
 from ablate.report.draw.panels import axes, beside, legend, lines, looks
@@ -50,7 +50,7 @@ def figure(
     margin: float | None,
     span: float | None = None,
 ) -> Figure:
-    """In each panel the levels of one factor; `data` is what `analysis.halfway.trajectory` returns, of one task.
+    """In each panel the levels of one factor; `data` is what `analysis.trajectory.trajectory` returns, of one task.
 
     `span` is the largest difference that the metric can show, at which intervals are cut.
     """

@@ -15,7 +15,7 @@ from matplotlib.ticker import NullLocator
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
-from ablate.core.speed import LEAST
+from ablate.core.speed import LEAST, SpeedFacts
 from ablate.report import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
@@ -48,7 +48,7 @@ class Ratios(Section):
             if len(data) < 2 or data["ratio"].isna().all():
                 continue
             said = timing.MEASURES[call]
-            margin = facts.speed.margin if facts.speed else LEAST
+            margin = speed.margin if (speed := SpeedFacts.of(facts)) else LEAST
             caption = (
                 f"Time of {said}, each variant over the baseline, with 95 % intervals; left is faster. Grey: the noise "
                 f"floor, how far two copies of the baseline are apart; dotted: ±{wording.in_percent(margin)}. "

@@ -1,4 +1,4 @@
-"""How time and memory of each variant grow with the size, and where one variant overtakes another."""
+"""How time and memory of each variant grow with the size."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from matplotlib.ticker import NullLocator
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names, with_name
+from ablate.core.speed import SpeedFacts
 from ablate.report import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
@@ -21,7 +22,7 @@ from ablate.report.draw.panels import Look, looks
 from ablate.report.draw.settings import ticks, unit_label
 from ablate.report.entries import MAX_CURVES, entries
 from ablate.report.palette import colour
-from ablate.report.section import Block, Folded, Material, Picture, Section, Sentences, Text, by_task
+from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import (
     NOTHING,
     Column,
@@ -30,7 +31,6 @@ from ablate.report.tables import (
     decimals,
     fixed,
     interval,
-    number,
     rows_of,
     shortened,
     text,
@@ -40,8 +40,8 @@ HEIGHT = 1.7
 "Inches of a panel."
 MAX_TICKS = 6
 "Sizes that are written at an axis."
-MAX_SEEN, MAX_SAID, MAX_SLOPES = 6, 2, 4
-"Crossings that are seen without unfolding them, and in the answer; slopes in the answer."
+MAX_SLOPES = 4
+"Slopes in the answer."
 LABEL = 30
 "Characters of the name of a variant."
 SLOPES = (
@@ -50,7 +50,7 @@ SLOPES = (
 
 
 class Scaling(Section):
-    """A figure a task, the slopes, and the crossings in words."""
+    """A figure a task, and the slopes."""
 
     place = 160
     title = "Scaling"
@@ -78,18 +78,11 @@ class Scaling(Section):
                 f"{wording.joined(grows)}{'; no other slope can be told from it' * (len(mine) == 1)}"
                 f"{timing.more_differ(len(mine) - MAX_SLOPES)}"
             )
-            crossed = _crossings(timing.of(rows_of(material.overtakings), call, task.name), facts, names)
-            more = len(crossed) - MAX_SAID
-            also = [
-                *crossed[:MAX_SAID],
-                *([f"{wording.counted(more, 'more crossing')} in the report"] if more > 0 else []),
-            ]
-            said = "; ".join([words, *also])
-            found.append(f"{said[:1].upper()}{said[1:]}.")
+            found.append(f"{words[:1].upper()}{words[1:]}.")
         return found
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, names = material.facts, short_names(material.facts)
+        facts = material.facts
         for task, end, of in by_task(facts):
             data, left = lines(facts, material.speeds, task.name)
             if data.empty:
@@ -107,23 +100,11 @@ class Scaling(Section):
                 f"scaling{end}", f"{self.title}{of}", caption, alt, data, figure, (facts, over(facts))
             )
             yield slope_table([row for row in rows_of(material.scaling) if row["task"] == task.name], facts)
-            rows = [row for row in rows_of(material.overtakings) if row["task"] == task.name]
-            found = [
-                f"{timing.HEADS[metric]}: {said}"
-                for metric in timing.MEASURES
-                for said in _crossings(timing.of(rows, metric), facts, names)
-            ]
-            if not found:
-                yield Text("No variant is shown to overtake another between these sizes.")
-            elif len(found) <= MAX_SEEN:
-                yield Sentences(found)
-            else:
-                yield Folded(f"Where one variant overtakes another ({len(found)})", [Sentences(found)])
 
 
 def over(facts: Facts) -> str:
     """The end of the path whose values are the sizes."""
-    return text(facts.speed.over.rpartition(".")[2]) if facts.speed else "size"
+    return text(speed.over.rpartition(".")[2]) if (speed := SpeedFacts.of(facts)) else "size"
 
 
 def apart(rows: Sequence[Row]) -> Iterator[Row]:
@@ -162,27 +143,6 @@ def _slope(row: Row | None) -> str:
     places = min(3, decimals(row["ci_low"], row["ci_high"]))
     found, *ends = (fixed(row[name], places) for name in ("slope", "ci_low", "ci_high"))
     return found + (f" {interval(row['ci_low'], row['ci_high'], places)}" if len({*ends}) > 1 else "")
-
-
-def _crossings(rows: Sequence[Row], facts: Facts, names: Mapping[str, str]) -> list[str]:
-    """`from about seq_len 190 on [170, 220], faster with linear mixer than with the baseline`, the baseline's first."""
-    ordered = sorted(rows, key=lambda row: BASELINE not in (row["faster_below"], row["faster_above"]))
-    return [
-        f"from about {over(facts)} {_about(row['size'])} on{_between(row)}, "
-        f"{'less' if row['metric'] == timing.MEMORY else 'faster'} {with_name(names[row['faster_above']])} than "
-        f"{with_name(names[row['faster_below']])}"
-        for row in ordered
-    ]
-
-
-def _between(row: Row) -> str:
-    ends = [_about(end) for name in ("low_ci", "high_ci") if (end := number(row[name])) is not None]
-    return f" [{', '.join(ends)}]" if len({*ends}) > 1 else ""
-
-
-def _about(size: float) -> str:
-    """With two significant digits."""
-    return f"{float(f'{size:.2g}'):,.6g}"
 
 
 def lines(facts: Facts, speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:

@@ -1,4 +1,4 @@
-"""How steadily each variant trains: divergence, learning-rate sensitivity, numbers of single runs, spread of seeds."""
+"""How steadily each variant trains: divergence, learning-rate sensitivity, spread of seeds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.analysis.stress import rate_curves
 from ablate.base.wording import brief, counted, share
-from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
 from ablate.report.draw import rows as in_rows
@@ -24,17 +23,11 @@ from ablate.report.palette import EXPLORATORY, colour
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text, by_task
 from ablate.report.steadiness import chance, finding, notable, stability_table
 from ablate.report.tables import (
-    NOTHING,
-    Column,
-    Table,
     decimals,
     fixed,
     interval,
     number,
-    plus_minus,
     rows_of,
-    short,
-    text,
 )
 
 TERMS = {
@@ -50,15 +43,10 @@ TERMS = {
         "standard deviation of the primary metric over seeds; compared from 20 seeds on by the test of Pitman and "
         "Morgan, which holds for normal values"
     ),
-    "loss_spikes": "share of steps whose loss lies 7 standard deviations above the mean of the 100 steps before",
-    "grad_norm_max": "largest norm of the gradient, before it is clipped",
-    "attention_logit_max": "largest logit of attention (Wortsman et al. 2023)",
-    "dead_units": "share of ReLU units that no example activates",
 }
 """What the metrics mean."""
 MAX_TICKS = 6
 """Learning rates that are written at an axis."""
-LAYERED = "{} of each layer after the last step: mean ± standard deviation over seeds"
 
 
 class Stability(Section):
@@ -83,9 +71,7 @@ class Stability(Section):
         if some:
             yield stability_table(some, caption, names)
         else:
-            yield Text(
-                f"No run diverged, and nothing that is judged tells a variant from the {BASELINE} ({chance(rows)})."
-            )
+            yield Text(f"No run diverged, and no stability metric differs ({chance(rows)}).")
         for task, end, of in by_task(facts):
             yield from _pictures(material, task.name, end, of)
         terms = Terms([(metric, TERMS[metric]) for metric in TERMS if metric in {r["metric"] for r in rows}])
@@ -94,13 +80,11 @@ class Stability(Section):
             yield Folded(f"Everything that was compared ({len(rows)})", every)
         else:
             yield Folded("What the metrics mean", [terms])
-        if tables := [layer_table(frame, name) for name, frame in by_layer(material.evidence).items()]:
-            yield Folded("Layer by layer", tables)
 
 
 def _pictures(material: Material, task: str, end: str, of: str) -> Iterator[Picture]:
     facts = material.facts
-    path = next(iter(facts.stress), "")
+    path = next(iter(facts.features.get("stress", {})), "")
     name = path.rpartition(".")[2]
     data = rate_curves(material.evidence).rename(columns={"value": name})
     data = data[data["task"] == task]
@@ -202,41 +186,3 @@ def sensitivities(data: pd.DataFrame) -> Figure:
 def _told(mean: float, low: float, high: float) -> str:
     places = decimals(low, high)
     return fixed(mean, places) + ("" if number(low) is None else f" {interval(low, high, places)}")
-
-
-def by_layer(evidence: Evidence) -> dict[str, pd.DataFrame]:
-    """Metric → a row a variant and task, a column a layer: the numbers of runs, shown with their spread over seeds.
-
-    They are among the curves, as NAME/LAYER at the last step, where NAME is a column of the trials.
-    """
-    every, trials = evidence.curves, evidence.trials
-    every = every[every["metric"].astype(str).str.contains("/", regex=False)]
-    if every.empty:
-        return {}
-    split = every["metric"].astype(str).str.partition("/")
-    layered = every.assign(name=split[0], layer=split[2])[split[0].isin(trials.columns)]
-    joined = layered.merge(trials[["id", "variant", "task"]], on="id")
-    joined = joined[np.isfinite(joined["value"].astype(float))]
-    found = {}
-    for name, rows in joined.groupby("name", sort=True):
-        cells = rows.groupby(["variant", "task", "layer"], sort=False)["value"].agg(["mean", "std"])
-        words = cells.apply(
-            lambda cell: plus_minus(cell["mean"], cell["std"] if cell["std"] == cell["std"] else None), axis=1
-        )
-        found[str(name)] = (
-            words.unstack().reindex(columns=pd.unique(rows["layer"])).fillna(NOTHING).reset_index()
-        )
-    return found
-
-
-def layer_table(frame: pd.DataFrame, name: str) -> Table:
-    """What `by_layer` has of one metric."""
-    layers = [str(column) for column in frame.columns if column not in ("variant", "task")]
-    heads = short(layers)
-    columns = [
-        Column("variant", "Variant"),
-        *([Column("task", "Task")] if frame["task"].nunique() > 1 else []),
-        *(Column(layer, text(heads[layer]), True) for layer in layers),
-    ]
-    cells = [{str(key): text(value) for key, value in row.items()} for row in frame.to_dict("records")]
-    return Table(columns, cells, LAYERED.format(name.replace("_", " ").capitalize()), "curves.parquet")

@@ -7,7 +7,7 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 from scipy import stats
 
-from ablate.analysis.halfway import COLUMNS, halfway, trajectory
+from ablate.analysis.trajectory import COLUMNS, trajectory
 from ablate.core.metric import Sampling
 
 A, B = np.array([0.60, 0.65, 0.61, 0.7]), np.array([0.5, 0.52, 0.51, 0.55])
@@ -77,42 +77,3 @@ def test_a_resplit_pool_widens_the_band():
     )
     width = (pooled["high"] - pooled["low"]) / (plain["high"] - plain["low"])
     assert list(width) == pytest.approx([math.sqrt(0.25 + 0.5) / 0.5] * 3)
-
-
-def test_the_verdict_at_half_of_the_steps():
-    # Step 100 of 200, not the last one.
-    late = [[0.2, b, a] for a, b in zip(A, B, strict=True)]
-    flat = [[0.1, b, b] for b in B]
-    made = study(VALUES, curves=curves(baseline=flat, a=late))
-    assert halfway(made, 1, {}) == {("a", "recall"): "degenerate"}
-    lost = [[0.2, a, b] for a, b in zip(A, B, strict=True)]
-    made = study(VALUES, curves=curves(baseline=flat, a=lost))
-    assert halfway(made, 1, {}) == {("a", "recall"): "better"}
-    assert halfway(made, 100, {}) == {("a", "recall"): "inconclusive"}
-    # One that is the same at the end has not turned.
-    early = [[0.2, a, a] for a in A]
-    assert halfway(study(VALUES, curves=curves(baseline=flat, a=early)), 1, {}) == {}
-    at_the_end = curves(baseline=[[math.nan, b] for b in B], a=[[math.nan, a] for a in A])
-    assert halfway(study(VALUES, curves=at_the_end), 1, {}) == {}
-
-
-def test_runs_of_an_all_or_nothing_task_are_judged_by_their_rates_at_half_too():
-    runs = [[0.1, 0.95, 0.95] for _ in range(5)]
-    stuck = [[0.1, 0.3, 0.95] for _ in range(5)]
-    values = {"baseline": [0.95] * 5, "a": [0.95] * 5}
-    made = study(values, curves=curves(baseline=runs, a=stuck), outcome="all_or_nothing")
-    assert halfway(made, 1, {}) == {("a", "recall"): "worse"}
-    # Rates over five seeds reach .00195 at best, the t of equal differences far less.
-    assert halfway(made, 30, {}) == {("a", "recall"): "inconclusive"}
-
-
-@pytest.mark.parametrize(("known", "expected"), [(1, None), (2, "equivalent")])
-def test_a_run_that_had_diverged_by_then_is_no_longer_alike(known, expected):
-    noise = np.array([0.001, -0.001, 0.002, 0.0])
-    made = curves(
-        baseline=[[0.1, b, b] for b in B], a=[[0.1, *2 * [b + x]] for b, x in zip(B, noise, strict=True)]
-    )
-    made["a", 1] = made["a", 1][:known]
-    evidence = study(VALUES, curves=made, statuses={("a", 1): "diverged"}, margin=0.02)
-    # Where it had, the verdict is unstable then as at the end.
-    assert halfway(evidence, 1, {}).get(("a", "recall")) == expected
