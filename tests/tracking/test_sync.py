@@ -279,9 +279,9 @@ def test_a_study_of_which_nothing_is_finished_is_not_shown_yet(results):
 
 
 def test_a_sync_that_is_killed_again_and_again_is_made_good_by_the_next(results):
-    runs = [tracked("baseline", seed, output="printed") for seed in range(30)]
+    runs = [tracked("baseline", seed, output="printed") for seed in range(16)]
     folder = report(results, *runs)
-    for many in (1, 12, 20):
+    for many in (1, 9):
         killed = process(results)
         while len(shown(results)) < many:
             assert killed.poll() is None, killed.stdout.read()
@@ -289,20 +289,21 @@ def test_a_sync_that_is_killed_again_and_again_is_made_good_by_the_next(results)
         killed.kill()
         killed.communicate()
         count = len(shown(results))
-        assert count < 31
+        assert count < 17
     kept = snapshot(results, parent=False)["runs"]
     synced(folder)
     assert shown(results) == [
-        *((f"baseline · seed {seed:02d}", "FINISHED") for seed in range(30)),
+        *((f"baseline · seed {seed:02d}", "FINISHED") for seed in range(16)),
         ("study", "FINISHED"),
     ]
     # At most the last one of each was half written.
-    assert len({row[0] for row in kept} & {row[0] for row in snapshot(results)["runs"]}) >= count - 3
+    assert len({row[0] for row in kept} & {row[0] for row in snapshot(results)["runs"]}) >= count - 2
     assert query(
         results, "SELECT count(*) FROM runs WHERE status = 'RUNNING' AND lifecycle_stage = 'active'"
     ) == [(0,)]
 
 
+@pytest.mark.slow
 def test_two_at_once_write_one_after_the_other_and_one_that_does_not_wait_leaves(results):
     folder = report(results, *(tracked("baseline", seed) for seed in range(5)))
     report(results, tracked("baseline", 0), study="other")
