@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from ablate.analysis.verdicts import judge
 from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from ablate.analysis.verdicts import DECIDED, judge
 from numpy.typing import NDArray
 
 from ablate.analysis.judge import ALPHA, DECIDED, row
