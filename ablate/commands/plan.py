@@ -138,12 +138,9 @@ def show_plan(plan: Planned, console: Console) -> None:
         workers = min(plan.jobs, plan.at_most)
         untuned = expected if plan.trained_as_given else ""
         expected = say("plan.tuned", untuned, plan.at_most, plan.expected, workers)
-    for path, levels in study.stress.items():
-        tell("\n" + say("plan.stress", path, [f"{level:g}" for level in levels], plan.stressed))
-    if (section := study.speed) is not None:
-        sizes = [(path, [f"{size:g}" for size in of]) for path, of in section.over.items()]
-        left = plan.timing_seconds if section.processes > plan.timed else None
-        tell("\n" + say("plan.speed", sizes, section.processes, plan.timed, left))
+    for sentences, _ in plan.features.values():
+        for sentence in sentences:
+            tell(f"\n{sentence}")
     tell(f"\n{expected}")
     if experiment.search:
         _print_search(plan, "search", experiment.search, console)

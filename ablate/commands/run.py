@@ -121,10 +121,14 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
     with closing(standby(path, options.jobs)) as ready:
         with gc_paused():
+            from ablate.execution.progress import Display
             from ablate.stages.confirm import confirming
             from ablate.stages.differences import differences
-            from ablate.stages.run import run
+            from ablate.stages.engine import Workers
+            from ablate.stages.run import follow
+            from ablate.stages.running import Listeners, Run
             from ablate.stages.select import select
+            from ablate.stages.track import Tracker
             from ablate.study.prepare import prepare
 
             experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
@@ -143,10 +147,16 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
             differing,
         ):
             experiment = experiment.reporting(folder.name, differing)
+            workers = Workers(experiment, options.jobs, ready)
             searches = options.sweep or experiment.tune is not None
+            at_most = searches or experiment.walks or bool(experiment.study.seeds.looks)
+            display = Display(
+                console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most
+            )
+            listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
             planned = None if searches else {cell.id for cell in experiment.cells()}
             with telling_what_is_kept(folder, store, planned):
-                return run(experiment, folder, store, options, console, ready, say, warn)
+                return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
 
 
 @contextmanager

@@ -5,21 +5,24 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_files
 from ablate.core import names
+from ablate.core.feature import features
 from ablate.records.folder import StudyFolder
-from ablate.records.measured import here, is_measurement
 from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
 from ablate.stages.options import Options
 from ablate.stages.place import as_written, reported
+
+if TYPE_CHECKING:
+    from ablate.stages.running import Run
 
 _PACKAGES = (
     *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),
@@ -56,25 +59,18 @@ def _is_current(folder: StudyFolder, path: Path, options: Options) -> bool:
         return False
 
 
-def remember(
-    path: Path,
-    options: Options,
-    folder: StudyFolder,
-    trials: Sequence[str],
-    data: Iterable[str],
-    warn: Callable[[str], None],
-) -> None:
-    """Notes what the report in `folder` was made from, for `up_to_date`; `data` are the files that its trials read.
+def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
+    """Notes what the report of a run was made from, for `up_to_date`; `data` are the files that it rests on.
 
     A warning where that cannot be noted.
     """
-    named = [*map(str, plugin_files()), *sorted(set(data))]
+    named, path = [*map(str, plugin_files()), *sorted(set(data))], run.experiment.path
     try:
         # Relative to the study: a copy of the folder has files of its own.
         files = [os.path.relpath(file, path.parent) for file in named]
-        folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
+        run.folder.roster.note_report(_digest(path, run.options, run.folder, trials, files), trials, files)
     except (AblateError, OSError, ValueError) as error:
-        warn(
+        run.warn(
             f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"
         )
 
@@ -102,8 +98,7 @@ def _digest(
     if not records:
         raise ValueError("a record is missing")
     asked: list[Any] = [list(options.sets), options.seeds, options.sweep, options.confirm]
-    if any(is_measurement(path.parent / file) for file in files):
-        asked.append(here())  # speed is that of one machine
+    asked += [at for feature in features() if (at := feature.place(files)) is not None]
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 
 from ablate.base.plugins import load_plugin
-from ablate.core.engine import Engine
 from ablate.core.events import Asked, Event
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool, Standby, default_jobs
@@ -47,17 +44,21 @@ def number_of_jobs(experiment: Experiment, jobs: int | None) -> tuple[int, int]:
     return (devices or default_jobs()) if jobs is None else jobs, devices
 
 
-@contextmanager
-def open_engine(
-    experiment: Experiment, where: WorkloadRef, jobs: int, devices: int, ready: Standby
-) -> Iterator[Engine]:
-    """The engine, supervised; it starts processes when it is given trials, and ends them when it is closed."""
-    engine: Engine
-    engine = LocalPool(where, jobs, devices, ready) if jobs else InProcess(where, experiment.workload)
-    try:
-        yield Supervised(engine, where.environment)
-    finally:
-        engine.close()
+class Workers(Supervised):
+    """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
+
+    def __init__(self, experiment: Experiment, jobs: int | None, ready: Standby) -> None:
+        self.where, self._ready = reference(experiment), ready
+        self.jobs, devices = number_of_jobs(experiment, jobs)
+        pool = LocalPool(self.where, self.jobs, devices, ready) if self.jobs else None
+        super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+        self._ready.close()
 
 
 def preload(event: Event) -> None:

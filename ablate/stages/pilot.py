@@ -7,7 +7,6 @@ store like any others; the roster of the study holds them until the study has a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 
 from rich.console import Console
@@ -18,7 +17,7 @@ from ablate.execution.driver import drive
 from ablate.execution.progress import Display
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.engine import number_of_jobs, open_engine, reference, standby
+from ablate.stages.engine import Workers, standby
 from ablate.stages.expect import seconds_each
 from ablate.stages.options import Options, Outcome
 from ablate.study.experiment import Experiment
@@ -43,19 +42,14 @@ def pilot(
         if cell.variant not in placebos
     ]
     folder.roster.add(cells)
-    where = reference(experiment)
-    jobs, devices = number_of_jobs(experiment, options.jobs)
+    workers = Workers(experiment, options.jobs, standby(experiment.path, options.jobs))
     # Without a metric: only the spread is of interest, and no variant should look better than another.
-    display = Display(console, f"{experiment.study.name}, pilot", "", jobs)
-    failed: dict[str, str] = {}
-    with (
-        closing(standby(experiment.path, jobs)) as ready,
-        open_engine(experiment, where, jobs, devices, ready) as engine,
-        display,
-    ):
+    display = Display(console, f"{experiment.study.name}, pilot", "", workers.jobs)
+    with workers, display:
         todo = {c.id: (c.variant, c.task) for c in cells if not store.has(c.id)}
         display.expected = seconds_each(experiment.cells(), [*todo.values()], store)
-        records: dict[str, Record] = drive(FixedPlan(cells), engine, store, display)
+        records: dict[str, Record] = drive(FixedPlan(cells), workers, store, display)
+    failed: dict[str, str] = {}
     for cell in cells:
         if records[cell.id].status == "failed" and cell.id not in failed:
             failed[cell.id] = f"{cell.name}: {records[cell.id].reason}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ablate.analysis.prospects import Power
+from ablate.core.feature import features
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.stages.cautions import cautions
@@ -15,8 +17,6 @@ from ablate.stages.confirm import confirming
 from ablate.stages.expect import Place, seconds_known, seconds_left
 from ablate.stages.options import Options
 from ablate.stages.power import pilot_seeds, power
-from ablate.stages.speed import expected, kept
-from ablate.stages.stress import stressed
 from ablate.stages.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.prepare import prepare
@@ -38,12 +38,10 @@ class Planned:
     "Of one training at each place where some have run."
     power: Power
     cautions: Sequence[str]
-    stressed: int = 0
-    "Runs of the grid of `stress:`."
-    timed: int = 0
-    "Processes that have timed its variants, where `speed:` asks for it."
-    timing_seconds: float = 0.0
-    "Expected seconds of those that are left."
+    beside: int = 0
+    "Trainings that features add."
+    features: Mapping[str, tuple[list[str], Mapping[str, Any] | None]] = field(default_factory=dict)
+    "What each feature says of it, in sentences and as plain data."
 
     @property
     def trained_as_given(self) -> bool:
@@ -60,7 +58,7 @@ class Planned:
         if tune is None:
             return len(self.todo)
         judged = len(found.variants) * len(found.tasks) * found.study.seeds.count
-        return self.settings("tune", tune) + judged * (2 if self.trained_as_given else 1) + self.stressed
+        return self.settings("tune", tune) + judged * (2 if self.trained_as_given else 1) + self.beside
 
     def settings(self, kind: str, spec: SearchSpec) -> int:
         """The largest number of trainings of a search."""
@@ -102,7 +100,7 @@ def planned(
 
     store = Store(options.results / "store", warn, read_only=True)
     cells = experiment.cells()
-    grid = stressed(experiment, cells)
+    grid = experiment.beside(cells)
     records = {i: record for i in {cell.trial.id for cell in [*cells, *grid]} if (record := store.load(i))}
     done = {c.id for c in [*grid, *cells] if store.is_finished(records.get(c.id), c.trial.checkpoint)}
     as_given = experiment.tune is None or experiment.trains_untuned
@@ -114,7 +112,6 @@ def planned(
     todo = {cell.id: (cell.variant, cell.task) for cell in here if cell.id not in done}
     jobs = default_jobs() if options.jobs is None else max(1, options.jobs)
     able = power(experiment, folder, store, warn, seconds, jobs, detect, piloted=piloted)
-    processes, timing_seconds = _timing(experiment, store)
     return Planned(
         experiment,
         cached,
@@ -124,15 +121,5 @@ def planned(
         able,
         cautions(experiment),
         len(grid),
-        processes,
-        timing_seconds,
+        {feature.name: feature.plan(experiment, store) for feature in features()},
     )
-
-
-def _timing(experiment: Experiment, store: Store) -> tuple[int, float]:
-    """The processes that have timed the variants, and the seconds that those left take."""
-    section = experiment.study.speed
-    if section is None:
-        return 0, 0.0
-    done = kept(experiment, store, section).processes
-    return done, expected(experiment, section, section.processes - done)

@@ -23,7 +23,6 @@ from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.stages.expect import Place, seconds_left
-from ablate.stages.stress import stressed
 from ablate.stages.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
@@ -183,7 +182,7 @@ def _asked(
         return Asked(detect, middle, None)
     planned = experiment.study.seeds.values[:seeds]
     cells = experiment.cells(planned)
-    cells += [cell for cell in stressed(experiment, cells) if cell.seed in planned]
+    cells += [cell for cell in experiment.beside(cells) if cell.seed in planned]
     known = cells
     if tuned := experiment.tune is not None:  # what a search has chosen has other trials
         known = [cell for _, cell, _ in folder.rows() if cell.judged and cell.seed in planned]

@@ -8,7 +8,9 @@ from itertools import chain
 from pathlib import Path
 
 from ablate.core.facts import Matched
+from ablate.core.feature import features
 from ablate.study.checks import (
+    Draft,
     attempt,
     check_baseline,
     check_keeping,
@@ -27,8 +29,6 @@ from ablate.study.metrics import check_metric, claimable, described, parse_claim
 from ablate.study.schema import config_model
 from ablate.study.searches import read_searches
 from ablate.study.sections.seeds import Asked
-from ablate.study.speed import check_speed
-from ablate.study.stress import check_stress
 
 
 def prepare(
@@ -64,13 +64,13 @@ def prepare(
     variants, matcher, search, tune = design.variants, None, None, None
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:
-        check_stress(workload, study, design, resolve, document)
         search, tune = read_searches(workload, study, design, judged.metrics, resolve, document)
     # What is wrong with a variant itself is said once.
     if whole:
         check_labels(study, design, document)
         check_live(workload, design, document)
-        check_speed(workload, study, design, resolve, document)
+        for feature in features():
+            feature.check(Draft(workload, study, design, resolve, document))
         if study.match is not None:
             matcher = check_match(study.match, study, workload, design, resolve, document)
             if matcher is not None:

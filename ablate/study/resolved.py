@@ -9,6 +9,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from ablate.base.datafile import DataFile
+from ablate.core.feature import features
 from ablate.study.experiment import Experiment
 
 
@@ -16,7 +17,8 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     """The resolved study as a file in `folder`."""
     study = experiment.study
     data = study.model_dump()
-    for empty in ("task", "tasks", "search", "tune", "stress", "speed", "match"):
+    keys = [name for feature in features() for name in feature.grammar()]
+    for empty in ("task", "tasks", "search", "tune", "match", *keys):
         if empty in data and not data[empty]:
             del data[empty]
     if data["plugins"] or experiment.reads_files:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ablate.analysis.across import across
 from made_evidence import ACCURACY, study
 
-from ablate.analysis.across import across
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 

@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from ablate.analysis.answer import MAX_NAMES, answer
 from made_evidence import ACCURACY, LOSS, study
 
-from ablate.analysis.answer import MAX_NAMES, answer
 from ablate.analysis.compare import compare
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])

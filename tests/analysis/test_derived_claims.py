@@ -8,14 +8,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.analysis.by_spread import pitman_morgan, spread_interval
+from ablate.analysis.settled import unsettled
 from made_evidence import RATES, claim, study
 from scipy import stats
 
-from ablate.analysis.by_spread import pitman_morgan, spread_interval
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.paired import Differences
 from ablate.analysis.rates import rate_p, rate_p_equivalent
-from ablate.analysis.settled import unsettled
 from ablate.core.claim import INTERACTION, Claim
 from ablate.core.derived import DERIVED
 from ablate.core.metric import Metric

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ablate.analysis.crossings import crossings
+from ablate.analysis.factors import effects
 from made_evidence import crossed
 from scipy import stats
 
-from ablate.analysis.crossings import crossings
-from ablate.analysis.factors import effects
 from ablate.core.evidence import Evidence
 from ablate.core.facts import VariantFacts
 from ablate.core.metric import Metric

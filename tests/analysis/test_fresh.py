@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import searches
-
 from ablate.analysis.fresh import fresh
 
 

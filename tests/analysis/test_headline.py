@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from ablate.analysis.headline import conditions, headline
 from made_evidence import ACCURACY, claim, study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.headline import conditions, headline
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric, Sampling
 

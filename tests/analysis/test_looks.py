@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from ablate.analysis.settled import unsettled
 from hypothesis import given
 from hypothesis import strategies as st
 from made_evidence import claim, study
@@ -17,7 +18,6 @@ from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.looks import p_sequential, weights
 from ablate.analysis.runs import Runs
-from ablate.analysis.settled import unsettled
 from ablate.core.evidence import Evidence
 from ablate.report.sections.incidents import incidents
 from ablate.report.sections.seeds import seeds

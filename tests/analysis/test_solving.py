@@ -1,9 +1,8 @@
 """Seeds that exclude failures."""
 
 import pytest
-from scipy.stats import binom
-
 from ablate.analysis.solving import seeds_without_failure
+from scipy.stats import binom
 
 
 @pytest.mark.parametrize("margin", [0.02, 0.1, 0.5])

@@ -13,7 +13,7 @@ from made_speed import speed_frame, timed, with_speed
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from ablate.analysis.speed import COLUMNS, Compared, speeds
+from ablate.features.speed.ratios import COLUMNS, Compared, speeds
 
 rng = np.random.default_rng(15)
 AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])

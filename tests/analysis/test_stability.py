@@ -12,9 +12,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.stability import COLUMNS, stability
-from ablate.analysis.stress import rate_curves
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
+from ablate.features.stress.losses import rate_curves
 
 N = 8
 rng = np.random.default_rng(3)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ablate.analysis.verdicts import holm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -13,7 +14,6 @@ from statsmodels.stats.weightstats import DescrStatsW
 from ablate.analysis.power import difference_power
 from ablate.analysis.rates import clopper_pearson
 from ablate.analysis.student import t_interval, t_p_above
-from ablate.analysis.verdicts import holm
 
 samples = st.integers(2, 12).flatmap(lambda n: arrays(float, n, elements=st.floats(-2, 2, width=32)))
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.analysis.settled import unsettled
 from made_evidence import claim, study
 from made_speed import speed_frame, timed
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.settled import unsettled
 from ablate.core.evidence import Evidence
 
 rng = np.random.default_rng(71)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from ablate.report.brief.verdicts import comparison_cells
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -16,7 +17,6 @@ from verdict_cases import BASE, FLOOR_OF_1000, WOBBLE, of, verdict
 from ablate.analysis.compare import compare
 from ablate.analysis.rates import rate_p
 from ablate.core.metric import Metric
-from ablate.report.brief.verdicts import comparison_cells
 
 
 def solved_by(failures: list[bool]) -> np.ndarray:

@@ -14,7 +14,7 @@ import pytest
 from harness import TOY, TOY_STUDY, ablate_here, run_here, with_database
 from harness import ablate as typed
 
-import ablate.stages.speed
+import ablate.features.speed.stage
 from ablate.records.folder import StudyFolder
 from ablate.stages.cached import up_to_date
 from ablate.stages.claims import WAITING
@@ -34,7 +34,7 @@ BUDGET = 0.005
 
 @pytest.fixture(autouse=True)
 def _measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ablate.stages.speed, "BUDGET", BUDGET)
+    monkeypatch.setattr(ablate.features.speed.stage, "BUDGET", BUDGET)
 
 
 def kept(folder: Path) -> list[list[str]]:
@@ -56,7 +56,7 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("timed")
     (folder / "study.yaml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ablate.stages.speed, "BUDGET", BUDGET)
+        patch.setattr(ablate.features.speed.stage, "BUDGET", BUDGET)
         printed = said("bench", "study.yaml", cwd=folder)
     with_database(folder / "results/store")
     (folder / "printed").write_text(printed)
@@ -145,7 +145,7 @@ def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.M
     measurement.write_text(text)
     assert up_to_date(study, options)
     with monkeypatch.context() as patch:
-        patch.setattr("ablate.records.measured.machine", lambda: "another")
+        patch.setattr("ablate.features.speed.kept.machine", lambda: "another")
         assert up_to_date(study, options) is None
     # A study that no longer asks for speed keeps what it has, and a part of a study measures nothing.
     study.write_text(PLAIN)
@@ -178,7 +178,7 @@ def test_its_options_are_checked(write: Callable[..., Path], tmp_path: Path) -> 
 def test_killed_in_its_middle_it_goes_on(write: Callable[..., Path], tmp_path: Path) -> None:
     study = write(f"{STUDY}training: {{seconds: 0.05}}\n")
     with_database(tmp_path / "results/store")
-    code = f"import ablate.stages.speed as s\ns.BUDGET = {BUDGET}\n"
+    code = f"import ablate.features.speed.stage as s\ns.BUDGET = {BUDGET}\n"
     code += "from ablate.cli import main\nmain(prog_name='ablate')"
     command = [sys.executable, "-c", code, "run", "study.yaml", "--jobs", "0"]
     run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)

@@ -36,8 +36,8 @@ def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Comparisons, claims, stability and speed of evidence that was made up."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
+    from ablate.features.speed.ratios import speeds
 
     return {
         "comparisons": compare(evidence),
@@ -83,9 +83,9 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
+    from ablate.features.stress.grid import stressed
     from ablate.stages.choose import _point, judged, spec_of
     from ablate.stages.search import for_sweep
-    from ablate.stages.stress import stressed
     from ablate.study.prepare import prepare
 
     experiment, folder = prepare(study), folder_of(results)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ablate.base.errors import StoreError
-from ablate.records.measured import Measurements, gpus, here
+from ablate.features.speed.kept import Measurements, gpus, here
 
 STANDS_FOR = {"configs": ["a", "b"], "machine": "one"}
 PROCESSES = [{"busy": 0.1, "configs": {"a": {"memory": None, "calls": {"step": {"seconds": 1 / 3}}}}}]

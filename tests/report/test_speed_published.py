@@ -16,10 +16,10 @@ from made_speed import with_speed
 from rich.console import Console
 from timings import AT_OWN
 
-from ablate.analysis.scaling import scaling
-from ablate.analysis.speed import speeds
 from ablate.commands.results import load
 from ablate.core.evidence import Evidence
+from ablate.features.speed.ratios import speeds
+from ablate.features.speed.slopes import scaling
 from ablate.records.folder import StudyFolder
 from ablate.stages.as_json import report_object, written
 from ablate.stages.publish import describe, print_table, publish

@@ -15,7 +15,8 @@ from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 
 from ablate.base import wording
 from ablate.core.metric import Metric
-from ablate.report import timing
+from ablate.features.speed import timing
+from ablate.features.speed.sections.scaling import Scaling, lines
 from ablate.report.draw import style
 from ablate.report.methods import methods
 from ablate.report.paper import for_paper as export
@@ -23,7 +24,6 @@ from ablate.report.paper import speed as for_paper
 from ablate.report.section import Material, Picture, Table, Text, unfolded
 from ablate.report.sections import cost
 from ablate.report.sections.compared import cost_table
-from ablate.report.sections.scaling import Scaling, lines
 from ablate.report.tables import rows_of
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ablate.report.brief.verdicts import verdict_rows, verdict_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import UGLY
@@ -15,7 +16,6 @@ from synthetic import UGLY
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.report import markdown, tables
-from ablate.report.brief.verdicts import verdict_rows, verdict_table
 from ablate.report.section import Brief
 from ablate.report.sections.comparisons import detail_table
 

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from ablate.report.brief.verdicts import Verdicts
 from rich.console import Console
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
-from ablate.report.brief.verdicts import Verdicts
 from ablate.report.section import Brief
 from ablate.report.tables import Column, Table
 from ablate.report.terminal import print_table, print_verdicts

@@ -19,9 +19,9 @@ from ablate.base.streams import numpy_stream
 from ablate.core.speed import Operation
 from ablate.core.workload import Workload
 from ablate.execution.child import parent
-from ablate.speed.blocks import ALONE, BUDGET, WALL, time_blocks
-from ablate.speed.memory import peak_of_step
-from ablate.speed.others import Others
+from ablate.features.speed.blocks import ALONE, BUDGET, WALL, time_blocks
+from ablate.features.speed.memory import peak_of_step
+from ablate.features.speed.others import Others
 
 Found = dict[str, Any]
 """Of one group in one process, as plain data: measured, busy, configs: key → memory, calls: name → its times."""

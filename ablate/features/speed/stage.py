@@ -18,18 +18,20 @@ from ablate.base.errors import AblateError
 from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
 from ablate.core.facts import BASELINE
-from ablate.core.speed import COLUMNS, SpeedFacts
-from ablate.execution.trial import WorkloadRef
+from ablate.features.speed.blocks import BUDGET
+from ablate.features.speed.facts import COLUMNS, SpeedFacts
+from ablate.features.speed.fresh import CannotBeTimedError, measured
+from ablate.features.speed.kept import Measurements, here
+from ablate.features.speed.measuring import Found, Group, Request, measure_group
+from ablate.features.speed.section import SpeedSection
 from ablate.records.environment import machine
-from ablate.records.measured import Measurements, here
 from ablate.records.store import Store
-from ablate.speed.blocks import BUDGET
-from ablate.speed.fresh import CannotBeTimedError, measured
-from ablate.speed.measuring import Found, Group, Request, measure_group
+from ablate.stages.engine import reference
+from ablate.stages.place import reported
+from ablate.stages.running import Run
 from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.patch import apply_patches, value_at
-from ablate.study.sections.speed import SpeedSection
 from ablate.study.sources import source_digest
 
 if TYPE_CHECKING:
@@ -80,23 +82,41 @@ def speed_facts(experiment: Experiment, section: SpeedSection) -> SpeedFacts:
 def measure(
     experiment: Experiment,
     store: Store,
-    where: WorkloadRef,
+    section: SpeedSection,
     say: Callable[[str], None],
     *,
-    section: SpeedSection,
     fresh: bool = False,
 ) -> pd.DataFrame:
     """The frame `speed` of a study; what is missing in the store is measured now, in its own processes.
 
-    `fresh`: all is measured again. Raises `AblateError` with the variant, and the size, that cannot be timed.
+    `fresh`: all is measured again. Raises `AblateError` with the variant, and the size, that cannot be timed; an
+    interruption says how much is kept.
     """
     known = Measurements(store.root, store.warn)
-    where = replace(where, threads=experiment.workload.threads)
+    where = replace(reference(experiment), threads=experiment.workload.threads)
     with measuring(store.root, say):
         places = {place.group.key: place for place in _places(experiment, section)}
         found = {key: [] if fresh else known.load(key) for key in places}
-        _complete(places, found, known, partial(measured, where), section, say)
+        try:
+            _complete(places, found, known, partial(measured, where), section, say)
+        except KeyboardInterrupt:
+            done = kept(experiment, store, section).processes
+            raise KeyboardInterrupt(f"{done} of {section.processes} timed processes") from None
     return _frame(places, found, section)
+
+
+def known(run: Run) -> tuple[SpeedSection | None, Kept | None]:
+    """How the variants of a run are timed, by its study or else by its report; and what the store has of it."""
+    section: SpeedSection | None = run.experiment.study.section("speed")
+    facts = reported(run.folder)
+    if section is None and facts is not None and (before := SpeedFacts.of(facts)) is not None:
+        section = SpeedSection.of(before)
+    if section is None:
+        return None, None
+    try:
+        return section, kept(run.experiment, run.store, section)
+    except AblateError:  # the study no longer has these sizes
+        return section, None
 
 
 def kept(experiment: Experiment, store: Store, section: SpeedSection) -> Kept:

@@ -33,8 +33,8 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
     Exit codes: 0: done; 1: a variant cannot be timed; 2: the study or the command line is invalid; 130: interrupted.
     """
     from ablate.commands.run import InterruptedRunError
+    from ablate.features.speed.bench import bench
     from ablate.report.terminal import print_verdicts
-    from ablate.stages.bench import bench
     from ablate.stages.options import Options
     from ablate.stages.publish import print_places
 
@@ -45,7 +45,7 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
         except KeyboardInterrupt as error:
             kept = str(error) or "Processes that finished"
             raise InterruptedRunError(kept, settings.results / "store") from None
-        print_verdicts(folder, console, of_speed=True)
+        print_verdicts(folder, console, measured=True)
         print_places(folder, console)
     if as_json:
         from ablate.stages.as_json import report_object, written

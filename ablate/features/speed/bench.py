@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ablate.base.clock import now
@@ -11,11 +11,15 @@ from ablate.base.errors import AblateError, Problem, StudyError, listed
 from ablate.base.typed import at_results, typed
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
+from ablate.features.speed.checks import lacks_operations
+from ablate.features.speed.ratios import METRICS
+from ablate.features.speed.section import SpeedSection
+from ablate.features.speed.stage import measure, speed_facts, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.stages.cached import staying_current
 from ablate.stages.choose import as_reported, study_path
-from ablate.stages.claims import date_claims, is_of_time
+from ablate.stages.claims import date_claims, is_measured
 from ablate.stages.confirm import changed, confirming
 from ablate.stages.differences import differences
 from ablate.stages.engine import reference
@@ -23,15 +27,11 @@ from ablate.stages.gather import gather
 from ablate.stages.options import Options
 from ablate.stages.place import held_place, reported, source_of
 from ablate.stages.publish import publish
-from ablate.stages.speed import speed_facts, was_timed
-from ablate.stages.timing import Timed, measured
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
 from ablate.study.resolved import resolved_text
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
-from ablate.study.sections.speed import SpeedSection
-from ablate.study.speed import lacks_operations
 
 Say = Callable[[str], None]
 
@@ -69,17 +69,17 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
                 f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
                 "and quality are not of the same code; run the study again"
             )
-        begun, known = _has_searched(folder, store), was_timed(experiment, store, section)
-        claims = date_claims(folder, given.claims, experiment.cells(), store, begun, known)
+        ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
+        timed = METRICS if was_timed(experiment, store, section) else ()
+        claims = date_claims(folder, given.claims, ran, timed, begun=_has_searched(folder, store))
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
         try:
-            frame = measured(experiment, store, reference(experiment), section, say, fresh=options.fresh)
+            frame = measure(experiment, store, section, say, fresh=options.fresh)
         except AblateError as error:
             raise NotTimedError(str(error)) from error
         evidence = _evidence(experiment, claims, folder)
-        facts = Timed(facts=speed_facts(experiment, section)).added(evidence.facts)
-        folder.save_evidence(replace(evidence, facts=facts, frames={**evidence.frames, "speed": frame}))
+        folder.save_evidence(evidence.having("speed", frame, asdict(speed_facts(experiment, section))))
         publish(folder, warn)
     return folder
 
@@ -95,7 +95,7 @@ def _section(experiment: Experiment, processes: int | None) -> SpeedSection:
     if rule := lacks_operations(experiment.workload, experiment.study):
         hint = "Override `operations` of the workload"
         raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(experiment.path))])
-    section = experiment.study.speed or SpeedSection()
+    section = experiment.study.section("speed") or SpeedSection()
     return section if processes is None else section.model_copy(update={"processes": processes})
 
 
@@ -124,7 +124,7 @@ def _trained_otherwise(experiment: Experiment, folder: StudyFolder) -> list[str]
 def _evidence(experiment: Experiment, claims: Sequence[Claim], folder: StudyFolder) -> Evidence:
     """That of the report, or of a study that was never run; with the claims about speed."""
     names = {variant.name for variant in experiment.variants}
-    own = [claim for claim in claims if is_of_time(claim) and {*claim.variants} <= names]
+    own = [claim for claim in claims if is_measured(claim) and {*claim.variants} <= names]
     if folder.has_trials:
         evidence = folder.evidence()
         known = {claim.hash for claim in own}

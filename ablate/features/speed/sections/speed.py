@@ -12,8 +12,8 @@ from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.speed import SpeedFacts
-from ablate.report import timing
+from ablate.features.speed import timing
+from ablate.features.speed.facts import SpeedFacts
 from ablate.report.draw.marks import padded, ticks
 from ablate.report.draw.rows import forest
 from ablate.report.palette import EXPLORATORY
@@ -36,10 +36,10 @@ class Speed(Section):
     needs_trials = False
 
     def applies(self, material: Material) -> bool:
-        return len(material.speeds) > 0
+        return len(material.table("speed")) > 0
 
     def answers(self, material: Material) -> list[str]:
-        rows, names = timing.own(rows_of(material.speeds)), names_of(material.facts)
+        rows, names = timing.own(rows_of(material.table("speed"))), names_of(material.facts)
         call, tasks = timing.call_shown(rows), material.facts.tasks
         found = [(task.name, timing.of(rows, call, task.name)) for task in tasks]
         return [
@@ -49,12 +49,12 @@ class Speed(Section):
         ]
 
     def findings(self, material: Material) -> list[str]:
-        rows, speed = rows_of(material.speeds), SpeedFacts.of(material.facts)
+        rows, speed = rows_of(material.table("speed")), SpeedFacts.of(material.facts)
         loud = speed is not None and any(floor > speed.margin for floor in timing.floors(rows).values())
         return [timing.floor_words(rows)] if loud else []
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, rows = material.facts, rows_of(material.speeds)
+        facts, rows = material.facts, rows_of(material.table("speed"))
         names, own = names_of(facts), timing.own(rows)
         first, said = timing.call_shown(own), timing.how_measured(material.evidence)
         for task, end, of in by_task(facts):

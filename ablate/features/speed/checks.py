@@ -7,31 +7,30 @@ from dataclasses import replace
 
 from ablate.base.errors import Problem, listed
 from ablate.core.workload import Workload
-from ablate.study.checks import attempt
-from ablate.study.designs.design import Config, Design, Resolve
-from ablate.study.document import Document, PathKey
+from ablate.features.speed.section import SpeedSection
+from ablate.study.checks import Draft, attempt, refuse_own
+from ablate.study.designs.design import Config
+from ablate.study.document import PathKey
 from ablate.study.expand import report_at
 from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import StudyBase
-from ablate.study.stress import refuse_own
 
 
-def check_speed(
-    workload: Workload, study: StudyBase, design: Design, resolve: Resolve, document: Document
-) -> None:
+def check_speed(draft: Draft) -> None:
     """Refuses to time what cannot be timed, and sizes that some variant cannot have; the baseline is valid."""
-    if study.speed is None:
+    section: SpeedSection | None = draft.study.section("speed")
+    if section is None:
         return
-    if rule := lacks_operations(workload, study):
+    if rule := lacks_operations(draft.workload, draft.study):
         hint = "Take `speed` out, or override `operations` of the workload"
-        document.refuse(("speed",), rule, hint=hint)
-    for path in study.speed.over:
-        if _check_path(path, workload, study, design, document):
+        draft.document.refuse(("speed",), rule, hint=hint)
+    for path in section.over:
+        if _check_path(path, draft):
             rule = (
                 f"is what `speed` times every variant over, so that no variant can have a {path} of its own"
             )
-            refuse_own(path, rule, f"Take it out, or compare {path} without `speed`", study, design, document)
-            _check_sizes(path, workload, design, resolve, document)
+            refuse_own(path, rule, f"Take it out, or compare {path} without `speed`", draft)
+            _check_sizes(path, draft)
 
 
 def lacks_operations(workload: Workload, study: StudyBase) -> str:
@@ -41,10 +40,11 @@ def lacks_operations(workload: Workload, study: StudyBase) -> str:
     return f"needs a workload that says what can be timed, in `operations`, which {study.workload} does not"
 
 
-def _check_path(path: str, workload: Workload, study: StudyBase, design: Design, document: Document) -> bool:
+def _check_path(path: str, draft: Draft) -> bool:
     """Whether every variant has a number at a path that is part of what is timed, and nothing else in the study sets
     it; else it is refused.
     """
+    workload, design, document = draft.workload, draft.design, draft.document
     at: PathKey = ("speed", "over", path)
     before = len(document.problems)
     if path in (workload.steps_path, workload.rate_path):
@@ -61,7 +61,7 @@ def _check_path(path: str, workload: Workload, study: StudyBase, design: Design,
     if lacking:
         rule = f"is no path of {listed(lacking, 4)}"
         document.refuse(at, rule, allowed="a path that every variant has, such as task.seq_len")
-    for section, paths in _setters(study).items():
+    for section, paths in _setters(draft.study).items():
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):
             rule = f"is what `{section}` sets for each variant, so that they have no size in common"
             document.refuse(at, rule, hint="Name another path")
@@ -74,11 +74,12 @@ def _setters(study: StudyBase) -> dict[str, Sequence[str]]:
     return found | ({"match": [study.match.by]} if study.match is not None else {})
 
 
-def _check_sizes(path: str, workload: Workload, design: Design, resolve: Resolve, document: Document) -> None:
+def _check_sizes(path: str, draft: Draft) -> None:
     """Refuses the sizes that some variant cannot have, each at its own line."""
+    design, document = draft.design, draft.document
 
     def check(config: Config) -> None:
-        workload.check(resolve(config))
+        draft.workload.check(draft.resolve(config))
 
     # As the document lists them: the section has them in rising order.
     for index, size in enumerate(document.data["speed"]["over"][path]):

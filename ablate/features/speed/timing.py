@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.speed import BUSY, COLUMNS, SpeedFacts
+from ablate.features.speed.facts import BUSY, COLUMNS, SpeedFacts
 from ablate.report.tables import (
     NOTHING,
     Column,
     Row,
     Table,
+    compact,
     decimals,
     fixed,
     interval,
@@ -129,11 +130,6 @@ def speed_table(
         else say("speed.caption", MEASURES[call], task if several else "", n, floor)
     )
     return tabulated(columns, rows, said, "speed.csv", title="variant")
-
-
-def compact(amount: float) -> str:
-    """`369k`, to three digits."""
-    return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)
 
 
 def floors(rows: Sequence[Row]) -> dict[str, float]:

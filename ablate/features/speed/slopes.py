@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.paired import mean_interval
-from ablate.analysis.speed import CALL_OF, Group, by_size
 from ablate.core.evidence import Evidence
+from ablate.features.speed.ratios import CALL_OF, Group, by_size
 
 SLOPES = ("variant", "task", "metric", "slope", "ci_low", "ci_high", "n")
 

@@ -25,9 +25,9 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
 
     A placebo has none: its learning rate is the baseline's.
     """
-    if not experiment.study.stress:
+    if not experiment.study.section("stress"):
         return []
-    ((path, levels),) = experiment.study.stress.items()
+    ((path, levels),) = experiment.study.section("stress").items()
     word = path.rpartition(".")[2]
     own = {cell.id: cell.trial for cell in cells}
     settings = [

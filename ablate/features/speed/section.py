@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from ablate.base.registry import OnOff, StrictModel
-from ablate.core.speed import CALLS, SpeedFacts, TimedCall
+from ablate.core.speed import CALLS, TimedCall
+from ablate.features.speed.facts import SpeedFacts
 from ablate.study.sections.search import refusal
 
 LEAST_SIZES = 3

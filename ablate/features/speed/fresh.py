@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ablate.base.errors import AblateError
 from ablate.execution.child import Child
 from ablate.execution.trial import WorkloadRef
-from ablate.speed.measuring import At, Done, Failed, Found, Group, Request
+from ablate.features.speed.measuring import At, Done, Failed, Found, Group, Request
 
 
 class CannotBeTimedError(AblateError):
@@ -23,7 +23,7 @@ def measured(where: WorkloadRef, request: Request) -> Iterator[tuple[Group, Foun
 
     Raises `CannotBeTimedError`.
     """
-    child = Child("ablate.speed.measuring", where.threads)
+    child = Child("ablate.features.speed.measuring", where.threads)
     try:
         child.send((where, request))
         for group in request.groups:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ablate.core.speed import Operation
-from ablate.speed.others import waited
+from ablate.features.speed.others import waited
 
 BUDGET = 1.0
 """Seconds that one operation should take in all blocks together; slow ones take more."""

@@ -9,21 +9,29 @@ itself: the larger bound of that 95 % interval is the noise floor, below which n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.estimates import Mean
+from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, Floats
+from ablate.analysis.runs import Runs
+from ablate.core.derived import Derived, Offer
+from ablate.core.estimate import Block
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
-from ablate.core.speed import CALLS, LEAST, SpeedFacts
-from ablate.core.speed import COLUMNS as FRAME
+from ablate.core.metric import Metric
+from ablate.core.reason import Reason
+from ablate.core.speed import CALLS, TimedCall
+from ablate.features.speed.facts import COLUMNS as FRAME
+from ablate.features.speed.facts import LEAST, SpeedFacts
 
 MEMORY = "step_memory"
-CALL_OF = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
+CALL_OF: dict[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
 """Metric → the call that it is measured of."""
 COLUMNS = (
     *(
@@ -135,6 +143,44 @@ def by_size(evidence: Evidence, task: str, metric: str) -> dict[float, Group]:
 def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
     frame = evidence.frame("speed", FRAME)
     return frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
+
+
+def estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
+    """Of the log ratio of the mean of B to the mean of A."""
+    group, (a, b, *_) = at_own_size(runs.evidence, measure.task.name, measure.name), groups
+    blocks: list[Block] = []
+    logs = np.array([])
+    if not {*a, *b} <= {*group.paired}:
+        blocks.append(Block(Reason("unmeasured")))
+    else:
+        known = group.paired[list(dict.fromkeys([*a, *b]))].dropna()
+        logs = (known[list(b)].mean(axis=1) - known[list(a)].mean(axis=1)).to_numpy(float)
+        if len(logs) < 2 or math.isnan(group.noise):
+            blocks.append(Block(Reason("few", {"processes": len(logs), "least": 2})))
+    return Mean(log_ratios(logs), blocks)
+
+
+def slack(measure: Measure, runs: Runs) -> float:
+    """The noise floor, or 2 %, as a log."""
+    found = at_own_size(runs.evidence, measure.task.name, measure.name).slack
+    return 0.0 if math.isnan(found) else found
+
+
+def _metric(call: TimedCall) -> Derived:
+    def lacks(offer: Offer) -> str:
+        section = offer.asked.get("speed")
+        calls = section.calls if section else ()
+        if call in calls:
+            return ""
+        if not calls:
+            return "Time the variants: speed: on"
+        both = ", ".join(one for one in CALLS if one in (*calls, call))
+        return f"Time this call too: speed: {{calls: [{both}]}}"
+
+    return Derived(Metric("min"), "ratio", lacks=lacks, estimate=estimate, slack=slack)
+
+
+METRICS = {name: _metric(call) for name, call in CALL_OF.items()}
 
 
 def speeds(evidence: Evidence) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
-from ablate.report import timing
+from ablate.features.speed import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import ticks, unit_label
@@ -52,12 +52,12 @@ class Scaling(Section):
     needs_trials = False
 
     def applies(self, material: Material) -> bool:
-        return len(material.scaling) > 0
+        return len(material.table("scaling")) > 0
 
     def answers(self, material: Material) -> list[str]:
         facts, names, found = material.facts, names_of(material.facts), []
         for task in facts.tasks:
-            slopes = [row for row in rows_of(material.scaling) if row["task"] == task.name]
+            slopes = [row for row in rows_of(material.table("scaling")) if row["task"] == task.name]
             call = timing.call_shown(slopes)
             if len(mine := apart(timing.of(slopes, call))) > 1:
                 powers = [
@@ -72,12 +72,12 @@ class Scaling(Section):
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, over = material.facts, timing.over(material.facts)
         for task, end, of in by_task(facts):
-            data, left = lines(material.speeds, task.name)
+            data, left = lines(material.table("speed"), task.name)
             if len(data):
                 caption = say("speed.scaling_caption", over, left)
                 alt = say("speed.scaling_alt", data["variant"].nunique(), data["size"].nunique(), of)
                 yield Picture(f"scaling{end}", f"{self.title}{of}", caption, alt, data, figure, (facts, over))
-                slopes = [row for row in rows_of(material.scaling) if row["task"] == task.name]
+                slopes = [row for row in rows_of(material.table("scaling")) if row["task"] == task.name]
                 yield slope_table(slopes, names_of(facts), over)
 
 
