@@ -58,13 +58,9 @@ def test_what_a_killed_process_was_writing_goes_and_what_one_writes_stays(tmp_pa
 @pytest.mark.parametrize(
     "name",
     [
-        ".notes.2024-05-01.md",
-        ".env.99999999-prod",
-        ".backup.99999999-abcdefgh.json",
-        "notes.ablate-{here}-{pid}-abcdefgh.part",
-        ".x.json.ablate-{here}-{pid}-abcdefgh.part.txt",
-        ".x.json.ablate-{here}-abcdefgh.part",
-        ".x.json.ablate-0123-{pid}-abcdefgh.part",
+        *(".notes.2024-05-01.md", ".env.99999999-prod", ".backup.99999999-abcdefgh.json"),
+        *("notes.ablate-{here}-{pid}-abcdefgh.part", ".x.json.ablate-{here}-{pid}-abcdefgh.part.txt"),
+        *(".x.json.ablate-{here}-abcdefgh.part", ".x.json.ablate-0123-{pid}-abcdefgh.part"),
     ],
 )
 def test_names_that_we_do_not_make_are_left_alone(tmp_path: Path, name: str) -> None:

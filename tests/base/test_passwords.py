@@ -35,14 +35,9 @@ def test_secrets_of_urls_are_masked(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "sqlite:///a/b.db",
-        "sqlite:///file:a.db?mode=rw&uri=true",
-        "journal:x.log",
-        "http://[",
-        "http://127.0.0.1:5000/#/experiments?workflowType=machine_learning",
-        "postgresql://me@host/x",
-        "--set model.token_mixing=0.1 --set task.pass=3",
-        "12:30 me@example.org",
+        *("sqlite:///a/b.db", "sqlite:///file:a.db?mode=rw&uri=true", "journal:x.log", "http://["),
+        *("http://127.0.0.1:5000/#/experiments?workflowType=machine_learning", "postgresql://me@host/x"),
+        *("--set model.token_mixing=0.1 --set task.pass=3", "12:30 me@example.org"),
     ],
 )
 def test_other_text_stays(text: str) -> None:

@@ -74,10 +74,7 @@ MIXERS = {
     ),
     # The kernel takes q, k and v of one width, here that of keys with their square beside them.
     "gaussian": ({"score": "gaussian"}, [times(4, PROJECTION), times(2, product(H, T, T, D_K + 1))]),
-    "additive": (
-        {"score": {"name": "additive", "hidden": 5}},
-        [times(4, PROJECTION), *ADDITIVE, PAIRS],
-    ),
+    "additive": ({"score": {"name": "additive", "hidden": 5}}, [times(4, PROJECTION), *ADDITIVE, PAIRS]),
     "hard": ({"weighting": "hard"}, ATTENTION),
     # No queries and no keys; uniform weights have no gradient.
     "uniform": ({"weighting": "uniform"}, [times(2, PROJECTION), product(T, T, D, gradients=1)]),
@@ -86,18 +83,12 @@ MIXERS = {
         [times(3, PROJECTION), times(2, product(T, D, 3)), times(2, PAIRS)],
     ),
     "shared_kv": ({"value": "shared_kv"}, [times(3, PROJECTION), times(2, PAIRS)]),
-    "narrow keys": (
-        {"d_k": 3},
-        [times(2, product(T, D, H * 3)), times(2, PROJECTION), times(2, PAIRS)],
-    ),
+    "narrow keys": ({"d_k": 3}, [times(2, product(T, D, H * 3)), times(2, PROJECTION), times(2, PAIRS)]),
     "one head of keys": (
         {"num_kv_heads": 1},
         [times(2, PROJECTION), times(2, product(T, D, D_K)), times(2, PAIRS)],
     ),
-    "split before": (
-        {"split": "before"},
-        [times(3, product(T, D, D_K)), PROJECTION, times(2, PAIRS)],
-    ),
+    "split before": ({"split": "before"}, [times(3, product(T, D, D_K)), PROJECTION, times(2, PAIRS)]),
     "qk_norm": ({"qk_norm": True}, ATTENTION),
     "tied": ({"tied": True}, ATTENTION),
 }

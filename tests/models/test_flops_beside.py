@@ -27,20 +27,8 @@ SIGNATURE = Signature(T, 3, vocab_size=7)
 ELEMENTWISE = {"softmax": "exp", "linalg_vector_norm": "norm"} | {
     name: name
     for name in (
-        *(
-            "exp",
-            "tanh",
-            "sigmoid",
-            "relu",
-            "gelu",
-            "silu",
-            "elu",
-            "leaky_relu",
-            "softplus",
-            "hardtanh",
-            "mish",
-        ),
-        *("erf", "sin", "cos", "log", "sqrt"),
+        *("exp", "tanh", "sigmoid", "relu", "gelu", "silu", "elu", "leaky_relu", "softplus", "hardtanh"),
+        *("mish", "erf", "sin", "cos", "log", "sqrt"),
     )
 }
 "Operation of torch → the function whose numbers it computes, or for a norm reads."

@@ -189,8 +189,7 @@ def check_gradients(model: Model, inputs: dict[str, Tensor], kept: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slot", "name"),
-    [(c.slot, c.name) for c in HOMES if getattr(c.part, "surrogate_gradient", None)],
+    ("slot", "name"), [(c.slot, c.name) for c in HOMES if getattr(c.part, "surrogate_gradient", None)]
 )
 def test_a_surrogate_gradient_is_that_of_the_part_it_names(slot: str, name: str) -> None:
     """For parts that map one tensor to one of its shape."""

@@ -266,17 +266,7 @@ def _retyped(rng: Random, text: str) -> str:
         holder, key = data[key], rng.choice(list(data[key]))
     holder[key] = "ODD"
     odd = (
-        "null",
-        "[]",
-        "{}",
-        "[1, 2]",
-        '"x"',
-        "1e999",
-        "NaN",
-        "-1",
-        "true",
-        "[" * 100_000 + "]" * 100_000,
-        '{"a": {"a": 1}}',
-        "12345678901234567890" * 20,
+        *("null", "[]", "{}", "[1, 2]", '"x"', "1e999", "NaN", "-1", "true", "[" * 100_000 + "]" * 100_000),
+        *('{"a": {"a": 1}}', "12345678901234567890" * 20),
     )
     return json.dumps(data, indent=1).replace('"ODD"', rng.choice(odd))

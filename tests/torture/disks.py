@@ -64,11 +64,8 @@ def read_only(rng: Random, place: Place) -> str:
         rng.choice([path for path in records if path != known]).unlink()
     watched.forgive()
     prefix = [
-        *inside("--mount"),
-        "sh",
-        "-c",
-        'mount --bind results results && mount -o remount,ro,bind results && "$@"',
-        "sh",
+        *(*inside("--mount"), "sh", "-c"),
+        *('mount --bind results results && mount -o remount,ro,bind results && "$@"', "sh"),
     ]
     file = f"{study.name}.yaml"
     commands: Sequence[tuple[str, ...]] = (

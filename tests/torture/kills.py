@@ -71,12 +71,7 @@ def _struck(
     moment = rng.uniform(0, 1)
     cold = rng.random() < 0.1
     started = place.start(
-        study.command,
-        f"{study.name}.yaml",
-        "--jobs",
-        jobs,
-        environment=watched.environment(pace),
-        cold=cold,
+        study.command, f"{study.name}.yaml", "--jobs", jobs, environment=watched.environment(pace), cold=cold
     )
     if aim == "anywhere":
         delay = moment * (usual + 5 * cold)

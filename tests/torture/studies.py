@@ -125,10 +125,7 @@ class Study:
 STUDIES = {
     study.name: study
     for study in (
-        Study("run", RUN),
-        Study("states", STATES),
-        Study("tune", TUNE),
-        Study("sweep", SWEEP, "sweep"),
+        *(Study("run", RUN), Study("states", STATES), Study("tune", TUNE), Study("sweep", SWEEP, "sweep")),
         Study("sequence", SEQUENCE),
     )
 }
