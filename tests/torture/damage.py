@@ -118,9 +118,8 @@ def _until_done(place: Place, study: Study, watched: Watched) -> bool:
     """Runs the study, following the advice of refusals; whether there was one."""
     results = place.path / "results"
     for attempt in range(ADVICE + 1):
-        done = place.ablate(
-            study.command, f"{study.name}.yaml", "--jobs", 0, environment=watched.environment()
-        )
+        file = f"{study.name}.yaml"
+        done = place.ablate(study.command, file, "--jobs", 0, environment=watched.environment())
         if done.code == 0:
             return attempt > 0
         named = _named(done, results)
