@@ -338,26 +338,19 @@ def test_dropout_acts_at_each_of_its_placements_and_in_training_only(case: Case)
 
 
 @each(HOMES)
-def test_double_precision_agrees_with_single(case: Case) -> None:
-    model, inputs = case.model().eval(), case.inputs()
-    single = model(**inputs)
-    torch.testing.assert_close(model.double()(**inputs), single.double(), rtol=1e-4, atol=1e-5)
-
-
-@each(HOMES)
-def test_built_alike_for_one_seed_and_not_for_two(case: Case) -> None:
-    one, same, other = (case.model(seed=seed)(**case.inputs()) for seed in (0, 0, 1))
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
-
-
-@each(HOMES)
-def test_known_without_memory(case: Case) -> None:
+def test_built_alike_for_one_seed_in_any_precision_and_not_for_two_and_known_without_memory(
+    case: Case,
+) -> None:
+    model, same, other = (case.model(seed=seed).eval() for seed in (0, 0, 1))
+    inputs = case.inputs()
+    logits = model(**inputs)
+    assert torch.equal(same(**inputs), logits)
+    assert not torch.equal(other(**inputs), logits)
     meta = build_model(case.section(), case.signature(), device="meta")
     shapes = {name: tensor.shape for name, tensor in meta.state_dict().items()}
-    assert shapes == {name: tensor.shape for name, tensor in case.model().state_dict().items()}
-    model = build_model(case.section(), case.signature(), device="meta")
-    assert flops_of(model, case.signature()).forward > 0
+    assert shapes == {name: tensor.shape for name, tensor in model.state_dict().items()}
+    assert flops_of(meta, case.signature()).forward > 0
+    torch.testing.assert_close(model.double()(**inputs), logits.double(), rtol=1e-4, atol=1e-5)
 
 
 @each(HOMES)

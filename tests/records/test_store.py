@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ablate.base.errors import StoreError
@@ -52,6 +52,7 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "trials").iterdir()) == ["a1.json", "a1.npz"]
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.sampled_from("abcd"), st.none() | st.floats()))
 def test_metrics_that_are_no_numbers_become_none(
     tmp_path_factory: pytest.TempPathFactory, metrics: dict
