@@ -137,18 +137,10 @@ def test_declared_with_other_widths(settings):
 @pytest.mark.parametrize("position", ["rope", "alibi"])
 @pytest.mark.parametrize("score", ["scaled_dot", "additive"])
 def test_cross_attention_asks_and_reads_sequences_of_two_lengths(position, score):
-    section = ModelSection.model_validate(
-        {
-            "d_model": D,
-            "num_layers": 2,
-            "position": position,
-            "topology": {
-                "name": "encoder_decoder",
-                "num_encoder_layers": 3,
-                "cross": {"name": "attention", "num_heads": 2, "score": score},
-            },
-        }
-    )
+    cross = {"name": "attention", "num_heads": 2, "score": score}
+    topology = {"name": "encoder_decoder", "num_encoder_layers": 3, "cross": cross}
+    model = {"d_model": D, "num_layers": 2, "position": position, "topology": topology}
+    section = ModelSection.model_validate(model)
     signature = Signature(T, 3, vocab_size=7, readout="all", source=Signature(S, 0, vocab_size=7))
     found = compare(section, signature)
     assert flops_of(build_model(section, signature, device="meta"), signature).beside == found
