@@ -33,7 +33,7 @@ from ablate.models.initialise import initialise
 from ablate.models.reference import places, settings_for
 
 CATALOGUE.load_builtin()
-WIDTHS, LENGTHS, SEEDS, B = (16, 32, 64), (5, 8, 32), range(3), 16
+WIDTHS, LENGTHS, SEEDS, B = (16, 32, 64), (5, 32), range(3), 16
 NO_POSITION = NoPosition(PartConfig(), Sizes(1, 1))
 
 
