@@ -23,8 +23,6 @@ Describe = Callable[[StudyFolder], str]
 # columns of a table in the browser, and those of a view that is shared in a tag of the experiment.
 VIEW = "ablate"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
-PARAMS = ("variant", "seed")
-COSTS = ("train_seconds", *SIZES)
 # Prefixes of the metrics of the parent, which count the comparisons with each verdict, and those about stability and
 # the speed of a training step.
 COUNT, STEADY, FAST = "comparisons_", "stability_", "speed_"
@@ -49,7 +47,7 @@ class Parent:
     @property
     def view(self) -> str:
         """The value of the tag of a view with these metrics as columns, beside variant and seed."""
-        shown = [("params", name) for name in PARAMS] + [
+        shown = [("params", name) for name in ("variant", "seed")] + [
             ("metrics", clean_key(name)) for name in self.columns
         ]
         return json.dumps({"selectedColumns": [f"{kind}.`{name}`" for kind, name in shown]})
@@ -109,7 +107,7 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
                         for metric, name in MEASURED.items()
                         if any(row["metric"] == metric for row in timed)
                     ),
-                    *COSTS,
+                    *("train_seconds", *SIZES),
                 ]
             )
         ),
