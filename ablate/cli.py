@@ -84,15 +84,6 @@ class Group(click.Group):
         forgive()
         return super().main(*args, **kwargs)
 
-    def _main_shell_completion(self, *args: Any, **kwargs: Any) -> None:
-        """Answers a shell that completes a line, which wants no message of what is wrong."""
-        if any(name.endswith("_COMPLETE") and name.startswith("_ABLATE") for name in os.environ):
-            importlib.import_module("ablate.commands.completion")
-            try:
-                super()._main_shell_completion(*args, **kwargs)
-            except Exception:
-                sys.exit(1)
-
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
         as_json, fault, problems = "--json" in ctx.args, "", list[str]()

@@ -21,9 +21,6 @@ from ablate.study.load import load
 from ablate.study.patch import document_keys
 from ablate.study.schema import StudyBase
 
-BESIDE = ("name", "storage")
-"""Keys that change nothing of a report: another name is another study."""
-
 
 def differences(experiment: Experiment, options: Options) -> list[str]:
     """The options by which a run differs from its study as written: `training.steps=50`, `seeds=3`, `only=a`, `seed=1`.
@@ -56,7 +53,7 @@ def _changed(sets: Sequence[str], written: StudyBase | None, study: StudyBase) -
     for text in sets:
         path, _, value = text.partition("=")
         keys = document_keys(path.strip())
-        if keys[-1] not in BESIDE and _reached(before, keys) != _reached(now, keys):
+        if keys[-1] != "name" and _reached(before, keys) != _reached(now, keys):
             changed[path.strip()] = _word(parse_value(value))
     return [f"{path}={word}" for path, word in sorted(changed.items())]
 
@@ -87,7 +84,7 @@ def _reached(data: Any, keys: Sequence[str]) -> Any:
 def _plain(data: Any) -> Any:
     """Data without the keys that change nothing."""
     if isinstance(data, Mapping):
-        return {key: _plain(value) for key, value in data.items() if key not in BESIDE[1:]}
+        return {key: _plain(value) for key, value in data.items()}
     return data
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from ablate.core.cell import Cell
 from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_with_files, first_of_each
-from ablate.records.verdicts import SPEED, STABILITY
+from ablate.records.verdicts import SPEED
 from ablate.study.document import read_document
 from ablate.tracking.content import MAX_PARAM, MAX_TAG, SIZES, clean_key, cleaned, flattened, source_tags
 
@@ -23,9 +23,8 @@ Describe = Callable[[StudyFolder], str]
 # columns of a table in the browser, and those of a view that is shared in a tag of the experiment.
 VIEW = "ablate"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
-# Prefixes of the metrics of the parent, which count the comparisons with each verdict, and those about stability and
-# the speed of a training step.
-COUNT, STEADY, FAST = "comparisons_", "stability_", "speed_"
+# Prefix of the metrics of the parent, which count the planned comparisons with each verdict.
+COUNT = "comparisons_"
 # Metric of speed → its name in the run of each trial: what its variant takes on an idle machine, not the run.
 MEASURED = {"step_seconds": "variant_step_seconds", "step_memory": "variant_step_memory"}
 
@@ -75,9 +74,7 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
     study, facts = read_document(folder.study_file).data, folder.evidence().facts
     # Planned comparisons only: exploratory ones are not among the verdicts of the study.
     verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
-    steady = Counter(row["verdict"] for row in folder.beside(STABILITY) if row["verdict"])
     timed = [row for row in folder.beside(SPEED) if row["own"] == "True" and row["metric"] in MEASURED]
-    steps = Counter(row["verdict"] for row in timed if row["metric"] == "step_seconds" and row["verdict"])
     measured: dict[tuple[str, str], dict[str, float]] = {}
     for row in timed:
         taken = {MEASURED[row["metric"]]: float(row["value_variant"])} if row["value_variant"] else {}
@@ -89,11 +86,7 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
             flattened({key: study[key] for key in ("design", "seeds") if key in study}), MAX_PARAM
         ),
         tags=cleaned(source_tags(facts.environment), MAX_TAG),
-        metrics={
-            f"{prefix}{verdict}": float(count)
-            for prefix, counts in ((COUNT, verdicts), (STEADY, steady), (FAST, steps))
-            for verdict, count in counts.items()
-        },
+        metrics={f"{COUNT}{verdict}": float(count) for verdict, count in verdicts.items()},
         artifacts=folder.artifacts(),
         cells=cells,
         measured={trial: measured.get((cell.variant, cell.task), {}) for trial, cell in cells.items()},
