@@ -253,6 +253,10 @@ def _mlflow() -> list[str]:
 
     from mlflow.tracking import MlflowClient
 
+    from ablate.stages.publish import describe
+    from ablate.tracking.server import bring_up_to_date
+
+    bring_up_to_date(toy_folder() / "results", describe, print)  # the run may have left it to this
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         client = MlflowClient(f"sqlite:///{toy_folder()}/results/store/mlflow.db")
