@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ablate.base.errors import AblateError, Problem, listed
+from ablate.base.errors import AblateError, Problem, described, listed
 from ablate.commands import completion
 from ablate.commands.options import PLUGINS, RESULTS
 
@@ -213,7 +213,6 @@ def _abilities(part: Any) -> Rows:
 def _cost(slot: str, name: str) -> Rows:
     """The part's cost at the reference size, beside that of the slot's default."""
     from ablate.base.plugins import raised_by_plugin
-    from ablate.base.probe import described
     from ablate.models.reference import SECTION, SIGNATURE, cost_of, places
 
     size = [f"{key} {word(value)}" for key, value in SECTION.items()]

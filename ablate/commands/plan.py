@@ -82,7 +82,6 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
         experiment, folder = study_of(study, settings)
         if pilot is not None:
             failed = _pilot(experiment, folder, pilot, settings, console)
-            experiment, folder = study_of(study, settings)  # with rates that are measured now
         found = planned(experiment, folder, settings, saying(console), detect, piloted=pilot is not None)
         if not as_json:
             show_plan(found, console)
@@ -107,7 +106,6 @@ def _pilot(
     from ablate.base.locks import exclusive, interruptible, training
     from ablate.commands.run import telling_what_is_kept
     from ablate.records.store import Store
-    from ablate.stages.match import match
     from ablate.stages.pilot import pilot
 
     say, warn = saying(console), saying(console, "warning")
@@ -119,19 +117,13 @@ def _pilot(
         telling_what_is_kept(folder, store),
         training(store.root, folder.name, say),
     ):
-        return pilot(match(experiment, folder, say), seeds, folder, store, options, console, warn).failed
+        return pilot(experiment, seeds, folder, store, options, console, warn).failed
 
 
 def show_plan(plan: Planned, console: Console) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
     say, experiment = saying(console), plan.experiment
     _print_variants(plan, console)
-    if experiment.study.match and experiment.awaits_rates:
-        say(
-            f"\nThe first run measures the seconds of a training step, and matches them by "
-            f"{experiment.study.match.by}. Until then, variants are shown unmatched, and it is unknown which of their "
-            "trials are cached."
-        )
     later = "; `ablate run` says how long that takes before it trains"
     walks = experiment.walks
     total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)

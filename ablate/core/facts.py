@@ -33,7 +33,7 @@ class MatchFacts:
     """The quantity that is equal for all variants."""
 
     quantity: str
-    "parameters, flops (of a forward pass on one example), compute (of the whole training) or seconds."
+    "parameters, flops (of a forward pass on one example) or compute (of the whole training)."
     by: str
     "The path that is changed for it."
     target: str

@@ -11,7 +11,6 @@ paper/                                   tables and figures for a paper, where n
 sweep.parquet                            the settings that a sweep has tried
 tuning.parquet, untuned/                 the settings that tuning has tried; the evidence of the untuned variants
 evaluation.csv, attention.npz            evaluations of kept weights
-rates.json                               measured seconds of a training step
 ../store/studies/<study>.json            the roster: see `ablate.records.roster`
 """
 
@@ -30,7 +29,6 @@ from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.records.evaluated import Evaluated
 from ablate.records.evidence import CURVES, TRIALS, EvidenceFiles
-from ablate.records.rates import load_rates, save_rates
 from ablate.records.roster import Roster
 from ablate.records.tables import load_frame, rows_and_facts, save_frame
 from ablate.records.verdicts import CLAIMS, COMPARISONS, UNTUNED, Verdicts
@@ -42,7 +40,6 @@ _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
-_RATES = "rates.json"
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
@@ -200,19 +197,6 @@ class StudyFolder(Verdicts):
         beside = (self.path / UNTUNED).glob("*") if kind == "tuning" else ()
         for path in (self.search_tables[kind], *beside):
             path.unlink(missing_ok=True)
-
-    def rates(self) -> dict[str, dict[str, Any]]:
-        """Key of a config → its measured seconds of a training step, and how. Raises `AblateError`.
-
-        Before a run that differs from its study has measured any, those of the study: they decide on its trials.
-        """
-        if self.written is not None and not (self.path / _RATES).is_file():
-            return self.written.rates()
-        return load_rates(self.path / _RATES)
-
-    def save_rates(self, rates: Mapping[str, Any]) -> None:
-        """Writes measured rates."""
-        save_rates(self.path / _RATES, rates)
 
     def evaluated(self) -> Evaluated:
         """The evaluations of kept weights. Raises `AblateError`."""

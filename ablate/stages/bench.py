@@ -20,7 +20,6 @@ from ablate.stages.confirm import changed, confirming
 from ablate.stages.differences import differences
 from ablate.stages.engine import reference
 from ablate.stages.gather import gather
-from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.place import held_place, reported, source_of
 from ablate.stages.publish import publish
@@ -62,7 +61,7 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         held_place(path, results, name, line, differs, say, sweep=as_run.sweep) as (folder, differing),
         staying_current(folder, path, as_run),
     ):
-        experiment = match(given.reporting(folder.name, differing), folder, say)
+        experiment = given.reporting(folder.name, differing)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder) if trained else experiment
         if stale := _trained_otherwise(experiment, folder) if trained else []:

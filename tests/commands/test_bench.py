@@ -305,7 +305,7 @@ def test_the_built_in_workload_is_timed(write: Callable[..., Path], tmp_path: Pa
         factors: {model.mixer: [gru]}
         seeds: 2
         speed: {processes: 5, over: {task.seq_len: [6, 9, 17]}}
-        target: {accuracy: 0.9}
+        metric: {target: 0.9}
         """
     )
     _, printed = run_here(study)

@@ -188,22 +188,26 @@ def test_all_mistakes_of_a_search_are_named_at_once_and_nothing_is_written(
         + """\
 search:
   over:
-    model.y: {float: [0, 1]}
     model.x: {float: [1, 0]}
     training.lr: {float: [0, 1], log: true}
-    model.heads: {int: [1, 4], when: model.kind=wide}
-  objectives: [scor]
   trials: none
   sampler: tpee
-tune: {over: {model.z: {int: [1, 2]}}}
+tune: {over: {model.x: {int: [2, 1]}}}
 """
     )
     done = ablate_here("sweep", path, cwd=path.parent)
     assert done.returncode == 2
-    assert [line.strip().split(": ")[0].rpartition(":")[2] for line in done.stderr.splitlines()[1:]] == [
-        "9", "10", "11", "12", "13", "14", "15", "16",
-    ]  # fmt: skip
+    lines = [line.strip().split(": ")[0].rpartition(":")[2] for line in done.stderr.splitlines()[1:]]
+    assert lines == ["9", "10", "11", "12", "13"]
     assert [p.name for p in path.parent.iterdir()] == ["study.yaml"]
+    over = "{model.y: {float: [0, 1]}, model.heads: {int: [1, 4], when: model.kind=wide}}"
+    found = problems(
+        write(
+            PEAK_STUDY
+            + f"search:\n  over: {over}\n  objectives: [scor]\ntune: {{over: {{model.z: {{int: [1, 2]}}}}}}\n"
+        )
+    )
+    assert [problem.partition(":")[0] for problem in found] == ["line 8", "line 8", "line 9", "line 10"]
 
 
 def test_a_sweep_needs_a_search(write: Callable[..., Path]) -> None:

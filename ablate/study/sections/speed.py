@@ -1,4 +1,4 @@
-"""`speed:` the variants timed beside one another, after training; and `target:`, the time that it takes to learn."""
+"""`speed:` the variants timed beside one another, after training."""
 
 from __future__ import annotations
 
@@ -79,13 +79,3 @@ def _read(given: Any) -> Any:
 
 
 Speed = Annotated[SpeedSection | None, BeforeValidator(_read)]
-
-
-def _single(target: dict[str, float]) -> dict[str, float]:
-    if len(target) > 1:
-        raise refusal("has more than one metric", "one metric with its value")
-    return target
-
-
-Target = Annotated[dict[str, float], AfterValidator(_single), Field(max_length=1)]
-"""Metric → the value that counts as learned."""
