@@ -57,6 +57,7 @@ class Search:
     not of a tuned variant.
     """
 
+    @quiet()
     def __init__(
         self,
         spec: SearchSpec,
@@ -81,12 +82,11 @@ class Search:
         self._metric = spec.objectives[0].name
         self._grid = list(spec.space.grid()) if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
         seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.sampler), stream)
-        with quiet():
-            self.study = optuna.create_study(
-                sampler=spec.sampler.build().build(seed, spec.trials),
-                pruner=spec.pruner.build().make(),
-                directions=directions(spec.objectives),
-            )
+        self.study = optuna.create_study(
+            sampler=spec.sampler.build().build(seed, spec.trials),
+            pruner=spec.pruner.build().make(),
+            directions=directions(spec.objectives),
+        )
 
     @property
     def complete(self) -> bool:
@@ -107,29 +107,28 @@ class Search:
         rest = self.spec.trials - len(self.rows) - len(self._batch)
         return len(later - self._wanted) + rest * len(self.spec.seeds)
 
+    @quiet()
     def ask(self, records: Mapping[str, Record]) -> list[Cell]:
         """The cells of the batch that need a record; where all have theirs, those of the next one."""
         while not self.done:
             if not self._batch:
                 end = min(len(self.rows) + self.spec.batch, self.spec.trials)
-                with quiet():
-                    self._batch = [self._setting(number) for number in range(len(self.rows), end)]
-            with quiet():
-                needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
-                self._wanted |= {cell.id for cell in needed}
-                if needed:
-                    return needed
-                self._tell(records)
+                self._batch = [self._setting(number) for number in range(len(self.rows), end)]
+            needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
+            self._wanted |= {cell.id for cell in needed}
+            if needed:
+                return needed
+            self._tell(records)
         return []
 
+    @quiet()
     def hear(self, report: Progress) -> bool:
         """Whether a trial that waits ends at its report."""
         for setting in self._batch if self._reads == "steps" else []:
             if setting.cells and setting.cells[0].id == report.trial_id:
                 # One that begins again after its process was lost reports its steps again.
                 setting.shown = {step: v for step, v in setting.shown.items() if step < report.step}
-                with quiet():
-                    return self._ends(setting, report.step, reported(report.metrics, self._metric))
+                return self._ends(setting, report.step, reported(report.metrics, self._metric))
         return False
 
     def _setting(self, number: int) -> Setting:

@@ -93,7 +93,7 @@ def draw(data: pd.DataFrame, searched: SearchTable, name: str, words: str, numbe
     for ax in fig.axes:
         ax.set_title("")
         for text in (ax.xaxis.label, ax.yaxis.label, *ax.texts):
-            text.set_size(style.SMALL)
+            text.set_fontsize(style.SMALL)
         for axis in (ax.xaxis, ax.yaxis):
             if axis.get_scale() == "log":
                 axis.set_major_formatter(FuncFormatter(lambda number, _: wording.brief(number)))
