@@ -13,12 +13,13 @@ from ablate.base.errors import listed
 from ablate.base.passwords import masked
 from ablate.base.wording import counted
 from ablate.commands.options import REPORTED, RESULTS, folder_of, safe, warn
-from ablate.report.latex import METHODS, WIDTHS
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
     from ablate.report.paper import Paper
 
+WIDTHS = {"one": 3.25, "two": 6.75}
+"""Inches of one column of a page, and of both."""
 UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54, "pt": 1 / 72.27, "": 1.0}
 NARROWEST, WIDEST = 2.5, 12.0
 HIGHEST = 9.0
@@ -149,6 +150,8 @@ def _remove_old(out: Path, study: str, written: Collection[str]) -> None:
 
 def _told(made: Paper, out: Path) -> str:
     """What was written, and how a paper takes it in."""
+    from ablate.report.paper import METHODS
+
     lines = [f"Wrote {counted(len(made.files), 'file')} to {out}/", ""]
     packages = [*(["booktabs"] if made.tables else []), *(["graphicx"] if made.figures else [])]
     lines += [f"Preamble: \\usepackage{{{','.join(packages)}}}"] if packages else []

@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from ablate.base.errors import AblateError, Problem, described, listed
-from ablate.commands import completion
 from ablate.commands.options import PLUGINS, RESULTS
 
 Rows = Sequence[tuple[str, str]]
@@ -43,8 +42,8 @@ MAX_LEN = "up to max_len, the longest in training"
 
 
 @click.command("list")
-@click.argument("slot", required=False, shell_complete=completion.slots)
-@click.argument("name", required=False, shell_complete=completion.parts)
+@click.argument("slot", required=False)
+@click.argument("name", required=False)
 @PLUGINS
 @RESULTS
 def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], results: Path) -> None:

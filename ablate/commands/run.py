@@ -11,7 +11,6 @@ import click
 
 from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.wording import joined
-from ablate.commands import completion
 from ablate.commands.options import (
     AS_JSON,
     CONFIRM,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     "--only",
     multiple=True,
     metavar="VARIANT",
-    shell_complete=completion.variants,
     help="Train only this variant and the baseline; may be repeated.",
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Train only this seed.")

@@ -38,6 +38,7 @@ def assert_nowhere(folder: Path, *done: subprocess.CompletedProcess[str]) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tracking")
 def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write: Callable[..., Path], tmp_path: Path) -> None:
     study, results = write(TOY_STUDY + SEARCH), tmp_path / "results"
     with_database(results / "store")
@@ -55,6 +56,7 @@ def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write: Callable[..., Path], 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tracking")
 @pytest.mark.parametrize(
     "uri",
     [

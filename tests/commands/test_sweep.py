@@ -349,6 +349,7 @@ def test_show_tells_what_a_trial_was_for(made: Path, judged: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tracking")
 def test_mlflow_has_every_trial_once(sweep: Sweep, tmp_path: Path) -> None:
     from mlflow.tracking import MlflowClient
 

@@ -11,7 +11,6 @@ import seaborn
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from ablate.analysis.fresh import fresh, judged_as
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
@@ -122,6 +121,34 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
             )
     caption = "What the search saw of a winner, and what seeds show that chose nothing"
     return Table(columns, rows, caption, "sweep.parquet")
+
+
+def judged_as(evidence: Evidence, winner: str) -> str:
+    """The variant that a winner is in the comparison: one that is no variant is the baseline itself."""
+    return winner if winner in [variant.name for variant in evidence.facts.variants] else BASELINE
+
+
+def fresh(evidence: Evidence, metric: Objective, winner: str, of: str, task: str) -> np.ndarray:
+    """The finite values of a metric on the study's own seeds, `of` validation or test data; none before training.
+
+    Validation data count at the last step, and a seed that diverged as guessing where the metric says what that is. A
+    `task` that the study does not name means all of them.
+    """
+    facts, trials = evidence.facts, evidence.trials
+    if task in [known.name for known in facts.tasks]:
+        trials = trials[trials["task"] == task]
+    trials = trials[trials["variant"] == judged_as(evidence, winner)]
+    name = facts.column_of(metric.name)
+    if of == "validation" and metric.source == "validation":
+        name = f"validation_{metric.name}"
+        curves = evidence.curves[evidence.curves["metric"] == name].sort_values("step")
+        ends = curves.drop_duplicates("id", keep="last").set_index("id")["value"]
+        known = trials["id"].map(ends)
+        trials = trials.assign(**{name: trials[name].fillna(known) if name in trials else known})
+    values = pd.to_numeric(trials.get(name, pd.Series(np.nan, trials.index)), errors="coerce").to_numpy(float)
+    guessing = np.nan if metric.floor is None or of == "test" else metric.floor
+    values = np.where(trials["status"] == "diverged", guessing, values)
+    return values[np.isfinite(values)]
 
 
 def _setting(searched: SearchTable, row: dict[Any, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -16,9 +17,8 @@ from ablate.core.metric import Metric
 from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.core.short_names import short_names
 from ablate.report import searches
-from ablate.report.draw import style
 from ablate.report.draw.marks import padded, references
-from ablate.report.draw.panels import axes, beside, legend, lines, looks
+from ablate.report.draw.panels import Look, lines, multiples
 from ablate.report.entries import Entry, panels
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (
@@ -241,16 +241,13 @@ def draw_budget(
     data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None = None
 ) -> Figure:
     """In each panel the baseline and the levels of one factor. `data` is `analysis.tuning.budget_curves` of a task."""
-    result, found = axes(shown)
     limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), known=known)
-    for title, ax in found.items():
-        of = looks(shown[title])
+
+    def draw(ax: Axes, of: dict[str, Look]) -> None:
         lines(ax, data, of, "n", "best", drawstyle="steps-post" if data["low"].isna().all() else "default")
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])], beside(found))
         if known:
             references(ax, known, "y")
-    result.supxlabel("settings tried", size=style.SMALL)
-    result.supylabel(label, size=style.SMALL)
-    return result
+
+    return multiples(shown, set(data["variant"]), draw, "settings tried", label)

@@ -23,5 +23,9 @@ class MetricSection(StrictModel):
 
 
 MetricAsked = Annotated[
-    MetricSection, BeforeValidator(lambda given: {"name": given} if isinstance(given, str) else given)
+    MetricSection,
+    BeforeValidator(
+        lambda given: {"name": given} if isinstance(given, str) else given,
+        json_schema_input_type=str | MetricSection,
+    ),
 ]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from ablate.base.registry import StrictModel
+from ablate.base.registry import OnOff, StrictModel
 from ablate.core.speed import CALLS, SpeedFacts, TimedCall
 from ablate.study.sections.search import refusal
 
@@ -78,4 +78,6 @@ def _read(given: Any) -> Any:
     return given
 
 
-Speed = Annotated[SpeedSection | None, BeforeValidator(_read)]
+Speed = Annotated[
+    SpeedSection | None, BeforeValidator(_read, json_schema_input_type=OnOff | SpeedSection | None)
+]
