@@ -153,38 +153,39 @@ class Search:
 
     def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
         """The cells of a setting that must be looked up or trained next."""
-        if self._reads == "seeds":
-            return self._needed_by_seed(setting, records)
         rest = [cell for cell in setting.cells if _unfinished(cell, records)]
         if self._reads == "nothing" or not setting.cells:
             return rest
+        setting.shown, setting.pruned_at = {}, None
+        if self._reads == "seeds":
+            return self._next_seed(setting, records)
         first = setting.cells[0]
         record, prunable = records.get(first.id), replace(first, trial=replace(first.trial, prunable=True))
         if record is None:
             return [prunable]
         # A record is cut where the pruner would have ended its training, wherever it comes from.
-        setting.shown, setting.pruned_at = {}, None
         steps = {} if record.status == "failed" else intermediate(record, self._metric)
-        for step, value in steps.items():
-            if self._ends(setting, step, value):
-                setting.pruned_at = step
-                return []
+        setting.pruned_at = next(
+            (step for step, value in steps.items() if self._ends(setting, step, value)), None
+        )
+        if setting.pruned_at is not None:
+            return []
         # Another search, or this one with other settings before it, had it ended early.
         return [prunable] if record.status == "pruned" else rest
 
-    def _needed_by_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
-        setting.shown, setting.pruned_at = {}, None
+    def _next_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
+        """The first cell without a record, unless the results of those before it end the setting."""
         for index, cell in enumerate(setting.cells):
             if _unfinished(cell, records):
                 return [cell]
-            if _failed(records[cell.id]):
-                return []
-            value, _ = measured(records[cell.id], self._metric, self.spec.at)
-            if records[cell.id].status in LOST and self.spec.objectives[0].floor is not None:
-                value = self.spec.objectives[0].floor
+            record, objective = records[cell.id], self.spec.objectives[0]
+            if _failed(record):
+                break
+            value, _ = measured(record, self._metric, self.spec.at)
+            value = objective.floor if record.status in LOST and objective.floor is not None else value
             if self._ends(setting, index, value) and cell is not setting.cells[-1]:
                 setting.pruned_at = index
-                return []
+                break
         return []
 
     def _ends(self, setting: Setting, step: int, value: float) -> bool:
