@@ -245,9 +245,8 @@ class Search:
                 replace(r, status="pruned", metrics={f"validation_{self._metric}": None}, curves={})
                 for r in records
             ]
-        found = summarised(records, self.spec.objectives, setting.description, self.spec.at)
-        row |= dict(zip((o.name for o in self.spec.objectives), found.values, strict=True))
-        row |= {"values": found.by_seed, "spread": found.spread, "own": found.own, "diverged": found.diverged}
+        values, more = summarised(records, self.spec.objectives, setting.description, self.spec.at)
+        row |= more | dict(zip((o.name for o in self.spec.objectives), values, strict=True))
         if setting.pruned_at is not None:
             unit, at = (
                 ("seed", 1 + setting.pruned_at) if self._reads == "seeds" else ("step", setting.pruned_at)
@@ -256,7 +255,7 @@ class Search:
             return "PRUNED", None, row | {"status": "pruned", "reason": f"pruned after {unit} {at}"}
         reasons = [record.reason for record in records if record.status in LOST]
         why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
-        return "COMPLETE", found.values, row | {"status": "diverged" if why else "completed", "reason": why}
+        return "COMPLETE", values, row | {"status": "diverged" if why else "completed", "reason": why}
 
 
 class SearchPlan:
