@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.cell import Cell
 from ablate.core.events import Progress
-from ablate.core.metric import Description, size_of
+from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
-from ablate.core.search_table import Parameter, setting_name
-from ablate.core.trial import Trial
+from ablate.core.search_table import Parameter
 from ablate.search.objectives import LOST, intermediate, measured, reported, summarised
 from ablate.search.wrapped import directions, quiet
 from ablate.study.searches import SearchSpec
@@ -29,8 +27,9 @@ from ablate.study.space import Point
 if TYPE_CHECKING:
     import optuna
 
-Prepare = Callable[[Point], tuple[list[Trial], Description]]
-"""From a point to its trials, one for each tuning seed, and what is known of it without training; raises `Invalid`."""
+Prepare = Callable[[int, Point], tuple[list[Cell], Description]]
+"""From a number and a point to the cells of a setting, one for each tuning seed, and what is known of it without
+training; raises `Invalid` where it cannot be built."""
 
 
 @dataclass
@@ -53,8 +52,7 @@ class Search:
     """The search of a sweep, or of one variant on one task.
 
     Two searches of the same space, sampler and `stream` try the same settings as long as nothing that they are told
-    differs. `on` names the task in the names of cells, if there are several. `swept`: the search is that of a sweep,
-    not of a tuned variant.
+    differs.
     """
 
     @quiet()
@@ -64,15 +62,11 @@ class Search:
         prepare: Prepare,
         variant: str,
         task: str = "",
-        *,
         stream: str = "",
-        on: str = "",
-        swept: bool = False,
     ) -> None:
         import optuna
 
         self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
-        self.on, self.swept = on, swept
         self.rows: list[dict[str, Any]] = []
         "What each setting has come to, in the order in which they were asked for."
         self.failed = False
@@ -141,14 +135,9 @@ class Search:
                 point[parameter.path] = parameter.rounded(_suggested(asked, parameter))
         setting = Setting(asked, point)
         try:
-            trials, setting.description = self.prepare(point)
+            setting.cells, setting.description = self.prepare(number, point)
         except Invalid as error:
-            trials, setting.invalid = [], str(error).partition("\n")[0]
-        name, levels = setting_name(self.variant, number, self.swept), self.spec.space.labels(point)
-        size, named = partial(size_of, setting.description), f"{name}{self.on} seed"
-        setting.cells = [
-            Cell(name, self.task, t.seed, t, f"{named} {t.seed}", levels, "tried", size) for t in trials
-        ]
+            setting.invalid = str(error).partition("\n")[0]
         return setting
 
     def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
