@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ablate.analysis.changes import MISSING, Pair, Row, matched, seeds_in_words, settings
+from ablate.stages.side import MISSING, Pair, Row, matched, seeds_in_words, settings
 
 
 def row(diff: float, low: float | str, high: float | str, verdict: str = "better", **more: object) -> Row:
