@@ -1,4 +1,4 @@
-"""One of two reports that are compared: what is read of it, and what it was made with."""
+"""Two reports that are compared: what is read of each, what it was made with, and which rows and settings differ."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ablate.base.wording import counted, decimals, joined
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.tables import NOTHING
+from ablate.report.verdicts import planned_rows
 from ablate.study.document import read_document
 
 Row = Mapping[str, Any]
@@ -43,7 +43,7 @@ class Side:
         claims = [row for row in folder.claims() if row["verdict"]]
         try:
             comparisons = folder.comparisons()
-            if not (comparisons or evidence.only_timed) and len(evidence.facts.variants) > 1:
+            if not (comparisons or evidence.only_measured) and len(evidence.facts.variants) > 1:
                 raise ValueError("there are none")
             if any(not row.keys() >= {*PLACE, "verdict", "exploratory"} for row in comparisons):
                 raise ValueError("a column is missing")
@@ -64,7 +64,7 @@ class Side:
     @property
     def family(self) -> int:
         """The number of planned comparisons."""
-        return len(verdict_rows(self.comparisons))
+        return len(planned_rows(self.comparisons))
 
     def __str__(self) -> str:
         facts = self.facts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -10,11 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_speed import speed_frame, timed
+from made_speed import speed_frame, timed, with_speed
 from scipy import stats
 
 from ablate.analysis.speed import COLUMNS, at_own_size, speeds
-from ablate.core.evidence import no_speed
 
 rng = np.random.default_rng(15)
 AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])
@@ -81,7 +79,7 @@ def test_what_was_not_timed_has_no_row_and_nothing_timed_no_table() -> None:
     frame = speed_frame({"baseline": AA, "a": np.full(8, math.nan), "b": AA})
     values = {name: [0.5, 0.6] for name in ("baseline", "a", "b")}
     assert set(speeds(timed(frame, values=values))["variant"]) == {"baseline", "b"}
-    empty = speeds(dataclasses.replace(timed(frame, values=values), speed=no_speed()))
+    empty = speeds(dataclasses.replace(timed(frame, values=values), frames={}))
     assert (len(empty), tuple(empty.columns)) == (0, COLUMNS)
 
 
@@ -97,7 +95,7 @@ def test_neither_the_order_of_rows_nor_of_processes_matters(order: list[int]) ->
     frame = speed_frame({"baseline": AA, "a": AA - 0.05, "b": 2 * AA})
     evidence = timed(frame)
     mixed = frame.assign(process=frame["process"].map(dict(enumerate(order)))).sample(frac=1, random_state=1)
-    found = speeds(dataclasses.replace(evidence, speed=mixed))
+    found = speeds(with_speed(evidence, mixed))
     pd.testing.assert_frame_equal(found, speeds(evidence), check_exact=False, rtol=1e-9)
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ def speed(rng: np.random.Generator, place: Place) -> Iterator[Check]:
     """Of measured processes."""
     with busy(os.cpu_count() or 1):
         pool = timed(place, "speed")
-    variant = next(name for name in pool.speed["variant"].unique() if name != BASELINE)
+    variant = next(name for name in pool.frames["speed"]["variant"].unique() if name != BASELINE)
     called = [drawn(rng, pool, N)[variant] != "inconclusive" for _ in range(DRAWS)]
     yield frequency("Measured processes, A/A, on a loaded machine: `faster` or `slower`", called, {"n": N})
     quiet = timed(place, "speed", processes=N)
@@ -112,20 +112,20 @@ def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | No
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
     frame = measure(experiment, store, reference(experiment), print, section=section)
-    return replace(
-        Evidence(facts_of(experiment), pd.DataFrame(), pd.DataFrame()),
-        facts=replace(facts_of(experiment), speed=section.facts(1, "here")),
-        speed=frame,
-    )
+    features = {"speed": asdict(section.facts(1, "here"))}
+    facts = replace(facts_of(experiment), features=features)
+    return Evidence(facts, pd.DataFrame(), pd.DataFrame(), frames={"speed": frame})
 
 
 def drawn(rng: np.random.Generator, pool: Evidence, n: int) -> dict[str, str]:
     """The verdicts of a study with `n` of the pool's processes, by variant."""
-    every = pool.speed["process"].unique()
+    every = pool.frames["speed"]["process"].unique()
     chosen = rng.choice(every, n, replace=False)
-    facts = replace(pool.facts, speed=replace(pool.facts.speed or SpeedFacts(), processes=n))
-    frame = pool.speed[pool.speed["process"].isin(chosen)]
-    return verdicts(replace(pool, facts=facts, speed=frame))
+    speed = replace(SpeedFacts.of(pool.facts) or SpeedFacts(), processes=n)
+    facts = replace(pool.facts, features={"speed": asdict(speed)})
+    frame = pool.frames["speed"]
+    frame = frame[frame["process"].isin(chosen)]
+    return verdicts(replace(pool, facts=facts, frames={"speed": frame}))
 
 
 def verdicts(evidence: Evidence) -> dict[str, str]:

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ablate.report.brief.verdicts import comparison_cells
 from ablate.report.section import Block, Material, Section
-from ablate.report.tables import Column, Row, Table, fixed, rows_of
+from ablate.report.tables import Column, Table, count, p_value, rows_of, tabulated, text
+from ablate.report.verdicts import Names, detectable, difference_of, mean, names_of, reason
+from ablate.report.words import say
 
 
 class Comparisons(Section):
-    """The other metrics included."""
+    """The other metrics and the placebo included."""
 
     place = 1300
     title = "Every comparison"
-    inside = "all metrics, with p; those without a verdict are exploratory"
+    inside = "all metrics and the placebo, with p"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.comparisons):
-            yield detail_table(rows_of(material.comparisons))
+            yield detail_table(material, names_of(material.facts))
 
 
-def detail_table(rows: Sequence[Row]) -> Table:
-    """The comparisons of every metric."""
-    heads = {"variant": "Variant", "task": "Task", "metric": "Metric", "verdict": "Verdict"}
-    numbers = {"difference": "Difference", "level": "Level", "p": "p", "n": "Seeds", "mde": "Detectable"}
+def detail_table(material: Material, names: Names) -> Table:
+    """A row a comparison."""
     columns = [
-        *(Column(key, name) for key, name in heads.items()),
-        *(Column(key, name, True) for key, name in numbers.items()),
-        Column("reason", "Reason", below=True),
+        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        Column("task", "Task", varying=True),
+        Column("metric", "Metric", varying=True),
+        Column("verdict", "Verdict"),
+        Column("difference", "Difference", True, show=difference_of),
+        Column("mean_variant", "Variant", True, show=lambda row: mean(row, "variant")),
+        Column("mean_baseline", "Baseline", True, show=lambda row: mean(row, "baseline")),
+        Column("p", "p", True, show=lambda row: p_value(row["p"])),
+        Column("n", "Seeds", True, show=lambda row: count(row["n"])),
+        Column("mde", "Detectable", True, show=detectable),
+        Column("settings", "Settings", below=True),
+        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
     ]
-    cells = [comparison_cells(row) | {"level": fixed(row.get("level"), 4)} for row in rows]
-    return Table(columns, cells, "Comparisons without a verdict are exploratory", "comparisons.csv")
+    return tabulated(
+        columns, rows_of(material.comparisons), say("cost.every"), "comparisons.csv", title="variant"
+    )
