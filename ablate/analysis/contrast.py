@@ -122,7 +122,10 @@ class Contrast:
         if self.missing:
             yield Block(Reason("incomplete", {"pairs": self.n, "missing": self.missing}))
         if self.n < 2:
-            yield Block(Reason("few", {"n": self.n, "least": 2}))
+            # What the metric cannot score is an outcome all the same.
+            lost = Reason("unstable", {"diverged": self.diverged})
+            unscored = self.diverged > 0 and self.metric.floor is None
+            yield Block(lost if unscored else Reason("few", {"n": self.n, "least": 2}))
             return
         if self.obstacle is not None:
             yield Block(self.obstacle)
