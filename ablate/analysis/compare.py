@@ -53,9 +53,12 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
     - `solved_*`: runs that solved an all-or-nothing task, `only_*` seeds that one side alone solved; NaN elsewhere.
     - `look`: where seeds were added until it was settled, the one whose seeds the numbers are of.
     """
-    runs = Runs(evidence)
-    found = [one for pair in pairs(evidence.facts) for one in _of_pair(runs, pair, planned)]
-    return pd.DataFrame([one.row for one in found], columns=list(COLUMNS))
+    return pd.DataFrame([one.row for one in every(Runs(evidence), planned=planned)], columns=list(COLUMNS))
+
+
+def every(runs: Runs, *, planned: bool = True) -> list[Compared]:
+    """Every pair on every metric of its task."""
+    return [one for pair in pairs(runs.facts) for one in _of_pair(runs, pair, planned)]
 
 
 @dataclass(frozen=True)
