@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
+from ablate.analysis.crossings import crossings
+from ablate.analysis.factors import effects
+from ablate.report.sections.factors import Factors, parting
 from made_evidence import crossed
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.crossings import crossings
-from ablate.analysis.factors import effects
 from ablate.report.page import figures
 from ablate.report.section import Material, Picture, Sentences
-from ablate.report.sections.factors import Factors, parting
 from ablate.report.tables import Table
 
 FACTORS = {"model.norm": ["layer", "batch"], "training.lr": ["0.003", "0.01", "0.03"]}

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.report.brief.noise_floor import noise_blocks
+from ablate.report.brief.verdicts import verdict_table
 from made_evidence import LOSS, study
 from rich.console import Console
 
@@ -16,8 +18,6 @@ from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric, Sampling
 from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import NOISE
-from ablate.report.brief.noise_floor import noise_blocks
-from ablate.report.brief.verdicts import verdict_table
 from ablate.report.section import Material, Text
 from ablate.report.tables import Table, rows_of
 from ablate.report.terminal import print_verdicts
