@@ -60,7 +60,7 @@ PLAIN = (
     ast.Assert,
 )
 NAME = re.compile(r"[\w.@=-]+")
-SEED, COUNT, SECONDS = 22, 100, 60
+SEED, COUNT, SECONDS = 22, 100, 30
 """SECONDS on the processor for the tests of one fault."""
 
 
