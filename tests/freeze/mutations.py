@@ -7,21 +7,25 @@ those that name its module, until one fails or they have used their time on the 
 
 import argparse
 import ast
+import importlib
 import json
+import multiprocessing
 import os
 import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (
@@ -60,7 +64,19 @@ PLAIN = (
     ast.Assert,
 )
 NAME = re.compile(r"[\w.@=-]+")
-SEED, COUNT, SECONDS = 22, 100, 30
+HEAVY = (
+    "matplotlib.pyplot",
+    "mlflow",
+    "optuna",
+    "pandas",
+    "pytest",
+    "scipy.stats",
+    "seaborn",
+    "statsmodels.api",
+    "torch",
+)
+"""Imported once, before each fault gets a fork of this process; nothing of `ablate`."""
+SEED, COUNT, SECONDS = 22, 100, 12
 """SECONDS on the processor for the tests of one fault."""
 
 
@@ -155,44 +171,77 @@ def drawn(only: str, count: int, seed: int) -> list[Fault]:
 
 
 def tests_of(fault: Fault, tree: Path) -> list[str]:
-    """Test files: those that name the module, or are named after it, then the others of its room."""
+    """Test files: of its room those named after the module, all that import it, then the others of its room."""
     module, stem = fault.path.removesuffix(".py").replace("/", "."), Path(fault.path).stem
     parts = [*Path(fault.path).parts[1:-1], *BESIDE.get(fault.room, [])]
     files = [path for part in parts for path in sorted((tree / "tests" / part).rglob("test_*.py"))]
     near = [path for path in files if stem in path.stem]
-    near += [path for path in files if module in path.read_text(encoding="utf-8")]
+    known = [path for path in sorted((tree / "tests").rglob("test_*.py")) if path.parent.name != "freeze"]
+    near += [path for path in known if re.search(rf"\b{module}\b", path.read_text(encoding="utf-8"))]
     return [str(path.relative_to(tree)) for path in dict.fromkeys([*near, *files])]
 
 
-def met(fault: Fault, tree: Path) -> str:
+def met(fault: Fault, base: Path, scratch: Path) -> str:
     """The first test that fails with the fault in a copy of the tree; empty where none does."""
-    path = tree / fault.path
-    before = path.read_bytes()
-    path.write_bytes(fault.within(before))
-    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--timeout", "60"]
-    environment = os.environ | {
-        "PYTHONPATH": str(tree),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    try:
-        done = subprocess.run(
-            [*words, "-m", "not slow and not browser", *tests_of(fault, tree)],
-            cwd=tree,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=10 * SECONDS,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5)),
-        )
-    except subprocess.TimeoutExpired:
+    tree = Path(tempfile.mkdtemp(dir=scratch)) / "tree"
+    shutil.copytree(base, tree, copy_function=os.link, symlinks=True)
+    source = (tree / fault.path).read_bytes()
+    (tree / fault.path).unlink()
+    (tree / fault.path).write_bytes(fault.within(source))
+    pid = os.fork()
+    if not pid:
+        try:
+            _test(fault, tree)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(70)
+    began, status = time.monotonic(), 0
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+        time.sleep(0.1)
+        if time.monotonic() - began > 30 * SECONDS:
+            os.killpg(pid, signal.SIGKILL)
+    status = ended[1]
+    said = (tree.parent / "output").read_text(encoding="utf-8", errors="replace")
+    shutil.rmtree(tree.parent, ignore_errors=True)
+    if os.WIFSIGNALED(status) or not os.WEXITSTATUS(status):  # their time was over, or all pass
         return ""
-    finally:
-        path.write_bytes(before)
-    if done.returncode <= 0:  # all pass, or their time was over
-        return ""
-    named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return named[1] if named else f"exit code {done.returncode}"
+    named = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
+    if os.WEXITSTATUS(status) not in (
+        1,
+        2,
+        4,
+    ):  # a test has failed, could not be collected, or no conftest be loaded
+        raise RuntimeError(f"{fault}: {said}")
+    return named[1] if named else said.strip().splitlines()[-1]
+
+
+def _test(fault: Fault, tree: Path) -> None:
+    """In a process of its own, which ends with pytest."""
+    import pytest
+
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 2))
+    output = os.open(tree.parent / "output", os.O_WRONLY | os.O_CREAT)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.chdir(tree)
+    sys.path.insert(0, str(tree))
+    os.environ["PYTHONPATH"] = str(tree)
+    words = [
+        "-q",
+        "-x",
+        "--assert=plain",
+        "-p",
+        "no:cacheprovider",
+        "--timeout",
+        "60",
+        "-m",
+        "not slow and not browser",
+    ]
+    code = pytest.main([*words, "--basetemp", str(tree.parent / "temp"), *tests_of(fault, tree)])
+    sys.stdout.flush()
+    os._exit(int(code))
 
 
 def copied(folder: Path) -> Path:
@@ -220,22 +269,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     given = parser.parse_args()
     faults = drawn(given.only, given.count, given.seed)
-    trees: SimpleQueue[Path] = SimpleQueue()
+    os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
+    for name in HEAVY:
+        importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="ablate-mutations-") as scratch:
-        for job in range(given.jobs):
-            trees.put(copied(Path(scratch) / str(job)))
-
-        def meet(fault: Fault) -> str:
-            tree = trees.get()
-            try:
-                killer = met(fault, tree)
-            finally:
-                trees.put(tree)
-            print(f"{'killed' if killer else 'ALIVE '} {fault}  {killer}", flush=True)
-            return killer
-
-        with ThreadPoolExecutor(given.jobs) as pool:
-            killers = list(pool.map(meet, faults))
+        base, killers = copied(Path(scratch) / "base"), []
+        with multiprocessing.get_context("fork").Pool(given.jobs) as pool:
+            for fault, killer in zip(
+                faults, pool.imap(partial(met, base=base, scratch=Path(scratch)), faults), strict=True
+            ):
+                killers.append(killer)
+                print(f"{'killed' if killer else 'ALIVE '} {fault}  {killer}", flush=True)
     drawn_in = Counter(fault.room for fault in faults)
     killed = Counter(fault.room for fault, killer in zip(faults, killers, strict=True) if killer)
     rooms = {room: f"{killed[room]} of {drawn_in[room]}" for room in sorted(drawn_in)}
