@@ -14,23 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
+from ablate.records.verdicts import SCALING, SPEED, STABILITY
 from ablate.stages.options import Outcome
 
 if TYPE_CHECKING:
     from ablate.stages.plan import Planned
 
 TEXT = {
-    *("variant", "baseline", "task", "metric", "verdict", "decided_by", "half", "at", "note"),
+    *("variant", "baseline", "task", "metric", "verdict", "settings"),
     *("claim", "hash", "declared", "reason"),
 }
 """Columns whose values are words, whatever they look like."""
 BESIDE = {
-    "noise_floor": NOISE,
     "stability": STABILITY,
     "speed": SPEED,
     "scaling": SCALING,
-    "time_to_target": TARGET,
 }
 """Key → the table whose rows it lists."""
 

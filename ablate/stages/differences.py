@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, StudyError
 from ablate.base.passwords import masked
 from ablate.records.folder import StudyFolder
 from ablate.stages.confirm import unseen
@@ -20,9 +21,6 @@ from ablate.study.load import load
 from ablate.study.patch import document_keys
 from ablate.study.schema import StudyBase
 
-BESIDE = ("name", "storage")
-"""Keys that change nothing of a report: another name is another study."""
-
 
 def differences(experiment: Experiment, options: Options) -> list[str]:
     """The options by which a run differs from its study as written: `training.steps=50`, `seeds=3`, `only=a`, `seed=1`.
@@ -31,9 +29,9 @@ def differences(experiment: Experiment, options: Options) -> list[str]:
     """
     found: list[str] = []
     if options.sets or options.seeds is not None:
-        document, written, _ = load(experiment.path, confirm=options.confirm)
-        # A study that is only valid with its options differs in all of them.
-        written = None if document.problems else written
+        written: StudyBase | None = None
+        with suppress(StudyError):  # a study that is only valid with its options differs in all of them
+            written = load(experiment.path, confirm=options.confirm)[1]
         found = _changed(options.sets, written, experiment.study)
         if options.seeds is not None and not _same_seeds(written, experiment.study, options.results):
             found.append(f"seeds={_seeds(options.seeds)}")
@@ -55,7 +53,7 @@ def _changed(sets: Sequence[str], written: StudyBase | None, study: StudyBase) -
     for text in sets:
         path, _, value = text.partition("=")
         keys = document_keys(path.strip())
-        if keys[-1] not in BESIDE and _reached(before, keys) != _reached(now, keys):
+        if keys[-1] != "name" and _reached(before, keys) != _reached(now, keys):
             changed[path.strip()] = _word(parse_value(value))
     return [f"{path}={word}" for path, word in sorted(changed.items())]
 
@@ -86,7 +84,7 @@ def _reached(data: Any, keys: Sequence[str]) -> Any:
 def _plain(data: Any) -> Any:
     """Data without the keys that change nothing."""
     if isinstance(data, Mapping):
-        return {key: _plain(value) for key, value in data.items() if key not in BESIDE[1:]}
+        return {key: _plain(value) for key, value in data.items()}
     return data
 
 

@@ -115,19 +115,6 @@ def test_tasks_are_answered_one_by_one():
     assert second.startswith("sort: The baseline did not learn")
 
 
-def test_each_metric_that_is_judged_has_its_sentences():
-    values = {"baseline": BASE, "a": BASE - 0.5 + WOBBLE, "b": BASE + WOBBLE}
-    losses = {"baseline": BASE, "a": BASE + WOBBLE / 10, "b": BASE + 0.1 + WOBBLE}
-    metrics = {"accuracy": ACCURACY, "loss": LOSS}
-    evidence = study(values, margin=0.01, metrics=metrics, others={"loss": losses})
-    assert told(
-        dataclasses.replace(evidence, facts=dataclasses.replace(evidence.facts, also={"loss": 0.01}))
-    ) == (
-        "On these 5 seeds, accuracy fell by 50.0 points with a. Within 1 point of the baseline on accuracy: b. "
-        "Loss worsened by .100 with b. Within .01 of the baseline on loss: a."
-    )
-
-
 @pytest.mark.parametrize(("count", "more"), [(MAX_NAMES, ""), (MAX_NAMES + 3, " and 3 more")])
 def test_of_many_names_some_are_counted(count, more):
     values = {"baseline": BASE} | {f"v{i}": BASE + 5 * WOBBLE for i in range(count)}

@@ -215,29 +215,12 @@ def test_neither_row_order_nor_the_names_of_seeds_matter():
     pd.testing.assert_frame_equal(found[columns], expected[columns], check_exact=False, rtol=1e-9)
 
 
-def test_half_is_the_verdict_at_half_of_the_steps_where_it_was_another():
-    values = {"baseline": BASE, "a": BASE + 0.03 + WOBBLE}
-    for shift, jitter, expected in ((0.0, 0.0, ""), (0.0, 40.0, "inconclusive"), (-0.1, 0.0, "worse")):
-        noise = {"baseline": np.zeros(5), "a": shift + jitter * WOBBLE[::-1]}
-        made = {
-            (name, i): [0.1, x + noise[name][i], x] for name, v in values.items() for i, x in enumerate(v)
-        }
-        row = only(compare(study(values, curves=made)))
-        assert (row["verdict"], row["half"]) == ("better", expected)
-        # A verdict that had not been reached yet is no news.
-        assert ("on validation data at half of the steps: worse" in row["note"]) == (expected == "worse")
-    # Without a verdict there is none that turned.
-    row = only(compare(study(values, curves=made, statuses={("a", 4): "failed"})))
-    assert (row["verdict"], row["half"]) == ("incomplete", "")
-
-
 def test_a_metric_that_should_be_small():
     loss = {"baseline": [2.0, 2.1, 1.9, 2.0], "a": [1.0, 1.2, 0.9, 1.1]}
     row = only(compare(study(loss, metric="loss", metrics={"loss": LOSS})))
     assert row["verdict"] == "better"
     assert row["diff"] == pytest.approx(0.95)
     assert row["mean_variant"] == pytest.approx(1.05)
-    assert row["prob_better"] == 1.0
 
 
 def test_primary_values_come_from_the_declared_column_under_the_metrics_name():

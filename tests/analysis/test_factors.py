@@ -8,7 +8,7 @@ from made_evidence import crossed
 from scipy import stats
 
 from ablate.analysis.crossings import crossings
-from ablate.analysis.factors import anova, effects
+from ablate.analysis.factors import effects
 from ablate.core.evidence import Evidence
 from ablate.core.facts import VariantFacts
 from ablate.core.metric import Metric
@@ -29,27 +29,6 @@ POISONS = {
 def poisons() -> Evidence:
     factors = {"poison": ["I", "II", "III"], "treatment": ["A", "B", "C", "D"]}
     return crossed(factors, lambda levels, seed: POISONS[levels["poison"], levels["treatment"]][seed], 4)
-
-
-def test_the_analysis_of_variance_has_the_published_sums_of_squares(poisons):
-    # Published: poisons 1.0330 (df 2), treatments .9212 (df 3), interaction .2501 (df 6); error .8007 (df 36), of
-    # which the blocks take 3 degrees of freedom here.
-    table = anova(poisons).set_index("effect")
-    assert list(table.index) == ["poison", "treatment", "poison × treatment", "seed", "residual"]
-    assert list(table["df"]) == [2, 3, 6, 3, 33]
-    for name, known in (("poison", 1.0330), ("treatment", 0.9212), ("poison × treatment", 0.2501)):
-        assert table.loc[name, "sum_sq"] == pytest.approx(known, abs=5e-5)
-    assert table.loc[["seed", "residual"], "sum_sq"].sum() == pytest.approx(0.8007, abs=5e-5)
-    y = np.array(list(POISONS.values()))
-    blocks = 12 * ((y.mean(axis=0) - y.mean()) ** 2).sum()
-    assert table.loc["seed", "sum_sq"] == pytest.approx(blocks)
-    residual = (0.8007 - blocks) / 33
-    assert table.loc["poison", "F"] == pytest.approx(1.0330 / 2 / residual, rel=1e-3)
-    total = ((y - y.mean()) ** 2).sum()
-    assert table.loc["poison", "omega_sq"] == pytest.approx(
-        (1.0330 - 2 * residual) / (total + residual), rel=1e-3
-    )
-    assert table.loc["residual"].isna().sum() == 3
 
 
 def test_contrasts_of_each_seed_over_the_other_factors(poisons):
@@ -97,7 +76,6 @@ def test_what_is_missing_is_left_out_and_said():
         "d=1 lacks a factor that another removes",
         "a=1,b=1 has no run with an outcome",
         "nothing varies d",
-        "in the analysis of variance 1 seed on which some cell has no outcome",
     ]
     rows = effects(evidence).set_index("effect")
     # Without a=1,b=1 its counterpart tells nothing of `a` either.
@@ -107,14 +85,10 @@ def test_what_is_missing_is_left_out_and_said():
     assert (rows.loc["a", "n"], rows.loc["a", "diff"]) == (5, pytest.approx(np.mean(d)))
     assert rows.loc["b", "verdict"] == "incomplete"
     assert rows.loc["a × c", "cells"] == 1
-    table = anova(evidence).set_index("effect")
-    assert np.isfinite(table["sum_sq"]).all()
-    assert table.loc["seed", "df"] == 3
 
 
 def test_cells_that_tell_no_interaction_apart_keep_their_main_effects():
     evidence = crossed(TWO, value, keep=lambda levels: list(levels.values()).count("1") < 2)
-    assert list(anova(evidence)["effect"]) == ["a", "b", "c", "seed", "residual"]
     assert list(effects(evidence)["kind"]) == ["main"] * 3
 
 
@@ -129,7 +103,6 @@ def test_a_fraction_names_the_aliases_of_what_it_shows():
                for cells in (("110", "101"), ("000", "011")))  # fmt: skip
     d = np.subtract(on, off)
     assert (row["diff"], row["cells"], row["verdict"]) == (pytest.approx(np.mean(d)), 2, "better")
-    assert list(anova(half)["effect"])[:3] == list(effects(half)["effect"])
 
 
 def test_a_fraction_that_lost_a_cell_shows_no_effects():
@@ -143,7 +116,6 @@ def test_a_fraction_that_lost_a_cell_shows_no_effects():
         statuses=lost,
     )
     assert effects(half).empty
-    assert anova(half).empty
     (one,) = crossings(half)
     assert "every effect, since a fraction without all of its cells mixes them" in one.left_out
 
@@ -157,15 +129,10 @@ def test_bounds_divergence_and_rates():
     )  # fmt: skip
     rates = effects(crossed(TWO, value, outcome="all_or_nothing"))
     assert set(rates["verdict"]) == {""}
-    diverged = crossed(TWO, value, statuses={("a=1", 0): "diverged"}, **bounded)
-    assert len(anova(diverged)) == 8
     unscored = crossed(TWO, value, statuses={("a=1", 0): "diverged"})
-    assert crossings(unscored)[0].left_out[-1].startswith("in the analysis of variance 1 seed")
     assert effects(unscored).set_index("effect").loc["a", "verdict"] == "unstable"
 
 
 def test_nothing_is_described_where_nothing_is_crossed_or_varies():
     assert len(effects(crossed(TWO, value, design="one_factor"))) == 0
-    assert len(anova(crossed(TWO, lambda of, seed: 0.5))) == 0
-    assert len(anova(crossed(TWO, value, seeds=1))) == 0
     assert set(effects(crossed(TWO, value, seeds=1))["verdict"]) == {"inconclusive"}

@@ -92,13 +92,3 @@ def test_what_limits_every_verdict_is_said():
     assert "An output sees five positions." in found
     assert sum(s.startswith("Runs on recall fall into groups") for s in found) == 1
     assert sum("variances are enlarged by n_test/n_train" in s for s in found) == 1
-
-
-@pytest.mark.parametrize(("half", "said"), [("better", True), ("inconclusive", False), ("worse", False)])
-def test_another_verdict_at_half_of_the_steps(half, said):
-    # One that says less than the last is no surprise.
-    then = {"better": 0.03 + WOBBLE, "inconclusive": 40 * WOBBLE[::-1], "worse": -0.1 + WOBBLE}[half]
-    curves = {("baseline", i): [x, x, x] for i, x in enumerate(BASE)}
-    curves |= {("a", i): [0.1, x + then[i], x - 0.1] for i, x in enumerate(BASE)}
-    found = sentences(study({"baseline": BASE, "a": BASE - 0.1 + WOBBLE}, curves=curves))
-    assert (f"Another verdict at half of the steps, on validation data: a ({half} then)." in found) == said

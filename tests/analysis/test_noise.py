@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -166,18 +165,6 @@ def test_whatever_the_runs_there_is_a_row_without_warnings(values, diverged, met
     assert len(found) == 1
     assert not found["spread"].lt(0).any()
     assert not (found["spread_low"] > found["spread"]).any()
-
-
-def test_each_metric_that_is_judged_has_a_row_and_all_are_one_family():
-    values, losses = {"baseline": BASE, "a": BASE + WOBBLE}, {"baseline": 2 * BASE, "a": 2 * BASE + WOBBLE}
-    evidence = study(values, metrics={"accuracy": ACCURACY, "loss": LOSS}, others={"loss": losses})
-    evidence = dataclasses.replace(evidence, facts=dataclasses.replace(evidence.facts, also={"loss": None}))
-    found = noise(evidence, compare(evidence))
-    assert found["metric"].to_list() == ["accuracy", "loss"]
-    assert found["spread"].to_list() == pytest.approx([np.std(BASE, ddof=1), 2 * np.std(BASE, ddof=1)])
-    assert found["mde"].to_list() == pytest.approx(
-        [np.std(WOBBLE, ddof=1) * detectable_effect(5, 0.05 / 2)] * 2
-    )
 
 
 def test_a_task_without_the_metric_has_no_row():

@@ -174,16 +174,6 @@ def test_the_cost_has_the_runs_of_a_stress_grid(plan: Plan) -> None:
     assert "12 seeds are 96 trials, all to train" in plan(stress, 0.46875)
 
 
-def test_every_metric_of_the_family_is_planned(plan: Plan, stored: Callable[..., None]) -> None:
-    stored(KNOWN)
-    said = plan(TOY.replace("margin: 0.05", "margin: 0.05, also: [loss]"), 0.2)
-    assert "at level .013, which 4 comparisons leave of .05" in said
-    assert "accuracy, margin .05: what can be detected" in said
-    assert "loss: what can be detected" in said
-    assert said.count("To detect .2 on accuracy") == 1
-    assert "To detect .2 on loss" not in said
-
-
 def test_an_all_or_nothing_task_is_planned_by_rates(plan: Plan) -> None:
     said = plan(RECALL, 0.46875)
     assert said.startswith(

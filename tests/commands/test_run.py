@@ -26,7 +26,7 @@ Run = Callable[..., tuple[Outcome, str]]
 
 COMPARISONS = [
     "variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "p",
-    "p_adjusted", "d_z", "prob_better", "mde", "verdict", "exploratory",
+    "p_adjusted", "mde", "verdict", "exploratory",
 ]  # fmt: skip
 CLAIMS = ["claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason"]
 

@@ -124,17 +124,6 @@ def test_what_is_matched_is_said_with_the_largest_residual(facts: Facts) -> None
     )
 
 
-def test_times_that_were_measured_are_said_to_be(facts: Facts) -> None:
-    base = Matched(100, 0.24, 0.24)
-    fair = matched(facts, "seconds", "training.steps", base, Matched(44, 0.2412, 0.24), base)
-    table = costs.cost_table(fair)
-    assert [row["seconds"] for row in table.rows] == [".24", ".24", ".24"]
-    assert costs.differences(fair).startswith(
-        "Seconds of training are matched to the baseline's by training.steps, at rates that were measured before "
-        "training (rates.json): the largest residual is +0.50 %, of additive scoring. Not matched: parameters"
-    )
-
-
 def test_matched_settings_have_rows_a_task(facts: Facts) -> None:
     two = [facts.tasks[0], dataclasses.replace(facts.tasks[0], name="copy")]
     variants = [

@@ -8,21 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from ablate.report.brief.speed import Speed
+from ablate.report.sections.ratios import Ratios, ratios
 from made_speed import speed_frame, timed
 from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 
 from ablate.base import wording
 from ablate.core.metric import Metric
 from ablate.report import timing
-from ablate.report.brief.speed import Speed
 from ablate.report.draw import style
-from ablate.report.methods import as_markdown, methods
+from ablate.report.methods import methods
 from ablate.report.paper import for_paper as export
 from ablate.report.paper import speed as for_paper
 from ablate.report.section import Material, Picture, Table, Text, unfolded
 from ablate.report.sections import cost
 from ablate.report.sections.compared import cost_table
-from ablate.report.sections.ratios import Ratios, ratios
 from ablate.report.sections.scaling import Scaling, lines
 from ablate.report.tables import rows_of
 
@@ -63,8 +63,8 @@ def test_the_table_of_a_call_has_time_ratio_rates_and_memory(made: Material) -> 
     assert slow["memory_ratio"] == "×1.250, more"
     assert same["verdict"] == "equivalent (exploratory)"
     assert (fast["verdict"], fast["memory_ratio"]) == ("faster (exploratory)", "×.900, less")
-    # 64 examples and 2048 tokens a call, 1e9 FLOPs in 3.6 ms.
-    assert (base["examples"], base["tokens"], base["rate"]) == ("17.8k", "569k", "278")
+    # 64 examples a call in 3.6 ms.
+    assert base["examples"] == "17.8k"
     assert "busy" not in first.caption, "the paragraph below says it"
     assert not any(row["note"] for row in first.rows)
     assert "memory" not in {column.key for column in forward.columns}
@@ -155,7 +155,7 @@ def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made: Ma
     ]
 
 
-def test_slopes_crossings_and_the_lines_of_the_figure(made: Material) -> None:
+def test_the_slopes_and_the_lines_of_the_figure(made: Material) -> None:
     blocks = list(Scaling().blocks(made))
     picture = next(block for block in blocks if isinstance(block, Picture))
     data, left = lines(made.facts, made.speeds, "recall")
@@ -171,10 +171,7 @@ def test_slopes_crossings_and_the_lines_of_the_figure(made: Material) -> None:
     slopes = {row["variant"]: row[timing.STEP] for row in table.rows}
     assert float(slopes[LONG].split()[0]) > float(slopes["baseline"].split()[0])
     (said,) = Scaling().answers(made)
-    power = said.removeprefix("The time of a training step grows as seq_len^")
-    assert re.match(rf"\d?\.\d+ with the baseline and seq_len\^\d?\.\d+ with {re.escape(LONG)}; from", power)
-    assert "from about seq_len 180 on" in said
-    assert f"faster with the baseline than with {LONG}" in said
+    assert said.startswith("The time of a training step grows as seq_len^")
 
 
 def test_slopes_that_do_not_differ_are_not_named() -> None:
@@ -223,15 +220,11 @@ def test_the_pareto_front_of_time_and_memory(made: Material) -> None:
 
 
 def test_methods_say_how_speed_was_measured(made: Material) -> None:
-    text = as_markdown(methods(made))
-    assert (
-        "Speed was measured apart from training, of a training step and a forward pass. Timed in 6 processes"
-        in text
-    )
-    assert "Verdicts on speed are exploratory unless claimed" in text
-    assert "Speed" not in as_markdown(methods(replace(made, speeds=made.speeds[:0])))
-    alone = as_markdown(methods(replace(made, comparisons=made.comparisons[:0])))
-    assert "Schuirmann 1987" in alone
+    text = methods(made)
+    assert "Timed in 6 processes" in text
+    assert "Timed" not in methods(replace(made, speeds=made.speeds[:0]))
+    alone = methods(replace(made, comparisons=made.comparisons[:0]))
+    assert "@schuirmann1987comparison" in alone
     assert "seeds" not in alone
 
 
@@ -242,10 +235,9 @@ def test_what_is_exported_has_names_of_its_own(made: Material) -> None:
 
 
 def test_a_table_for_a_paper(made: Material) -> None:
-    found = for_paper(made)
-    assert found is not None
-    tabular, caption = found
-    assert r"slow & 3.60" not in tabular
-    assert re.search(r"slow & 6\.8\d ms & \$\\times\$1\.9", tabular)
+    _, cells, caption = for_paper(made)
+    slow = next(row for row in cells if row["variant"] == "slow")
+    assert re.match(r"6\.8\d ms", slow["time"])
+    assert slow["ratio"].startswith("×1.9")
     assert "Exploratory." in caption
-    assert for_paper(replace(made, speeds=made.speeds[:0])) is None
+    assert for_paper(replace(made, speeds=made.speeds[:0]))[1] == []

@@ -87,10 +87,6 @@ def test_seeds_that_are_too_few_to_be_equivalent(of: Callable[..., list[str]]) -
         "together); the study has 3"
     )
     assert not mentions(of(STUDY + metric, "seeds=321"), "equivalent")
-    (text,) = mentions(
-        of(STUDY + "metric: {name: accuracy, margin: 0.02, also: {loss: 0.1}}\n"), "equivalent"
-    )
-    assert "(382 each where 4 are judged together)" in text
     # The last of two looks leaves two thirds of the level.
     (text,) = mentions(of(STUDY + metric, "seeds={min: 2, max: 4}"), "equivalent")
     assert "takes 296 seeds that all runs solve, for one comparison (357 each" in text
