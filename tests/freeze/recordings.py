@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +148,21 @@ def ids(studies: Iterable[Path], *, tried: bool) -> list[str]:
             some = sorted({0, len(cells) // 2, len(cells) - 1})
             lines += [f"{study.stem} {kind}: {cells[i][1]} {cells[i][0]}" for i in some]
         if tried:
-            published = set(today.published_ids(results))
+            published = published_ids(results)
             lines.append(
                 f"{study.stem} published: {len(published)} ids, {len(published - known)} of them unknown here"
             )
     return lines
+
+
+def published_ids(results: Path) -> set[str]:
+    """Those in the committed tables of a study: of its trials, its stress grid and the settings that were tried."""
+    found: set[str] = set()
+    for name in ("trials", "stress", "sweep", "tuning", "search"):
+        if (path := results / f"{name}.parquet").is_file():
+            frame = pd.read_parquet(path)
+            found |= set(frame["id"] if "id" in frame else map(str, chain.from_iterable(frame["ids"])))
+    return found
 
 
 # The toy study, run once a process.
