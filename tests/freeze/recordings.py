@@ -68,17 +68,42 @@ def rows(columns: Iterable[str], found: Iterable[Mapping[str, Any]]) -> list[str
         csv.writer(out, lineterminator="").writerow(values)
         return out.getvalue()
 
-    return [line(columns), *sorted(line([text(row[name]) for name in columns]) for row in found)]
+    return [line(columns), *sorted(line([text(row.get(name)) for name in columns]) for row in found)]
 
 
 # Published studies, judged again from what is committed.
 
 COLUMNS = {
     "comparisons": (
-        *("study", "variant", "task", "metric", "exploratory", "n", "mean_variant", "mean_baseline", "diff"),
-        *("se", "df", "p", "verdict"),
+        *(
+            "study",
+            "variant",
+            "baseline",
+            "task",
+            "metric",
+            "exploratory",
+            "n",
+            "mean_variant",
+            "mean_baseline",
+        ),
+        *("diff", "se", "df", "ci_low", "ci_high", "level", "p", "mde", "verdict", "reason"),
     ),
-    "claims": ("study", "claim", "hash", "metric", "task", "exploratory", "n", "diff", "p", "verdict"),
+    "claims": (
+        *(
+            "study",
+            "claim",
+            "hash",
+            "metric",
+            "task",
+            "exploratory",
+            "n",
+            "diff",
+            "ci_low",
+            "ci_high",
+            "verdict",
+        ),
+        "reason",
+    ),
     "stability": (
         "study",
         "variant",
@@ -88,11 +113,12 @@ COLUMNS = {
         "mean_variant",
         "mean_baseline",
         "diff",
-        "verdict",
+        "p",
+        "reason",
     ),
-    "speed": ("study", "variant", "task", "size", "metric", "n", "ratio", "noise_floor", "verdict"),
+    "speed": ("study", "variant", "task", "size", "metric", "n", "ratio", "ci_low", "ci_high", "noise_floor"),
     "scaling": ("study", "variant", "task", "metric", "n", "slope", "ci_low", "ci_high"),
-    "noise": ("study", "task", "metric", "n", "diverged", "mean", "spread", "test_share", "placebo_diff"),
+    "noise": ("study", "task", "metric", "n", "diverged", "sd", "test_share", "placebo_diff"),
 }
 
 
@@ -110,8 +136,9 @@ def _published() -> dict[str, list[dict[str, Any]]]:
 
 def with_errors(comparisons: pd.DataFrame, evidence: Any) -> pd.DataFrame:
     """The comparisons with standard errors and degrees of freedom of their differences."""
-    known = pd.DataFrame(today.errors(evidence), columns=["variant", "task", "metric", "se", "df"])
-    return comparisons.merge(known, on=["variant", "task", "metric"], how="left")
+    keys = ["variant", "baseline", "task", "metric"]
+    known = pd.DataFrame(today.errors(evidence), columns=[*keys, "se", "df"])
+    return comparisons.merge(known, on=keys, how="left")
 
 
 for _name, _columns in COLUMNS.items():
@@ -509,24 +536,7 @@ def _judge() -> list[str]:
     from .cases import cases
 
     lines = []
-    names = {
-        "comparisons": (
-            "variant",
-            "task",
-            "metric",
-            "exploratory",
-            "n",
-            "diff",
-            "se",
-            "df",
-            "p",
-            "mde",
-            "verdict",
-        ),
-        "claims": ("claim", "task", "exploratory", "n", "diff", "p", "verdict"),
-        "stability": ("variant", "task", "metric", "n", "diff", "verdict"),
-        "speed": ("variant", "task", "size", "metric", "n", "ratio", "noise_floor", "verdict"),
-    }
+    names = {name: columns[1:] for name, columns in COLUMNS.items()}
     for case, (evidence, shown) in cases().items():
         frames = today.judged(evidence)
         frames["comparisons"] = with_errors(frames["comparisons"], evidence)

@@ -53,14 +53,17 @@ def evidence_of(path: Path) -> Evidence:
     return found
 
 
-def errors(evidence: Evidence) -> list[tuple[str, str, str, float, float]]:
-    """Variant, task, metric, and of the mean difference the standard error with its degrees of freedom."""
-    from ablate.analysis.compare import compared
+def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
+    """Variant, baseline, task, metric, and of the mean difference the standard error with its degrees of freedom."""
+    from ablate.analysis.compare import _of_pair
+    from ablate.analysis.family import pairs
     from ablate.analysis.runs import Runs
 
+    runs = Runs(evidence)
     return [
-        (one.a.variant, one.task.name, one.metric, error.se, error.df)
-        for one in compared(Runs(evidence))
+        (pair.name, pair.against, pair.task.name, one.metric, error.se, error.df)
+        for pair in pairs(evidence.facts)
+        for one in _of_pair(runs, pair, True)
         for error in one.contrast.differences.errors[-1:]
     ]
 
