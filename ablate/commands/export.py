@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ablate.base.wording import counted
-from ablate.commands.options import REPORTED, RESULTS, folder_of, safe, warn
+from ablate.commands.options import REPORTED, RESULTS, safe, warn
 from ablate.report.latex import METHODS, WIDTHS
+from ablate.stages.options import folder_of
 
 if TYPE_CHECKING:
     from ablate.report.paper import Paper

@@ -1,7 +1,7 @@
 """Names of reports, which are those of their folders: a study's own, and after an `@` how it was run otherwise.
 
 x                       the study as written
-x@training.steps=50     a run that differs from it; also x@sweep and x@run, beside a report of the other command
+x@training.steps=50     a run that differs from it
 x@confirm               what x found, again on fresh seeds
 x@confirm,seeds=3       a confirmation that differs
 """

@@ -6,9 +6,10 @@ follows aliases without end.
 
 from __future__ import annotations
 
+import copy
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,15 +19,19 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
-from ablate.base.passwords import masked_inside
+from ablate.base.passwords import masked, masked_inside
 from ablate.base.reading import unreadable
 from ablate.study.nodes import MAX_DEPTH, MAX_NODES, NotYAML, composed, new_yaml, too_deep, too_many
-from ablate.study.patch import document_keys, set_in_document
+from ablate.study.patch import document_keys, is_empty, set_in_document
+from ablate.study.sections.seeds import Asked, asked_for
 
 PathKey = tuple[str | int, ...]
 
 MAX_BYTES = 1_000_000
 """Of a study file."""
+EMPTY = "changes nothing: an empty mapping is laid over what is there"
+MAX_SHOWN = 200
+"""Characters of a `--set` that its problems show."""
 MAX_PROBLEMS = 100
 """Of one study: what comes after them is not looked for."""
 _TAG = "tag:yaml.org,2002:"
@@ -42,6 +47,10 @@ class Document:
     data: dict[str, Any] = field(default_factory=dict)
     lines: dict[PathKey, int] = field(default_factory=dict)
     "1-based line of each node: for a mapping's entry, that of its key."
+    written: dict[str, Any] = field(default_factory=dict)
+    "The data as the file has them, before options change them."
+    given: dict[PathKey, Any] = field(default_factory=dict)
+    "Path → the value that an option gives."
     origins: dict[PathKey, str] = field(default_factory=dict)
     "Nodes that came from elsewhere: the option of the command line that set them."
     problems: list[Problem] = field(default_factory=list)
@@ -98,11 +107,49 @@ class Document:
         if self.problems:
             raise StudyError(self.problems)
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.source)
+
+    def apply(self, sets: Sequence[str] = (), seeds: Asked = None) -> None:
+        """Changes the data as `--set` and `--seeds` ask; notes what is wrong with these."""
+        for text in sets:
+            self._apply(text)
+        if seeds is not None:
+            given = self.data.get("seeds")
+            plain: Any = seeds if isinstance(seeds, int) else [*seeds]
+            if isinstance(given, dict) and isinstance(seeds, int):
+                plain = {"from": given.get("from", 0), "count": seeds}
+            self.set("seeds", plain, f"--seeds {asked_for(seeds)}")
+
+    def _apply(self, text: str) -> None:
+        path, equals, value = text.partition("=")
+        path = path.strip()
+        option = masked(f"--set {text}")
+        option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
+        if not equals or not all(path.split(".")):
+            self.note(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
+        elif path.count(".") >= MAX_DEPTH:
+            self.note(Problem(f"has a path of more than {MAX_DEPTH} steps", source=option))
+        else:
+            try:
+                parsed = parse_value(value)
+            except ValueError as error:
+                self.note(Problem(f"has a value that is not YAML: {error}", source=option))
+                return
+            if is_empty(parsed):
+                hint = f"Give the values to change under {path}"
+                self.note(Problem(EMPTY, source=option, hint=hint))
+            else:
+                self.set(path, parsed, option)
+
     def set(self, path: str, value: Any, option: str) -> None:
         """Changes the value at a dotted path, as `option` of the command line asks."""
         keys = document_keys(path)
+        self.written = self.written or copy.deepcopy(self.data)
         set_in_document(self.data, keys, value)
-        self.origins[keys] = option
+        self.given[keys], self.origins[keys] = value, option
 
 
 def _overlap(a: PathKey, b: PathKey) -> bool:
