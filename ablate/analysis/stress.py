@@ -46,7 +46,7 @@ class Grid:
 def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
     """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
     facts, rows = evidence.facts, evidence.frame("stress", ())
-    rates = {rate: i for i, rate in enumerate(_rates(facts))}
+    rates = {rate: i for i, rate in enumerate(rates_of(facts))}
     seeds = {seed: i for i, seed in enumerate(facts.seeds)}
     found = {
         (variant.name, task.name): Grid(
@@ -79,7 +79,7 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
     Columns: variant, task, value (the learning rate), loss (the mean over seeds, as `Grid.losses`), low, high (its 95 %
     interval; NaN below two seeds), n, diverged (the number of runs that did).
     """
-    rates = _rates(evidence.facts)
+    rates = rates_of(evidence.facts)
     rows = []
     for (variant, task), grid in grids(evidence).items():
         for value, losses, diverged in zip(rates, grid.losses.T, grid.diverged.T, strict=True):
@@ -92,5 +92,6 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
     ).sort_values(["task", "value"], kind="stable", ignore_index=True)
 
 
-def _rates(facts: Facts) -> Sequence[float]:
+def rates_of(facts: Facts) -> Sequence[float]:
+    """The learning rates of the grid, rising; none where there is no grid."""
     return next(iter(facts.features.get("stress", {}).values()), [])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.base.wording import brief, counted, duration, joined, percent
+from ablate.base.wording import brief, counted, percent
 from ablate.commands.options import (
     AS_JSON,
     CONFIRM,
@@ -22,6 +22,8 @@ from ablate.commands.options import (
     printing,
     saying,
 )
+from ablate.report.tables import Column, Table, count, tabulated
+from ablate.report.words import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -122,79 +124,51 @@ def _pilot(
 
 def show_plan(plan: Planned, console: Console) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
-    say, experiment = saying(console), plan.experiment
+    from ablate.report.prospects import power_parts
+
+    tell, experiment = saying(console), plan.experiment
+    study, walks = experiment.study, experiment.walks
     _print_variants(plan, console)
-    later = "; `ablate run` says how long that takes before it trains"
-    walks = experiment.walks
     total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)
-    most = "at most " if total and (walks or experiment.study.seeds.looks) else ""
-    expected = f"{most}{counted(total, 'trial')} to train"
-    expected += f"{_time(plan, seconds, total, later)}." if total else ": all are cached."
+    most = bool(walks or study.seeds.looks)
+    expected = say("plan.to_train", most, total, seconds, min(plan.jobs, total), not experiment.tune)
+    expected = expected if total else say("plan.cached")
     if experiment.tune:
         _print_search(plan, "tune", experiment.tune, console)
-        tuned = (
-            f"With tuning, a run trains at most {plan.at_most:,}{_time(plan, plan.expected, plan.at_most)}."
-        )
-        expected = f"Of the untuned variants, {expected} {tuned}" if plan.trained_as_given else tuned
-    for stressed_path, levels in experiment.study.stress.items():
-        values = joined([f"{level:g}" for level in levels])
-        runs = counted(plan.stressed, "run")
-        say(f"\nstress: every variant at {stressed_path} = {values} too, in {runs}.")
-    _print_timing(plan, console)
-    say(f"\n{expected[0].upper()}{expected[1:]}")
+        workers = min(plan.jobs, plan.at_most)
+        untuned = expected if plan.trained_as_given else ""
+        expected = say("plan.tuned", untuned, plan.at_most, plan.expected, workers)
+    for path, levels in study.stress.items():
+        tell("\n" + say("plan.stress", path, [f"{level:g}" for level in levels], plan.stressed))
+    if (section := study.speed) is not None:
+        sizes = [(path, [f"{size:g}" for size in of]) for path, of in section.over.items()]
+        left = plan.timing_seconds if section.processes > plan.timed else None
+        tell("\n" + say("plan.speed", sizes, section.processes, plan.timed, left))
+    tell(f"\n{expected}")
     if experiment.search:
         _print_search(plan, "search", experiment.search, console)
-        say("`ablate sweep` runs this search; `ablate run` trains the variants above.")
-    _print_power(plan, console)
-    _print_cautions(plan.cautions, console)
+        tell(say("plan.swept"))
+    parts = list(power_parts(plan.power, str(experiment.path)))
+    for title, items in ((say("plan.power"), parts), (say("plan.cautions"), plan.cautions)):
+        if items:
+            tell(f"\n{title}")
+        for item in items:
+            _print_item(item, console)
 
 
-def _print_timing(plan: Planned, console: Console) -> None:
-    """Prints in how many processes the variants are timed after training, and how long that takes."""
-    if (section := plan.experiment.study.speed) is None:
-        return
-    sizes = "".join(
-        f" at its own size and at {path} = {joined([f'{s:g}' for s in of])}"
-        for path, of in section.over.items()
-    )
-    left = section.processes - plan.timed
-    time = f": about {duration(plan.timing_seconds)}" if left else ""
-    kept = f" ({plan.timed if left else 'all'} kept)" if plan.timed else ""
-    saying(console)(
-        f"\nspeed: after training, every variant is timed{sizes} in {section.processes} processes{kept}, one after "
-        f"the other{time}."
-    )
-
-
-def _print_power(plan: Planned, console: Console) -> None:
-    """Prints what the seeds of the study can detect."""
-    from ablate.report.prospects import power_parts
-    from ablate.report.tables import Table
+def _print_item(item: str | Table, console: Console) -> None:
+    """Prints a table, or one item of a list, wrapped."""
     from ablate.report.terminal import print_table
 
-    parts = list(power_parts(plan.power, str(plan.experiment.path)))
-    if parts:
-        saying(console)("\nWhat its seeds can detect")
-    for part in parts:
-        if isinstance(part, Table):
-            print_table(part, console)
-            saying(console)("")
-        else:
-            _print_item(part, console)
-
-
-def _print_cautions(texts: Sequence[str], console: Console) -> None:
-    """Prints what limits the verdicts."""
-    if texts:
-        saying(console)("\nWhat limits its verdicts")
-    for text in texts:
-        _print_item(text, console)
-
-
-def _print_item(text: str, console: Console) -> None:
-    """Prints one item of a list, wrapped."""
-    lines = textwrap.wrap(text, min(console.width, WIDTH) - 4, break_on_hyphens=False)
-    saying(console)("\n".join([f"  - {lines[0]}", *(f"    {line}" for line in lines[1:])]))
+    if isinstance(item, Table):
+        print_table(item, console)
+        console.print()
+        return
+    width = min(console.width, WIDTH)
+    lines = textwrap.fill(
+        item, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
+    )
+    saying(console)(lines)
 
 
 def _print_variants(plan: Planned, console: Console) -> None:
@@ -213,70 +187,60 @@ def _print_variants(plan: Planned, console: Console) -> None:
             )
             ready = plan.cached.get((variant.name, task), 0)
             size |= {"cached": ready, "to train": experiment.study.seeds.count - ready}
-            sizes.append(name | {key: "–" if n is None else f"{n:,}" for key, n in size.items()})
-            parts.append(
-                name | {key.replace("_", " "): f"{n:,}" for key, n in found.parameters_by_part.items()}
-            )
+            sizes.append(name | {key: count(n) for key, n in size.items()})
+            by_part = {key.replace("_", " "): n for key, n in found.parameters_by_part.items()}
+            parts.append(name | {key: count(n) for key, n in by_part.items()})
             if match and experiment.matched:
                 fit = experiment.matched[variant.name][index]
                 value = {match.by.rpartition(".")[2]: brief(fit.value), "residual": percent(fit.residual, 2)}
                 matched.append(name | value)
-    _print(f"{experiment.study.name}: {counted(len(experiment.variants), 'variant')}", sizes, console)
+    _print(say("plan.title", experiment.study.name, len(experiment.variants)), sizes, console)
     if match and matched:
-        _print(f"{match.quantity} matched by {match.by}", matched, console)
+        _print(say("plan.matched", match.quantity, match.by), matched, console)
     if any(found.parameters_by_part for of_variant in described for found in of_variant):
-        _print("parameters by part", parts, console)
+        _print(say("plan.by_part"), parts, console)
 
 
 def _print_search(plan: Planned, kind: str, spec: SearchSpec, console: Console) -> None:
     """Prints the space of a search and its budget."""
     from ablate.study.schema import winner_names
 
-    experiment, facts = plan.experiment, spec.facts("")
-    space = [
-        {"path": p.path, "values": _values(p)} | ({"when": p.when} if p.when else {})
-        for p in facts.parameters
-    ]
-    _print(f"{kind}: the space", space, console)
-    each, then = "", joined(["the baseline", *winner_names(spec.winners)])
-    if kind == "tune":
-        each = f" for each of {counted(len(experiment.variants), 'variant')}"
-        as_given = "as the study gives it and " if experiment.trains_untuned else ""
-        then = f"each variant {as_given}with its best setting"
-    objectives = joined([f"{o.name} ({o.direction})" for o in facts.objectives])
-    pruner = "" if facts.pruner == "none" else f", pruned by {facts.pruner}"
-    seeds = counted(len(spec.seeds), "tuning seed")
-    say = saying(console)
-    say(
-        f"\n{counted(facts.trials, 'setting')} by {facts.sampler}{pruner}{each}, for {objectives} on {seeds}: "
-        f"at most {plan.settings(kind, spec):,} trials; then {then}, on the seeds of the study."
+    experiment, facts, tell = plan.experiment, spec.facts(), saying(console)
+    space = [{"path": p.path, "values": _values(p), "when": p.when} for p in facts.parameters]
+    _print(say("plan.space", kind), space, console)
+    tunes = kind == "tune"
+    then = say("plan.winners", winner_names(spec.winners))
+    tell(
+        "\n"
+        + say(
+            "plan.search",
+            settings=facts.trials,
+            sampler=facts.sampler,
+            pruner="" if facts.pruner == "none" else facts.pruner,
+            variants=len(experiment.variants) if tunes else 0,
+            objectives=[say("plan.objective", o.name, o.direction) for o in facts.objectives],
+            seeds=len(spec.seeds),
+            trials=plan.settings(kind, spec),
+            then=say("plan.chosen", experiment.trains_untuned) if tunes else then,
+        )
     )
     for remark in spec.remarks:
-        say(f"note: {remark}.")
+        tell(say("plan.note", remark))
 
 
 def _values(parameter: Parameter) -> str:
     """The values that a path can take, in words."""
     if parameter.choices:
         return ", ".join(parameter.choices)
-    kind = "whole numbers " if parameter.kind == "int" else ""
-    scale = " on a log scale" if parameter.log else ""
-    step = f" in steps of {parameter.step:g}" if parameter.step else ""
-    return f"{kind}{parameter.low:g} to {parameter.high:g}{step}{scale}"
-
-
-def _time(plan: Planned, seconds: float | None, total: int, unknown: str = "") -> str:
-    """The expected time of `total` trainings, in words."""
-    if seconds is None:
-        return unknown
-    jobs = min(plan.jobs, total)
-    return f": about {duration(seconds)} on {counted(jobs, 'worker')}, by the trials that have run"
+    low, high, step = (
+        None if n is None else f"{n:g}" for n in (parameter.low, parameter.high, parameter.step)
+    )
+    return say("plan.range", parameter.kind == "int", low, high, step, parameter.log)
 
 
 def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:
-    from ablate.report.tables import Column, Table
     from ablate.report.terminal import print_table
 
-    empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
-    columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in empty]
-    print_table(Table(columns, [empty | dict(row) for row in rows], title), console)
+    headings = dict.fromkeys(heading for row in rows for heading in row)
+    columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in headings]
+    print_table(tabulated(columns, rows, title), console)

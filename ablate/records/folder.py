@@ -8,10 +8,9 @@ answer.txt, comparisons.csv, claims.csv  its verdicts
 *.csv                                    the other tables of the report
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
-sweep.parquet, importances.csv           the settings that a sweep has tried
+sweep.parquet                            the settings that a sweep has tried
 tuning.parquet, untuned/                 the settings that tuning has tried; the evidence of the untuned variants
 evaluation.csv, attention.npz            evaluations of kept weights
-optuna.db                                Optuna's storage of a search
 ../store/studies/<study>.json            the roster: see `ablate.records.roster`
 """
 
@@ -19,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
@@ -31,11 +30,8 @@ from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.records.evaluated import Evaluated
 from ablate.records.evidence import CURVES, TRIALS, EvidenceFiles
 from ablate.records.roster import Roster
-from ablate.records.tables import load_frame, load_importances, rows_and_facts, save_frame
+from ablate.records.tables import load_frame, rows_and_facts, save_frame
 from ablate.records.verdicts import CLAIMS, COMPARISONS, UNTUNED, Verdicts
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Kind = Literal["sweep", "tuning"]
 """The search that came before the verdicts; `Facts.searched` has the same names."""
@@ -44,7 +40,6 @@ _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
-_IMPORTANCES = "importances.csv"
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
@@ -60,8 +55,6 @@ class StudyFolder(Verdicts):
         self.roster = Roster(results / "store" / "studies" / f"{name}.json")
         self.study_file = self.path / _STUDY
         self.report_file = self.path / _PAGES[0]
-        # Optuna's storage of a search, where the study names no other.
-        self.search_database = self.path / "optuna.db"
         self.paper = self.path / "paper"
         self.search_tables = {kind: self.path / name for kind, name in _TABLES.items()}
         self._evidence = {
@@ -199,17 +192,9 @@ class StudyFolder(Verdicts):
         """Writes the settings that a sweep or tuning has tried."""
         save_frame(self.search_tables[kind], table.trials, table.facts)
 
-    def importances(self) -> pd.DataFrame | None:
-        """Of the searched paths of a sweep; None where they were not computed. Raises `AblateError`."""
-        return load_importances(self.path / _IMPORTANCES)
-
-    def save_importances(self, table: pd.DataFrame) -> None:
-        """Writes the importances of a sweep."""
-        write_text(self.path / _IMPORTANCES, table.to_csv(index=False))
-
     def forget_search(self, kind: Kind) -> None:
         """Removes the files of a search that the study no longer has; its trials stay in the store."""
-        beside = [self.path / _IMPORTANCES] if kind == "sweep" else (self.path / UNTUNED).glob("*")
+        beside = (self.path / UNTUNED).glob("*") if kind == "tuning" else ()
         for path in (self.search_tables[kind], *beside):
             path.unlink(missing_ok=True)
 

@@ -113,15 +113,3 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, An
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
-
-
-def load_importances(path: Path) -> pd.DataFrame | None:
-    """The importances of a sweep; None where they were not computed. Raises `AblateError`."""
-    import pandas as pd
-
-    if not path.is_file():
-        return None
-    try:
-        return pd.read_csv(path, keep_default_na=False, na_values={"low": [""], "high": [""]})
-    except (OSError, ValueError) as error:
-        raise AblateError(f"{path}: cannot be read ({error}); run the sweep again") from error

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import PartConfig, register
@@ -18,7 +18,6 @@ from ablate.search.wrapped import Wrapped
 
 LAST_CHANCE = "the last report but one"
 """At its last report, a trial is over."""
-ReductionFactor = Annotated[int, Field(ge=2)]
 
 
 class Pruner(Wrapped):
@@ -26,6 +25,8 @@ class Pruner(Wrapped):
 
     reads: ClassVar[Literal["nothing", "steps", "seeds"]] = "steps"
     "Validation results at the steps of the first tuning seed, or the results of one seed after the other."
+    compares: ClassVar[bool] = True
+    "Whether it compares settings with one another."
 
     def check(
         self, *, objectives: int, reports: Sequence[int] | None, seeds: int, trials: int, batch: int = 1
@@ -51,7 +52,7 @@ class Pruner(Wrapped):
         earlier = (trials - 1) // batch * batch
         with Gather() as at:
             with at():
-                if earlier < 1:
+                if self.compares and earlier < 1:
                     rule = "compares with earlier batches, of which there is none"
                     given = f"{trials} trials, {batch} at a time"
                     raise Invalid("", rule, given, "more trials, or a smaller batch")
@@ -60,10 +61,6 @@ class Pruner(Wrapped):
 
     def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
         """Raises `Invalid` for the part's own reasons; a setting has at most `earlier` others before it."""
-
-    def build(self, last_step: int | None) -> Any:
-        """Returns Optuna's pruner for trials whose last report is at `last_step`; None: not known yet."""
-        return self._made(last_step)
 
 
 @register("pruner", "none")
@@ -119,103 +116,60 @@ class Percentile(_Comparison):
         "The share of the others that counts as the best, in percent."
 
 
-class _Rungs(Pruner):
-    """Base of pruners that let a share of the settings pass at steps that grow by a factor."""
+@register("pruner", "threshold")
+class Threshold(Pruner):
+    """Ends a setting whose result is below `lower` or above `upper`."""
 
-    resource: ClassVar[str]
-    "The parameter that must be given before settings can be ended by their count."
+    wraps = "pruners.ThresholdPruner"
+    compares = False
+
+    class Config(PartConfig):
+        """The bounds."""
+
+        lower: FiniteFloat | None = None
+        "The lowest result that is allowed."
+        upper: FiniteFloat | None = None
+        "The highest result that is allowed."
+        n_warmup_steps: NonNegativeInt = 0
+        "The first step at which a setting may be pruned."
+        interval_steps: PositiveInt = 1
+        "Steps between two looks, counted from n_warmup_steps."
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        if config.bootstrap_count and getattr(config, self.resource) == "auto":
-            rule, allowed = f"needs a {self.resource} that is given", f"0, or a number for {self.resource}"
-            raise Invalid("bootstrap_count", rule, config.bootstrap_count, allowed)
+        low, high = config.lower, config.upper
+        if low is None and high is None:
+            raise Invalid("", "needs a bound", allowed="lower, upper, or both")
+        if low is not None and high is not None and low > high:
+            raise Invalid("lower", f"must not be above upper = {high:g}", low)
 
     def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
-        count = self.config.bootstrap_count
-        if count > earlier:
-            rule = f"ends every setting: at most {earlier} come before another"
-            raise Invalid("bootstrap_count", rule, count, f"at most {earlier}")
         if reports is not None:
-            self._check_first_rung(reports)
-
-    def _check_first_rung(self, reports: Sequence[int]) -> None:
-        """Raises `Invalid` when the first rung is behind the last report but one."""
-        raise NotImplementedError
+            _at_most("n_warmup_steps", self.config.n_warmup_steps, reports[-2], LAST_CHANCE)
 
 
-@register("pruner", "successive_halving")
-class SuccessiveHalving(_Rungs):
-    """Lets the best go on at steps that grow by a factor: one in `reduction_factor` (Li et al. 2020, ASHA)."""
+@register("pruner", "patient")
+class Patient(Pruner):
+    """Ends a setting that has not improved over several reports, by early stopping."""
 
-    wraps = "pruners.SuccessiveHalvingPruner"
-    resource = "min_resource"
+    wraps = "pruners.PatientPruner"
+    compares = False
 
     class Config(PartConfig):
-        """Parameters of the rungs."""
+        """Parameters of the patience."""
 
-        min_resource: PositiveInt | Literal["auto"] = "auto"
-        "The first rung, a step, where min_early_stopping_rate is 0; auto: a hundredth of the last step, at least 1."
-        reduction_factor: ReductionFactor = 4
-        "Each rung is so many times the one before, and one in so many passes it."
-        min_early_stopping_rate: NonNegativeInt = 0
-        "Rungs that are left out at the beginning."
-        bootstrap_count: NonNegativeInt = 0
-        "Settings that end at a rung, whatever their results, before others may pass it."
+        patience: NonNegativeInt = 3
+        "Reports without an improvement, beyond the next one, before a setting ends."
+        min_delta: Annotated[float, Field(ge=0)] = 0.0
+        "By how much it must have become worse."
 
-    def _check_first_rung(self, reports: Sequence[int]) -> None:
-        rate = self.config.min_early_stopping_rate
-        first = self._min_resource(reports[-1]) * self.config.reduction_factor**rate
-        if first > reports[-2]:
-            raise Invalid(
-                "min_early_stopping_rate" if rate else "min_resource",
-                f"puts the first rung at step {first:,}, behind {LAST_CHANCE}: nothing would ever be pruned",
-                rate or self.config.min_resource,
-                f"min_resource · reduction_factor^min_early_stopping_rate of at most {reports[-2]:,}",
-            )
-
-    def _min_resource(self, last_step: int) -> int:
-        """The first rung; that of `auto` is Optuna's, here known before a trial has ended."""
-        given = self.config.min_resource
-        return max(last_step // 100, 1) if given == "auto" else given
-
-    def arguments(self, length: int | None) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """See `Wrapped.arguments`."""
-        return super().arguments(length) | ({"min_resource": self._min_resource(length)} if length else {})
+        return super().arguments() | {"wrapped_pruner": None}
 
-
-@register("pruner", "hyperband")
-class Hyperband(_Rungs):
-    """Successive halving with several first rungs, among which the settings are shared out (Li et al. 2018)."""
-
-    wraps = "pruners.HyperbandPruner"
-    resource = "max_resource"
-
-    class Config(PartConfig):
-        """Parameters of the brackets."""
-
-        min_resource: PositiveInt = 1
-        "The first rung, a step, of the first bracket."
-        max_resource: PositiveInt | Literal["auto"] = "auto"
-        "The step up to which there are brackets; auto: the last."
-        reduction_factor: ReductionFactor = 3
-        "Each rung is so many times the one before, and one in so many passes it."
-        bootstrap_count: NonNegativeInt = 0
-        "Settings that end at a rung, whatever their results, before others may pass it."
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        if config.max_resource != "auto" and config.min_resource > config.max_resource:
-            rule = f"must not be above max_resource = {config.max_resource}"
-            raise Invalid("min_resource", rule, config.min_resource, f"1 to {config.max_resource}")
-
-    def _check_first_rung(self, reports: Sequence[int]) -> None:
-        _at_most("min_resource", self.config.min_resource, reports[-2], LAST_CHANCE)
-
-    def arguments(self, length: int | None) -> dict[str, Any]:
-        """See `Wrapped.arguments`."""
-        found = super().arguments(length)
-        return found | ({"max_resource": length} if length and found["max_resource"] == "auto" else {})
+    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
+        if reports is not None:
+            _at_most("patience", self.config.patience, max(0, len(reports) - 3), "the reports less three")
 
 
 @register("pruner", "wilcoxon")

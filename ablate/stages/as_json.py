@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY
+from ablate.records.verdicts import SCALING, SPEED, STABILITY
 from ablate.stages.options import Outcome
 
 if TYPE_CHECKING:
     from ablate.stages.plan import Planned
 
 TEXT = {
-    *("variant", "baseline", "task", "metric", "verdict", "decided_by", "at", "note"),
+    *("variant", "baseline", "task", "metric", "verdict", "settings"),
     *("claim", "hash", "declared", "reason"),
 }
 """Columns whose values are words, whatever they look like."""
 BESIDE = {
-    "noise_floor": NOISE,
     "stability": STABILITY,
     "speed": SPEED,
     "scaling": SCALING,

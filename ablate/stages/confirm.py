@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.analysis.verdicts import DECIDED
+from ablate.analysis.judge import DECIDED
 from ablate.base.errors import AblateError, StudyError, listed
 from ablate.base.wording import counted, joined
 from ablate.records.folder import StudyFolder
-from ablate.report.brief.verdicts import verdict_rows
+from ablate.report.verdicts import planned_rows
 from ablate.stages.choose import as_reported
 from ablate.stages.claims import is_of_time
 from ablate.study.experiment import Experiment
@@ -53,7 +53,7 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     facts = source.facts()
     decided = {
         row["variant"]
-        for row in verdict_rows(source.comparisons())
+        for row in planned_rows(source.comparisons())
         if row["metric"] in facts.judged and row["verdict"] in DECIDED
     }
     settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
@@ -112,11 +112,7 @@ def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
 
 def _compared(study: StudyBase) -> dict[str, Any]:
     """All that decides the results of a study except its seeds."""
-    sections = study.model_dump(exclude=set(BESIDE))
-    for kind in ("search", "tune"):
-        if sections.get(kind):
-            sections[kind].pop("storage")
-    return sections
+    return study.model_dump(exclude=set(BESIDE))
 
 
 def unseen(given: SeedsSection, used: Sequence[int], asked: Asked, source: StudyFolder) -> SeedsSection:

@@ -12,8 +12,8 @@ from ablate.base.passwords import masked
 from ablate.base.wording import brief, counted, joined
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
-from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.tables import NOTHING, Column, Table, decimals, difference, fixed, text
+from ablate.report.verdicts import planned_rows
 from ablate.stages.side import MISSING, PLACE, Pair, Row, Side, matched, settings
 from ablate.study.labels import short_label
 
@@ -51,7 +51,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     pairs, *alone = matched(first.comparisons, second.comparisons, PLACE)
     claimed, *unmade = matched(first.claims, second.claims, ("claim",))
     planned = [pair for pair in pairs if _is_planned(pair)]
-    alone = [verdict_rows(rows) for rows in alone]
+    alone = [planned_rows(rows) for rows in alone]
     changed = settings(_compared(first.settings), _compared(second.settings))
     names = _names(sides)
     moved = [pair for pair in planned if pair.verdict_changed]
@@ -67,7 +67,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         ),
         _table("Verdicts outside the plan that changed (exploratory)", explored, names),
     ]
-    places = _varying([row for side in sides for row in verdict_rows(side.comparisons)])
+    places = _varying([row for side in sides for row in planned_rows(side.comparisons)])
     remarks = [
         *([EVIDENCE] if moved or explored or recast else []),
         *(_conditions(changed, sides) if planned else ()),
@@ -91,7 +91,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
 
 def _is_planned(pair: Pair) -> bool:
     """Whether the comparison decides something in either."""
-    return bool(verdict_rows([pair.a, pair.b]))
+    return bool(planned_rows([pair.a, pair.b]))
 
 
 def _compared(resolved: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def power(
     `seconds` of a training at each place that are known, `jobs` workers; `piloted`: by trials in the store before any
     report. Raises `AblateError` for a difference that the metric can show on no task.
     """
-    from ablate.analysis.compare import family_size
+    from ablate.analysis.family import family_size
     from ablate.analysis.prospects import Power, outlook
 
     metric, facts = experiment.metric, facts_of(experiment)
@@ -59,18 +59,17 @@ def power(
     variants = [variant.name for variant in experiment.variants[1:] if not variant.placebo]
     m, seeds = family_size(facts), experiment.study.seeds
     if experiment.walks:  # the steps that are not chosen yet are compared, too
-        m += len(facts.judged) * (len(Walk(experiment).target.patches) - 1)
+        m += len(Walk(experiment).target.patches) - 1
     looks = max(1, len(seeds.looks))
     level = ALPHA * weights(looks)[-1] / max(m, 1)
     evidence, source = _known(experiment, folder, store, warn, bool(experiment.tune) and not piloted)
     found = [
         outlook(
-            *(task, name, variants, evidence, seeds.count, level, margin),
-            detect if name == metric and (detect or 0) <= (task.metrics[name].span or math.inf) else None,
+            *(task, metric, variants, evidence, seeds.count, level, facts.margin),
+            detect if (detect or 0) <= (task.metrics[metric].span or math.inf) else None,
         )
-        for name, margin in facts.judged.items()
         for task in (facts.tasks if m else ())
-        if name in task.metrics
+        if metric in task.metrics
     ]
     asked = _asked(detect, found, experiment, folder, store, seconds, jobs) if detect is not None else None
     return Power(metric, seeds.count, m, level, looks, source, found, asked)

@@ -14,8 +14,8 @@ from ablate.base.wording import counted, decimals, joined
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.tables import NOTHING
+from ablate.report.verdicts import planned_rows
 from ablate.study.document import read_document
 
 Row = Mapping[str, Any]
@@ -64,7 +64,7 @@ class Side:
     @property
     def family(self) -> int:
         """The number of planned comparisons."""
-        return len(verdict_rows(self.comparisons))
+        return len(planned_rows(self.comparisons))
 
     def __str__(self) -> str:
         facts = self.facts

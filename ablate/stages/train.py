@@ -117,7 +117,7 @@ def _search(
 ) -> Mapping[str, Record]:
     """Tries what is left of a search; the records of its trainings."""
     if not search.over:
-        places = [(one.variant, one.task) for one in search.searches]
+        places = [(one.variant, one.task) for one in search.plan.searches]
         display.expected = seconds_each(search.experiment.cells(), places, store, search.table())
     return search.run(engine, store, listen, fail_fast=options.fail_fast)
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from ablate.base.datafile import DataFile
-from ablate.base.passwords import masked
 from ablate.study.experiment import Experiment
 
 
 def resolved_text(experiment: Experiment, folder: Path) -> str:
-    """The resolved study as a file in `folder`, a storage without its password."""
+    """The resolved study as a file in `folder`."""
     study = experiment.study
     data = study.model_dump()
     for empty in ("task", "tasks", "search", "tune", "stress", "speed", "match"):
@@ -24,9 +23,6 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
         data["folder"] = os.path.relpath(study.base(experiment.path), folder.resolve())
     else:
         del data["folder"]
-    for section in (data.get("search"), data.get("tune")):
-        if section and section["storage"]:
-            section["storage"] = masked(section["storage"])
     buffer = io.StringIO()
     yaml = YAML()
     yaml.default_flow_style = False
