@@ -15,6 +15,8 @@ from collections.abc import Sequence
 CONFIRM = "confirm"
 RESERVED = ("store", "atlas", "bench", "calibration", "torture")
 """Folders under results/ that are no study's."""
+GIVEN = "given in Python.yaml"
+"""The file of a study that is given in Python, while it runs. The report keeps the resolved study."""
 OWN = "[A-Za-z0-9][A-Za-z0-9._-]*"
 """Pattern of the name that a study can give itself, but for `@confirm`."""
 NAME = f"{OWN}(@[A-Za-z0-9._=+,-]+)?"

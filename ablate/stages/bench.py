@@ -27,8 +27,8 @@ from ablate.stages.speed import speed_facts, was_timed
 from ablate.stages.timing import Timed, measured
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
+from ablate.study.given import resolved_text
 from ablate.study.prepare import prepare
-from ablate.study.resolved import resolved_text
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
 from ablate.study.sections.speed import SpeedSection
 from ablate.study.speed import lacks_operations

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,11 +18,12 @@ from ablate.core import names
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
 from ablate.stages.options import Options
-from ablate.study import given
 from ablate.study.document import Document, PathKey
-from ablate.study.experiment import Experiment
 from ablate.study.labels import short_label
 from ablate.study.sections.seeds import Seeds, SeedsSection
+
+if TYPE_CHECKING:
+    from ablate.study.experiment import Experiment
 
 NOWHERE = "name"
 """A key that changes nothing of a report: another name is another study."""
@@ -120,7 +121,9 @@ def refuse_another(experiment: Experiment, results: Path) -> None:
     for each in dict.fromkeys([names.confirmed(name) or name, name]):
         folder = StudyFolder(results, each)
         facts = reported(folder)
-        if facts is None or (not facts.source and (path.stem == names.stem(each) or path.name == given.FILE)):
+        if facts is None or (
+            not facts.source and (path.stem == names.stem(each) or path.name == names.GIVEN)
+        ):
             continue
         found = os.path.normpath(folder.path.resolve() / facts.source) if facts.source else folder.study_file
         other = Path(found)
@@ -134,7 +137,7 @@ def refuse_another(experiment: Experiment, results: Path) -> None:
 def source_of(path: Path, folder: StudyFolder) -> str:
     """The study file of a report as it is kept with it; for the file in a folder of its reports, that one's."""
     own = _own(path, folder.results, folder.name)
-    if path.name == given.FILE:
+    if path.name == names.GIVEN:
         return ""
     if own is None:
         return Path(os.path.relpath(path.resolve(), folder.path.resolve())).as_posix()
