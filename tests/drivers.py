@@ -50,7 +50,7 @@ def workers_of(folder: Path) -> list[int]:
 
 
 def mlflow_runs(folder: Path) -> list[tuple[str, str]]:
-    """Trial id and status of every run of the toy study, in any of its reports, that is not deleted; the parent's id is ''."""
+    """Trial id and status of every run in the reports of the toy study that is not deleted; a parent's id is ''."""
     from mlflow.tracking import MlflowClient
 
     client = MlflowClient(f"sqlite:///{folder}/results/store/mlflow.db")
