@@ -31,9 +31,8 @@ from ablate.stages.options import Options
 from ablate.stages.publish import publish
 from ablate.stages.select import select
 from ablate.study.designs.design import Resolve
-from ablate.study.document import parse_value
+from ablate.study.document import EMPTY, parse_value
 from ablate.study.experiment import Experiment
-from ablate.study.load import EMPTY
 from ablate.study.patch import apply_patches, has_path, is_empty
 from ablate.study.prepare import prepare
 
@@ -235,7 +234,7 @@ def _kept(
         how += "; or write `checkpoint: final` into the study, and run it"
     if not kept and any((record := store.load(i)) and store.weights(record) for i in others):
         name = experiment.study.name
-        rule = f"has kept weights only of {name} as it was run with its options, not as {path} gives it"
+        rule = f"has kept weights only of {name} as it was run, not as {path} gives it"
         raise AblateError(
             f"{store.trials}: {rule}; `{typed('eval', name, *where)}` evaluates it as it was run"
         )

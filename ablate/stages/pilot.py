@@ -49,7 +49,7 @@ def pilot(
     display = Display(console, f"{experiment.study.name}, pilot", "", jobs)
     failed: dict[str, str] = {}
     with (
-        closing(standby(experiment.path, jobs)) as ready,
+        closing(standby(experiment.document, jobs)) as ready,
         open_engine(experiment, where, jobs, devices, ready) as engine,
         display,
     ):

@@ -24,7 +24,7 @@ from ablate.stages.timing import time_variants
 from ablate.stages.track import Tracker
 from ablate.stages.train import Trained, failed, train
 from ablate.study.experiment import Experiment
-from ablate.study.resolved import resolved_text
+from ablate.study.given import resolved_text
 from ablate.study.schema import StudyBase
 
 Say = Callable[[str], None]

@@ -15,9 +15,9 @@ from ablate.commands.guide import text_of
 from ablate.commands.new import study_text
 from ablate.commands.own import create_part, create_task
 from ablate.study.document import read_document
+from ablate.study.given import resolved_text
 from ablate.study.json_schema import study_schema
 from ablate.study.prepare import prepare
-from ablate.study.resolved import resolved_text
 
 ROOT = Path(__file__).parents[2]
 
