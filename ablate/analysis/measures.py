@@ -18,6 +18,7 @@ from ablate.analysis.contrast import Contrast, overlap, smallest_difference
 from ablate.analysis.estimates import Mean, Rate
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
+from ablate.analysis.stress import rates_of
 from ablate.core.derived import DERIVED, Derived, Kind, Offer
 from ablate.core.estimate import Block
 from ablate.core.facts import Facts, TaskFacts
@@ -64,7 +65,7 @@ class Measure:
             return self._spread(runs, groups)
         if self.name != SENSITIVITY or self.derived is None:
             return self.contrast(runs, groups).estimate(margin)
-        whole, rates = self.contrast(runs, groups).estimate(), next(iter(runs.facts.stress.values()), [])
+        whole, rates = self.contrast(runs, groups).estimate(), rates_of(runs.facts)
         assert isinstance(whole, Mean)
         also = [
             (Reason("rate", {"rate": rate}), self.contrast(runs, groups, without).estimate())
@@ -123,7 +124,7 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
     if name in task.metrics or name in task.stability:
         return Measure(name, "mean", task)
     derived = DERIVED.get(name)
-    offer = Offer(task.metrics, bool(facts.stress), timed=CALLS, target=facts.target)
+    offer = Offer(task.metrics, "stress" in facts.features, timed=CALLS, target=facts.target)
     if derived is None or derived.lacks(offer):
         return None
     if derived.kind == "spread" and facts.metric not in task.metrics:

@@ -20,6 +20,7 @@ from ablate.analysis.paired import NAN, Differences, Floats
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.speed import CALLS, LEAST, SpeedFacts
+from ablate.core.speed import COLUMNS as FRAME
 
 MEMORY = "step_memory"
 CALL_OF = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
@@ -113,7 +114,7 @@ class Group:
 
 def speed_facts(facts: Facts) -> SpeedFacts:
     """How the variants were timed."""
-    return facts.speed or SpeedFacts()
+    return SpeedFacts.of(facts) or SpeedFacts()
 
 
 def at_own_size(evidence: Evidence, task: str, metric: str) -> Group:
@@ -132,7 +133,7 @@ def by_size(evidence: Evidence, task: str, metric: str) -> dict[float, Group]:
 
 
 def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    frame = evidence.speed
+    frame = evidence.frame("speed", FRAME)
     return frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
 
 

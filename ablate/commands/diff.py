@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from ablate.commands import completion
 from ablate.commands.options import RESULTS, safe, saying
 
 
 @click.command("diff")
-@click.argument("a", type=click.Path(path_type=Path), shell_complete=completion.studies)
-@click.argument("b", type=click.Path(path_type=Path), shell_complete=completion.studies)
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
 @RESULTS
 def command(a: Path, b: Path, results: Path) -> None:
     """Compare two studies, or two runs of one.

@@ -14,8 +14,7 @@ from typing import Any
 
 import click
 
-from ablate.base.errors import AblateError, Problem, listed
-from ablate.commands import completion
+from ablate.base.errors import AblateError, Problem, described, listed
 from ablate.commands.options import PLUGINS, RESULTS
 
 Rows = Sequence[tuple[str, str]]
@@ -43,8 +42,8 @@ MAX_LEN = "up to max_len, the longest in training"
 
 
 @click.command("list")
-@click.argument("slot", required=False, shell_complete=completion.slots)
-@click.argument("name", required=False, shell_complete=completion.parts)
+@click.argument("slot", required=False)
+@click.argument("name", required=False)
 @PLUGINS
 @RESULTS
 def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], results: Path) -> None:
@@ -213,7 +212,6 @@ def _abilities(part: Any) -> Rows:
 def _cost(slot: str, name: str) -> Rows:
     """The part's cost at the reference size, beside that of the slot's default."""
     from ablate.base.plugins import raised_by_plugin
-    from ablate.base.probe import described
     from ablate.models.reference import SECTION, SIGNATURE, cost_of, places
 
     size = [f"{key} {word(value)}" for key, value in SECTION.items()]

@@ -12,7 +12,6 @@ import click
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.typed import typed
 from ablate.base.wording import joined
-from ablate.commands import completion
 from ablate.commands.list import word
 from ablate.commands.own import PARTS, create_part, create_task, faults_of, problems_of, rendered, write
 
@@ -36,7 +35,6 @@ WIDTH = 110
 @click.option(
     "--task",
     metavar="TASK",
-    shell_complete=completion.tasks,
     help="Task of the study (default: recall; `ablate list task` lists all tasks). Without NAME: the name of a task of "
     "your own to write.",
 )
@@ -44,7 +42,6 @@ WIDTH = 110
     "--part",
     "slot",
     metavar="SLOT",
-    shell_complete=completion.slots_to_write,
     help=f"Write a part of your own for this slot: {', '.join(PARTS)}.",
 )
 @click.option(

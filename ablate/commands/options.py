@@ -17,15 +17,14 @@ from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.reading import MISNAMED
 from ablate.base.typed import DEFAULT_RESULTS
-from ablate.commands import completion
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.records.folder import StudyFolder
 
-STUDY = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.study_files)
-REPORTED = click.argument("study", type=click.Path(path_type=Path), shell_complete=completion.studies)
+STUDY = click.argument("study", type=click.Path(path_type=Path))
+REPORTED = click.argument("study", type=click.Path(path_type=Path))
 
 
 def folder_of(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -56,7 +55,6 @@ SETS = click.option(
     "sets",
     multiple=True,
     metavar="PATH=VALUE",
-    shell_complete=completion.settings,
     help="Override a value of the study, for instance training.lr=0.01; may be repeated.",
 )
 

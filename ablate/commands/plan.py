@@ -84,7 +84,6 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
         experiment, folder = study_of(study, settings)
         if pilot is not None:
             failed = _pilot(experiment, folder, pilot, settings, console)
-            experiment, folder = study_of(study, settings)  # with rates that are measured now
         found = planned(experiment, folder, settings, saying(console), detect, piloted=pilot is not None)
         if not as_json:
             show_plan(found, console)
@@ -109,7 +108,6 @@ def _pilot(
     from ablate.base.locks import exclusive, interruptible, training
     from ablate.commands.run import telling_what_is_kept
     from ablate.records.store import Store
-    from ablate.stages.match import match
     from ablate.stages.pilot import pilot
 
     say, warn = saying(console), saying(console, "warning")
@@ -121,7 +119,7 @@ def _pilot(
         telling_what_is_kept(folder, store),
         training(store.root, folder.name, say),
     ):
-        return pilot(match(experiment, folder, say), seeds, folder, store, options, console, warn).failed
+        return pilot(experiment, seeds, folder, store, options, console, warn).failed
 
 
 def show_plan(plan: Planned, console: Console) -> None:
@@ -131,8 +129,6 @@ def show_plan(plan: Planned, console: Console) -> None:
     tell, experiment = saying(console), plan.experiment
     study, walks = experiment.study, experiment.walks
     _print_variants(plan, console)
-    if study.match and experiment.awaits_rates:
-        tell("\n" + say("plan.rates", study.match.by))
     total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)
     most = bool(walks or study.seeds.looks)
     expected = say("plan.to_train", most, total, seconds, min(plan.jobs, total), not experiment.tune)

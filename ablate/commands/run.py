@@ -11,7 +11,6 @@ import click
 
 from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.wording import joined
-from ablate.commands import completion
 from ablate.commands.options import (
     AS_JSON,
     CONFIRM,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     "--only",
     multiple=True,
     metavar="VARIANT",
-    shell_complete=completion.variants,
     help="Train only this variant and the baseline; may be repeated.",
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Train only this seed.")
@@ -105,7 +103,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Reads a study, runs what is missing of it, and reports; prints to the console as it goes."""
     from ablate.stages.cached import up_to_date
     from ablate.stages.options import Outcome
-    from ablate.stages.place import explained, held_place, place, refuse_another, reported
+    from ablate.stages.place import explained, held_place, refuse_another, reported
     from ablate.stages.publish import print_results
 
     say, warn = saying(console), saying(console, "warning")
@@ -125,7 +123,6 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         with gc_paused():
             from ablate.stages.confirm import confirming
             from ablate.stages.differences import differences
-            from ablate.stages.match import match
             from ablate.stages.run import run
             from ablate.stages.select import select
             from ablate.study.prepare import prepare
@@ -136,20 +133,16 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         if options.sweep and experiment.search is None:
             rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
             raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
-        # Unknown names, and variants that cannot be matched, are refused before anything is written.
+        # Unknown names are refused before anything is written.
         select(experiment.cells(), options.only, options.seed)
         name, line = experiment.study.name, experiment.document.line(("name",))
         refuse_another(path, options.results, name, line)
-        folder, _ = place(options.results, name, differs, sweep=options.sweep)
-        if not options.fresh:
-            match(experiment, folder)  # raises where rates that are known rule it out
         store = Store(options.results / "store", warn)
         with held_place(path, options.results, name, line, differs, say, sweep=options.sweep) as (
             folder,
             differing,
         ):
             experiment = experiment.reporting(folder.name, differing)
-            experiment = match(experiment, folder, say, fresh=options.fresh)
             searches = options.sweep or experiment.tune is not None
             planned = None if searches else {cell.id for cell in experiment.cells()}
             with telling_what_is_kept(folder, store, planned):

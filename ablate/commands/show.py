@@ -13,7 +13,6 @@ import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.typed import at_results
-from ablate.commands import completion
 from ablate.commands.options import RESULTS, safe, warn
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("trial", metavar="ID", shell_complete=completion.trials)
+@click.argument("trial", metavar="ID")
 @RESULTS
 def command(trial: str, results: Path) -> None:
     """Show one trial and the command that repeats it.

@@ -162,7 +162,7 @@ def _needs_target(offer: Offer) -> str:
         return ""
     name, metric = next(iter(offer.metrics.items()), ("accuracy", Metric("max")))
     value = 0.95 if metric.solved is None else metric.solved
-    return f"Say which value counts as learned: target: {{{name}: {value:g}}}"
+    return f"Say which value of {name} counts as learned: metric: {{target: {value:g}}}"
 
 
 def _time(call: TimedCall) -> Derived:

@@ -11,7 +11,6 @@ from ablate.base.wording import joined
 from ablate.core.cell import Level
 from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
-from ablate.core.speed import SpeedFacts
 
 BASELINE = "baseline"
 
@@ -34,7 +33,7 @@ class MatchFacts:
     """The quantity that is equal for all variants."""
 
     quantity: str
-    "parameters, flops (of a forward pass on one example), compute (of the whole training) or seconds."
+    "parameters, flops (of a forward pass on one example) or compute (of the whole training)."
     by: str
     "The path that is changed for it."
     target: str
@@ -119,12 +118,10 @@ class Facts:
     "The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty."
     cautions: list[str] = field(default_factory=list)
     "What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …"
-    stress: dict[str, list[float]] = field(default_factory=dict)
-    "Path → the values over which every variant is trained beside its own; empty where nothing is stressed."
     match: MatchFacts | None = None
     "The quantity that is matched; None: nothing is."
-    speed: SpeedFacts | None = None
-    "How its variants were timed; None where they were not."
+    features: dict[str, Any] = field(default_factory=dict)
+    "Name of a feature → what it keeps beside its frames, as plain data."
     target: dict[str, float] = field(default_factory=dict)
     "Metric → the value on validation data whose first time is asked for; empty: none."
     left_out: list[str] = field(default_factory=list)
@@ -195,6 +192,7 @@ class Facts:
             for v in data["variants"]
         ]
         fields["match"] = MatchFacts(**data["match"]) if data.get("match") else None
-        fields["speed"] = SpeedFacts(**data["speed"]) if data.get("speed") else None
+        # Reports of an earlier format have the facts of two features among their own.
+        fields.setdefault("features", {k: data[k] for k in ("stress", "speed") if data.get(k)})
         fields["claims"] = [Claim(**{name: c[name] for name in c if name != "hash"}) for c in data["claims"]]
         return cls(**fields)

@@ -196,7 +196,7 @@ class SearchTable:
                 trial = Trial(str(trial_id), {}, seed)
                 yield (
                     index,
-                    Cell(name, row["task"], seed, trial, f"{name}{on} seed {seed}", levels, judged=False),
+                    Cell(name, row["task"], seed, trial, f"{name}{on} seed {seed}", levels, "tried"),
                 )
 
 

@@ -15,11 +15,11 @@ from ablate.base.datafile import digest_of_file
 from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
 from ablate.base.files import write_text
-from ablate.core.cell import Cell
+from ablate.core.cell import JUDGED, Cell
 from ablate.core.trial import Trial
 
 FORMAT = 1
-_PLACE = ("variant", "task", "seed", "name", "judged", "levels")
+_PLACE = ("variant", "task", "seed", "name", "role", "levels")
 
 
 class Roster:
@@ -106,5 +106,7 @@ def _entry(cell: Cell) -> dict[str, Any]:
 
 
 def _cell(entry: Mapping[str, Any]) -> Cell:
-    place = {name: entry[name] for name in _PLACE}
+    # An earlier format says no more than whether verdicts rest on a trial.
+    known = {"role": JUDGED if entry.get("judged") else "tried", **entry}
+    place = {name: known[name] for name in _PLACE}
     return Cell(trial=Trial(entry["id"], {}, entry["seed"]), **place)

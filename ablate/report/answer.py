@@ -112,7 +112,7 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
 
 def noise_lines(material: Material) -> list[str]:
     """A line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
-    if material.evidence.only_timed:
+    if material.evidence.only_measured:
         return []
     rows = rows_of(noise(material.evidence, material.comparisons))
     return [_noise_line(row, len(rows)) for row in rows]

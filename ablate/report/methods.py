@@ -50,7 +50,9 @@ def methods(material: Material) -> str:
         runs=sum(int(side.asked.sum()) for side in sides),
         diverged=sum(side.diverged for side in sides),
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
-        stress=[(path, [wording.brief(rate) for rate in grid]) for path, grid in facts.stress.items()],
+        stress=[
+            (path, [*map(wording.brief, grid)]) for path, grid in facts.features.get("stress", {}).items()
+        ],
         rate=facts.rate,
         searched=facts.searched if searched else "",
         settings=searched.facts.trials if searched else 0,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.typed import DEFAULT_RESULTS
-from ablate.core.evidence import Evidence, no_speed
+from ablate.core.evidence import Evidence, no_rows
 from ablate.report.tables import Table
 from ablate.report.words import say
 
@@ -48,8 +48,8 @@ class Material:
     untuned_comparisons: pd.DataFrame | None = None
     stability: pd.DataFrame | None = None
     "What `analysis.stability` makes of the evidence."
-    speeds: pd.DataFrame = field(default_factory=no_speed)
-    scaling: pd.DataFrame = field(default_factory=no_speed)
+    speeds: pd.DataFrame = field(default_factory=lambda: no_rows(()))
+    scaling: pd.DataFrame = field(default_factory=lambda: no_rows(()))
     "What `analysis.speed` and `analysis.scaling` make of it; no rows where nothing was timed."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
@@ -232,7 +232,9 @@ def sections() -> list[Section]:
 
 def applying(material: Material) -> list[Section]:
     """The sections that a study of this kind can have: of one that was only timed, those that need no trials."""
-    return [section for section in sections() if not (material.evidence.only_timed and section.needs_trials)]
+    return [
+        section for section in sections() if not (material.evidence.only_measured and section.needs_trials)
+    ]
 
 
 def shown(material: Material) -> list[Shown]:
@@ -242,7 +244,7 @@ def shown(material: Material) -> list[Shown]:
         try:
             if section.applies(material) and (blocks := list(section.blocks(material))):
                 accent = section.accent(material)
-                is_open = section.open or bool(accent) or material.evidence.only_timed
+                is_open = section.open or bool(accent) or material.evidence.only_measured
                 found.append(Shown(section, section.heading(material), blocks, accent, is_open))
         except Exception as error:
             failed = Failed(f"The section “{section.title}”", error)

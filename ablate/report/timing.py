@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.speed import BUSY
+from ablate.core.speed import BUSY, COLUMNS, SpeedFacts
 from ablate.report.tables import (
     NOTHING,
     Column,
@@ -154,7 +154,7 @@ def floor_words(rows: Sequence[Row]) -> str:
 
 def how_measured(evidence: Evidence) -> str:
     """In how many processes and blocks, on what, and beside what; empty: nothing was timed."""
-    speed, timed = evidence.facts.speed, evidence.speed
+    speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", COLUMNS)
     if speed is None or timed.empty:
         return ""
     blocks, busy = timed["blocks"].astype(float).median(), timed["busy"].astype(float).mean()
@@ -166,4 +166,4 @@ def how_measured(evidence: Evidence) -> str:
 
 def over(facts: Facts) -> str:
     """The end of the path whose values are the sizes."""
-    return text(facts.speed.over.rpartition(".")[2]) if facts.speed else "size"
+    return text(speed.over.rpartition(".")[2]) if (speed := SpeedFacts.of(facts)) else "size"

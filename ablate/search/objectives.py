@@ -13,6 +13,8 @@ from ablate.core.record import Record
 from ablate.core.search_table import Objective
 
 NAN = math.nan
+LOST = ("diverged", "failed")
+"""Statuses of a training that ended without a value, for a reason of its setting."""
 
 
 def worst(objective: Objective) -> float:
@@ -85,10 +87,10 @@ def summarised(
 ) -> Summary:
     """Returns the value of each objective; that of a metric is its mean over the seeds.
 
-    A seed that diverged counts as guessing if the metric declares the value of guessing. If it does not, or if a
-    completed seed has no value, the setting has the worst possible value.
+    A seed that diverged, or ran out of memory or time, counts as guessing if the metric declares the value of
+    guessing. If it does not, or if a completed seed has no value, the setting has the worst possible value.
     """
-    diverged = sum(record.status == "diverged" for record in records)
+    diverged = sum(record.status in LOST for record in records)
     own = False
     by_seed: list[list[float]] = []
     for objective in objectives:
@@ -97,9 +99,7 @@ def summarised(
             found = [measured(record, objective.name, at) for record in records]
             own |= any(source == "own" for _, source in found)
             floor = worst(objective) if objective.floor is None else objective.floor
-            column = [
-                floor if r.status == "diverged" else v for r, (v, _) in zip(records, found, strict=True)
-            ]
+            column = [floor if r.status in LOST else v for r, (v, _) in zip(records, found, strict=True)]
         by_seed.append(column)
     metric = next((column for column in by_seed if not np.isnan(column).all()), [])
     finite = [value for value in metric if math.isfinite(value)]

@@ -18,10 +18,10 @@ from ablate.base.streams import stream_seed
 from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.metric import Description, size_of
-from ablate.core.record import Record
+from ablate.core.record import Record, lost_to_its_variant
 from ablate.core.search_table import Parameter, setting_name
 from ablate.core.trial import Trial
-from ablate.search.objectives import intermediate, measured, reported, summarised
+from ablate.search.objectives import LOST, intermediate, measured, reported, summarised
 from ablate.search.wrapped import directions, quiet
 from ablate.study.searches import SearchSpec
 from ablate.study.space import Point
@@ -148,7 +148,7 @@ class Search:
         name, levels = setting_name(self.variant, number, self.swept), self.spec.space.labels(point)
         size, named = partial(size_of, setting.description), f"{name}{self.on} seed"
         setting.cells = [
-            Cell(name, self.task, t.seed, t, f"{named} {t.seed}", levels, False, size) for t in trials
+            Cell(name, self.task, t.seed, t, f"{named} {t.seed}", levels, "tried", size) for t in trials
         ]
         return setting
 
@@ -178,10 +178,10 @@ class Search:
         for index, cell in enumerate(setting.cells):
             if _unfinished(cell, records):
                 return [cell]
-            if records[cell.id].status == "failed":
+            if _failed(records[cell.id]):
                 return []
             value, _ = measured(records[cell.id], self._metric, self.spec.at)
-            if records[cell.id].status == "diverged" and self.spec.objectives[0].floor is not None:
+            if records[cell.id].status in LOST and self.spec.objectives[0].floor is not None:
                 value = self.spec.objectives[0].floor
             if self._ends(setting, index, value) and cell is not setting.cells[-1]:
                 setting.pruned_at = index
@@ -237,7 +237,7 @@ class Search:
             # Pruned without a value: a sampler that reads this state learns to avoid such points.
             return "PRUNED", None, row | {"status": "invalid", "reason": setting.invalid}
         row |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
-        if failed := [record for record in records if record.status == "failed"]:
+        if failed := [record for record in records if _failed(record)]:
             return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
         if setting.pruned_at is not None and self._reads == "steps":
             # What a finished record has beyond its cut is not known either.
@@ -254,7 +254,7 @@ class Search:
             )
             row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
             return "PRUNED", None, row | {"status": "pruned", "reason": f"pruned after {unit} {at}"}
-        reasons = [record.reason for record in records if record.status == "diverged"]
+        reasons = [record.reason for record in records if record.status in LOST]
         why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
         return "COMPLETE", found.values, row | {"status": "diverged" if why else "completed", "reason": why}
 
@@ -282,6 +282,11 @@ class SearchPlan:
     def left(self) -> int:
         """The most trainings that the searches may ask for later."""
         return sum(search.left for search in self.searches)
+
+
+def _failed(record: Record) -> bool:
+    """Whether a trial has failed for no reason of its variant, so that nothing is known of its setting."""
+    return record.status == "failed" and not lost_to_its_variant(record.status, record.reason)
 
 
 def _unfinished(cell: Cell, records: Mapping[str, Record]) -> bool:

@@ -20,12 +20,11 @@ from ablate.stages.confirm import changed, confirming
 from ablate.stages.differences import differences
 from ablate.stages.engine import reference
 from ablate.stages.gather import gather
-from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.place import held_place, reported, source_of
 from ablate.stages.publish import publish
 from ablate.stages.speed import speed_facts, was_timed
-from ablate.stages.timing import measured
+from ablate.stages.timing import Timed, measured
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
@@ -62,7 +61,7 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         held_place(path, results, name, line, differs, say, sweep=as_run.sweep) as (folder, differing),
         staying_current(folder, path, as_run),
     ):
-        experiment = match(given.reporting(folder.name, differing), folder, say)
+        experiment = given.reporting(folder.name, differing)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder) if trained else experiment
         if stale := _trained_otherwise(experiment, folder) if trained else []:
@@ -79,8 +78,8 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         except AblateError as error:
             raise NotTimedError(str(error)) from error
         evidence = _evidence(experiment, claims, folder)
-        facts = replace(evidence.facts, speed=speed_facts(experiment, section))
-        folder.save_evidence(replace(evidence, facts=facts, speed=frame))
+        facts = Timed(facts=speed_facts(experiment, section)).added(evidence.facts)
+        folder.save_evidence(replace(evidence, facts=facts, frames={**evidence.frames, "speed": frame}))
         publish(folder, warn)
     return folder
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, StudyError
 from ablate.base.passwords import masked
 from ablate.records.folder import StudyFolder
 from ablate.stages.confirm import unseen
@@ -28,9 +29,9 @@ def differences(experiment: Experiment, options: Options) -> list[str]:
     """
     found: list[str] = []
     if options.sets or options.seeds is not None:
-        document, written, _ = load(experiment.path, confirm=options.confirm)
-        # A study that is only valid with its options differs in all of them.
-        written = None if document.problems else written
+        written: StudyBase | None = None
+        with suppress(StudyError):  # a study that is only valid with its options differs in all of them
+            written = load(experiment.path, confirm=options.confirm)[1]
         found = _changed(options.sets, written, experiment.study)
         if options.seeds is not None and not _same_seeds(written, experiment.study, options.results):
             found.append(f"seeds={_seeds(options.seeds)}")

@@ -27,7 +27,6 @@ from ablate.records.store import Store
 from ablate.stages.cached import staying_current
 from ablate.stages.choose import as_reported, study_path
 from ablate.stages.confirm import confirming
-from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.publish import publish
 from ablate.stages.select import select
@@ -91,7 +90,7 @@ def evaluate(
         path = study_path(path, results)
         given = confirming(prepare(path), results)
         folder = StudyFolder(results, given.study.name)
-        experiment = as_reported(match(given, folder), folder)
+        experiment = as_reported(given, folder)
         options = Options(results=results, sweep=experiment.searched == "sweep")
         workload, cells, slices = _planned(experiment, path, sets, only)
     except StudyError as error:

@@ -38,7 +38,7 @@ def pilot(
     placebos = {variant.name for variant in experiment.variants if variant.placebo}
     numbers = range(PILOT_SEEDS_FROM, PILOT_SEEDS_FROM + seeds)
     cells = [
-        replace(cell, judged=False, name=f"{cell.variant}{experiment.on(cell.task)} pilot seed {cell.seed}")
+        replace(cell, role="pilot", name=f"{cell.variant}{experiment.on(cell.task)} pilot seed {cell.seed}")
         for cell in experiment.cells(numbers)
         if cell.variant not in placebos
     ]
@@ -54,7 +54,7 @@ def pilot(
         display,
     ):
         todo = {c.id: (c.variant, c.task) for c in cells if not store.has(c.id)}
-        display.expected = seconds_each(experiment, [*todo.values()], len(todo), engine, jobs, store)
+        display.expected = seconds_each(experiment.cells(), [*todo.values()], store)
         records: dict[str, Record] = drive(FixedPlan(cells), engine, store, display)
     for cell in cells:
         if records[cell.id].status == "failed" and cell.id not in failed:

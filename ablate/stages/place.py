@@ -139,12 +139,7 @@ def _same_study(path: Path, other: Path) -> bool:
     try:
         if read_document(path).data == read_document(other).data:
             return True
-        read = [load(each)[:2] for each in (path, other)]
+        first, second = (load(each)[1].model_dump(exclude={"plugins", "folder"}) for each in (path, other))
     except StudyError:
         return False
-    if any(document.problems or study is None for document, study in read):
-        return False
-    first, second = (
-        study.model_dump(exclude={"plugins", "folder"}) for _, study in read if study is not None
-    )
     return first == second

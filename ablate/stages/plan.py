@@ -13,7 +13,6 @@ from ablate.records.store import Store
 from ablate.stages.cautions import cautions
 from ablate.stages.confirm import confirming
 from ablate.stages.expect import Place, seconds_known, seconds_left
-from ablate.stages.match import match
 from ablate.stages.options import Options
 from ablate.stages.power import pilot_seeds, power
 from ablate.stages.speed import expected, kept
@@ -86,8 +85,7 @@ def study_of(path: Path, options: Options) -> tuple[Experiment, StudyFolder]:
     """The study as a run would train it, with the folder of its report. Raises `StudyError`."""
     experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
     experiment = confirming(experiment, options.results, options.seeds)
-    folder = StudyFolder(options.results, experiment.study.name)
-    return match(experiment, folder), folder
+    return experiment, StudyFolder(options.results, experiment.study.name)
 
 
 def planned(

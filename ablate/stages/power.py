@@ -110,7 +110,7 @@ def _stored(
     """Of the study's trials as it gives them, under any seeds that it or a pilot has trained."""
     from ablate.stages.gather import comparable, gather
 
-    if experiment.awaits_rates or not store.trials.is_dir():
+    if not store.trials.is_dir():
         return None, ""
     placebos = {variant.name for variant in experiment.variants if variant.placebo}
     seeds = sorted({*experiment.study.seeds.values, *_judged_seeds(experiment, folder)})

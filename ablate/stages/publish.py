@@ -71,7 +71,7 @@ def material(folder: StudyFolder) -> Material:
     kind = evidence.facts.searched
     untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
-    if evidence.only_timed:
+    if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
         claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]

@@ -16,16 +16,16 @@ from ablate.stages.claims import date_claims
 from ablate.stages.engine import reference
 from ablate.stages.gather import comparable
 from ablate.stages.options import Options, Outcome
-from ablate.stages.publish import describe, print_places, print_table, publish
+from ablate.stages.publish import print_places, print_table, publish
 from ablate.stages.search import SearchStage, for_sweep
 from ablate.stages.speed import was_timed
 from ablate.stages.stress import stressed
 from ablate.stages.timing import time_variants
+from ablate.stages.track import Tracker
 from ablate.stages.train import Trained, failed, train
 from ablate.study.experiment import Experiment
 from ablate.study.resolved import resolved_text
 from ablate.study.schema import StudyBase
-from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
 
@@ -61,7 +61,7 @@ def run(
     known = kind is None and study.speed is not None and was_timed(experiment, store, study.speed)
     claims = date_claims(folder, given.claims, planned, store, begun, known)
     folder.begin(resolved_text(experiment, folder.path), planned)
-    with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
+    with Tracker(folder, options.tracking_uri, warn) as tracker:
         trained = train(
             experiment, claims, search, folder, store, options, where, ready, tracker, console, say, warn
         )
@@ -74,6 +74,7 @@ def run(
         timed = time_variants(
             work.experiment, folder, store, where, say, warn, measures=measures, fresh=options.fresh
         )
+        tracker.prepare()
         if trained.count:
             say("Comparing, and writing the report …")
         _keep_search(trained, kind, study, folder)

@@ -43,7 +43,7 @@ class Side:
         claims = [row for row in folder.claims() if row["verdict"]]
         try:
             comparisons = folder.comparisons()
-            if not (comparisons or evidence.only_timed) and len(evidence.facts.variants) > 1:
+            if not (comparisons or evidence.only_measured) and len(evidence.facts.variants) > 1:
                 raise ValueError("there are none")
             if any(not row.keys() >= {*PLACE, "verdict", "exploratory"} for row in comparisons):
                 raise ValueError("a column is missing")

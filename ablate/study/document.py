@@ -45,10 +45,8 @@ class Document:
     origins: dict[PathKey, str] = field(default_factory=dict)
     "Nodes that came from elsewhere: the option of the command line that set them."
     problems: list[Problem] = field(default_factory=list)
-    faulty: list[PathKey] = field(default_factory=list)
-    "Where a problem was found, so that what follows from it is not reported as well."
-    doubtful: set[str] = field(default_factory=set)
-    "Rules that may only seem broken, since a plugin was not loaded: `unknown norm`."
+    unread: set[PathKey] = field(default_factory=set)
+    "Nodes whose value could not be read, and is left out."
 
     def line(self, path: PathKey) -> int | None:
         """The line of the node at `path`, or of its nearest ancestor that the file holds."""
@@ -56,14 +54,11 @@ class Document:
         return next((self.lines[node] for node in ancestors if node in self.lines), None)
 
     def report(self, problem: Problem) -> None:
-        """Notes a problem, with its line or the option that caused it; raises `StudyError` when there are too many.
+        """Notes a problem, with its line or the option that caused it.
 
         Passwords in what was given are masked here, before an error cuts it.
         """
         path = problem.path
-        self.faulty.append(path)
-        if problem.rule in self.doubtful:
-            return
         option = next((text for node, text in self.origins.items() if path and _overlap(node, path)), None)
         place = (
             {"source": option}
@@ -73,7 +68,7 @@ class Document:
         self.note(replace(problem, given=masked_inside(problem.given), **place))
 
     def note(self, problem: Problem) -> None:
-        """Notes a problem that has its place, without marking the node as faulty: its value is checked too."""
+        """Notes a problem that has its place; raises `StudyError` when there are too many."""
         if len(self.problems) == MAX_PROBLEMS:
             rule = f"has more problems; these are the first {MAX_PROBLEMS} that were found"
             raise StudyError([*self.problems, Problem(rule, source=self.source)])
@@ -98,9 +93,10 @@ class Document:
         except Invalid as error:
             self.report_all(error.problems, path, **changes)
 
-    def is_faulty(self, path: PathKey) -> bool:
-        """Whether a problem is known at `path`, above it or below it."""
-        return any(_overlap(path, known) for known in self.faulty)
+    def raise_problems(self) -> None:
+        """Raises `StudyError` with all problems, if there are any."""
+        if self.problems:
+            raise StudyError(self.problems)
 
     def set(self, path: str, value: Any, option: str) -> None:
         """Changes the value at a dotted path, as `option` of the command line asks."""
@@ -250,10 +246,10 @@ class _Reader:
         tag = f"!!{tag.removeprefix(_TAG)}" if tag.startswith(_TAG) else tag
         return self.fault("has a tag that means nothing in a study", path, line, tag)
 
-    def note(self, rule: str, path: PathKey, line: int, given: Any = NOT_GIVEN) -> None:
-        """Notes a problem of the text without marking the node as faulty, so that its value is checked too."""
-        self.document.note(Problem(rule, path, given, line=line, source=self.document.source))
-
     def fault(self, rule: str, path: PathKey, line: int, given: Any = NOT_GIVEN) -> Any:
-        self.document.report(Problem(rule, path, given, line=line))
+        self.note(rule, path, line, given)
+        self.document.unread.add(path)
         return _FAULT
+
+    def note(self, rule: str, path: PathKey, line: int, given: Any = NOT_GIVEN) -> None:
+        self.document.report(Problem(rule, path, given, line=line))

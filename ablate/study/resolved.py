@@ -16,7 +16,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     """The resolved study as a file in `folder`."""
     study = experiment.study
     data = study.model_dump()
-    for empty in ("task", "tasks", "search", "tune", "stress", "speed", "target", "match"):
+    for empty in ("task", "tasks", "search", "tune", "stress", "speed", "match"):
         if empty in data and not data[empty]:
             del data[empty]
     if data["plugins"] or experiment.reads_files:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -13,16 +14,21 @@ from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_with_files, first_of_each
 from ablate.records.verdicts import SPEED
 from ablate.study.document import read_document
-from ablate.tracking.content import MAX_PARAM, MAX_TAG, SIZES, cleaned, flattened, source_tags
+from ablate.tracking.content import MAX_PARAM, MAX_TAG, SIZES, clean_key, cleaned, flattened, source_tags
 
+# The description of a study in Markdown; lists show its first sentence.
 Describe = Callable[[StudyFolder], str]
-"""The description of a study in Markdown; lists show its first sentence."""
 
+# The key of a shared view of the table of runs, which is part of the address that `ablate ui` prints. MLflow keeps the
+# columns of a table in the browser, and those of a view that is shared in a tag of the experiment.
+VIEW = "ablate"
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+PARAMS = ("variant", "seed")
 COSTS = ("train_seconds", *SIZES)
+# Prefix of the metrics of the parent, which count the planned comparisons with each verdict.
 COUNT = "comparisons_"
-"""Prefix of the metrics of the parent, which count the planned comparisons with each verdict."""
+# Metric of speed → its name in the run of each trial: what its variant takes on an idle machine, not the run.
 MEASURED = {"step_seconds": "variant_step_seconds", "step_memory": "variant_step_memory"}
-"""Metric of speed → its name in the run of each trial: what its variant takes on an idle machine, not the run."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +39,19 @@ class Parent:
     params: Mapping[str, str]
     tags: Mapping[str, str]
     metrics: Mapping[str, float]
-    artifacts: Sequence[Path]
-    "Files, and folders of files."
-    cells: Mapping[str, Cell]
-    "Trial id → the first of its cells, which gives the run its name."
-    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    "Trial id → what was measured of its variant, not in its own run, on the machine that the folder names."
-    columns: Sequence[str] = ()
-    "Metrics that the table of runs shows at first."
+    artifacts: Sequence[Path]  # files, and folders of files
+    cells: Mapping[str, Cell]  # trial id → the first of its cells, which gives the run its name
+    # Trial id → what was measured of its variant, not in its own run, on the machine that the folder names.
+    measured: Mapping[str, Mapping[str, float]]
+    columns: Sequence[str]  # metrics that the table of runs shows at first
+
+    @property
+    def view(self) -> str:
+        """The value of the tag of a view with these metrics as columns, beside variant and seed."""
+        shown = [("params", name) for name in PARAMS] + [
+            ("metrics", clean_key(name)) for name in self.columns
+        ]
+        return json.dumps({"selectedColumns": [f"{kind}.`{name}`" for kind, name in shown]})
 
     @cached_property
     def digest(self) -> str:

@@ -33,7 +33,7 @@ def grown(logs: Mapping[str, Mapping[int, float]], sd: float = 0.004, noise: flo
 def test_slopes_are_fitted_in_each_process() -> None:
     evidence = grown({"a": {size: 0.5 * math.log(size / 200) for size in SIZES}}, sd=0.03)
     found = scaling(evidence).set_index(["variant", "metric"])
-    frame = evidence.speed[evidence.speed["variant"] == "a"]
+    frame = evidence.frames["speed"][evidence.frames["speed"]["variant"] == "a"]
     slopes = [
         stats.linregress(np.log(one["size"].astype(float)), np.log(one["seconds"].astype(float))).slope
         for _, one in frame.groupby("process")

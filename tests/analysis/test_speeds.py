@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -10,12 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_speed import speed_frame, timed
+from made_speed import speed_frame, timed, with_speed
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from ablate.analysis.speed import COLUMNS, Compared, speeds
-from ablate.core.evidence import no_speed
 
 rng = np.random.default_rng(15)
 AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])
@@ -151,7 +149,7 @@ def test_a_call_that_a_variant_lacks_has_no_row() -> None:
 
 def test_without_measurements_there_are_the_columns() -> None:
     evidence = timed(speed_frame({"baseline": AA}))
-    empty = speeds(type(evidence)(evidence.facts, evidence.trials, evidence.curves, speed=no_speed()))
+    empty = speeds(type(evidence)(evidence.facts, evidence.trials, evidence.curves))
     assert (len(empty), list(empty.columns)) == (0, list(COLUMNS))
 
 
@@ -168,7 +166,7 @@ def test_neither_the_unit_nor_the_order_of_processes_changes_a_verdict(logs, fac
     names = ["variant", "metric", "verdict", "note"]
     assert speeds(timed(scaled))[names].equals(first[names])
     shuffled = frame.assign(process=frame["process"].map(dict(enumerate(np.argsort(order[: len(logs)])))))
-    evidence = dataclasses.replace(timed(frame), speed=shuffled.iloc[order])
+    evidence = with_speed(timed(frame), shuffled.iloc[order])
     pd.testing.assert_frame_equal(speeds(evidence), first)
 
 

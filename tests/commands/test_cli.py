@@ -11,6 +11,8 @@ import pytest
 from drivers import SLOW_TRIALS, assert_tracked_once, mlflow_runs, records, start, wait_for, workers_of
 from harness import ablate, ablate_here, with_database
 
+pytestmark = pytest.mark.usefixtures("tracking")
+
 
 def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write: Callable[..., Path]) -> None:
     study = write(SLOW_TRIALS)

@@ -77,13 +77,6 @@ def test_the_whole_training_is_shown_where_its_length_differs(
     assert numbers(plan.split("parameters by part")[0], "long")[3] == described.compute
 
 
-def test_a_plan_measures_nothing(write: Callable[..., Path], tmp_path: Path) -> None:
-    plan = plan_of(write(STUDY + "match: {seconds: baseline, by: training.steps}\n"), tmp_path)
-    assert "The first run measures the seconds of a training step, and matches them by training.steps" in plan
-    assert "residual" not in plan
-    assert not (tmp_path / "results").exists()
-
-
 def experiment_parts(table: str) -> list[str]:
     return next(line.split()[1:] for line in table.splitlines() if line.strip().startswith("variant"))
 

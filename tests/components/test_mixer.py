@@ -1,12 +1,17 @@
+"""What all mixers promise on their own, and what they refuse."""
+
 from __future__ import annotations
 
-import re
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixer_checks import MASK, NO_POSITION, B, D, T, built, random
+from mixer_checks import EACH_WAY, MASK, MIXERS, NO_POSITION, REAL, B, D, T, built, random, stepped
+from refused import refused
+from torch import Tensor
+from torch.func import functional_call, grad, stack_module_state, vmap
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE, PartConfig
@@ -16,9 +21,15 @@ from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.section import ModelSection
 
-CATALOGUE.load_builtin()
-MIXERS = {name: CATALOGUE.get("mixer", name) for name in CATALOGUE.names("mixer")}
-WITHOUT_QUERIES = [name for name, mixer in MIXERS.items() if mixer.padding and not mixer.attends]
+OTHERS = [name for name in MIXERS if name != "attention"]
+PADDED = [(name, causal) for name, causal in EACH_WAY if name in OTHERS and MIXERS[name].padding]
+WITHOUT_QUERIES = [name for name in MIXERS if MIXERS[name].padding and not MIXERS[name].attends]
+SETTINGS = [
+    (name, settings)
+    for name in OTHERS
+    for settings in ({}, {"kernel_size": 1}, {"kernel_size": T + 2}, {"hidden": 10})
+    if MIXERS[name].causal and settings.keys() <= MIXERS[name].Config.model_fields.keys()
+]
 
 
 def able(ability):
@@ -27,9 +38,7 @@ def able(ability):
 
 def problems_of(padded=False, **model):
     section = ModelSection.model_validate({"d_model": 8, "position": "none", **model})
-    with pytest.raises(Invalid) as error:
-        build_model(section, Signature(seq_len=T, num_outputs=5, vocab_size=11, padded=padded))
-    return [str(problem) for problem in error.value.problems]
+    return refused(build_model, section, Signature(T, num_outputs=5, vocab_size=11, padded=padded))
 
 
 class Mean(Mixer):
@@ -50,72 +59,114 @@ class Sum(Mixer):
         return (x_btd if real is None else x_btd * real[..., None]).cumsum(1)
 
 
-@pytest.mark.parametrize("name", [n for n, mixer in MIXERS.items() if not mixer.causal])
-def test_a_mixer_that_sees_the_future_is_refused_in_a_decoder(name):
-    (problem,) = problems_of(mixer=name, topology="decoder")
-    start = "mixer: cannot hide later positions, as a causal topology needs: each "
-    assert problem.startswith(start)
-    assert problem.endswith(f"; given {name!r}; allowed: {able('causal')}")
-    assert name not in able("causal").split(", ")
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_a_causal_mixer_reads_the_past_alone_and_step_by_step_the_same(name, settings):
+    """A change at position 3 leaves all before as they are and reaches what stands there."""
+    mixer, x = built(name, causal=True, **settings), random(B, T, D)
+    changed = x.clone()
+    changed[:, 3] += 1
+    y, z = mixer(x, NO_POSITION), mixer(changed, NO_POSITION)
+    torch.testing.assert_close(y[:, :3], z[:, :3], rtol=0, atol=0)
+    assert not torch.isclose(y[:, 3], z[:, 3]).all(-1).any()
+    torch.testing.assert_close(stepped(mixer, x), y)
 
 
-@pytest.mark.parametrize("name", [n for n, mixer in MIXERS.items() if not mixer.padding])
-def test_a_mixer_that_reads_padding_is_refused_where_the_task_pads(name):
-    (problem,) = problems_of(mixer=name, padded=True)
-    assert problem.startswith("mixer: cannot leave out padding, which the task has: ")
-    assert problem.endswith(f"; given {name!r}; allowed: {able('padding')}")
-
-
-def test_the_parameters_of_a_mixer_are_checked_under_its_path():
-    assert problems_of(mixer={"name": "gmlp", "hidden": 7}) == [
-        "mixer.hidden: must be even, half for the gate; given 7; allowed: 6, 8"
-    ]
-    assert problems_of(mixer={"name": "linear_attention", "num_heads": 3}) == [
-        "mixer.num_heads: must divide d_model = 8 unless d_k and d_v are both given; given 3; allowed: 1, 2, 4, 8"
-    ]
-
-
-def test_a_mixer_of_ones_own_is_refused_like_any_other():
-    with pytest.raises(
-        Invalid, match=r"^cannot hide later positions, as a causal topology needs; given 'Mean'"
-    ):
-        Mean(PartConfig(), Sizes(D, T, causal=True))
-    with pytest.raises(Invalid, match=r"^cannot leave out padding, which the task has; given 'Mean'"):
-        Mean(PartConfig(), Sizes(D, T, padded=True))
-    with pytest.raises(
-        ValueError, match=r"^mixer Mean cannot leave out padding; given a mask; allowed: attention"
-    ):
-        Mean(PartConfig(), Sizes(D, T))(random(B, T, D), NO_POSITION, MASK)
-
-
-@pytest.mark.parametrize("name", WITHOUT_QUERIES)
-def test_a_mask_for_each_query_needs_queries(name):
-    mask = torch.ones(B, 1, T, T, dtype=torch.bool)
-    mixer = built(name, **({"num_heads": 2} if name == "linear_attention" else {}))
-    rule = f"mixer {name} has no queries, each of which could have a mask of its own; given a mask (4, 1, 7, 7); "
-    next_step = "give (B, 1, 1, T), or use a mixer that attends: attention"
-    with pytest.raises(ValueError, match=f"^{re.escape(rule + next_step)}$"):
-        mixer(random(B, T, D), NO_POSITION, mask)
-
-
-@pytest.mark.parametrize("name", WITHOUT_QUERIES)
-def test_a_mask_may_leave_out_its_leading_dimensions(name):
-    mixer, x = built(name, **({"num_heads": 2} if name == "linear_attention" else {})), random(B, T, D)
-    real_t = torch.arange(T) < T - 2
-    torch.testing.assert_close(
-        mixer(x, NO_POSITION, real_t), mixer(x, NO_POSITION, real_t.expand(B, 1, 1, T))
-    )
+@pytest.mark.parametrize(("name", "causal"), PADDED)
+def test_padding_gets_no_gradient_from_what_is_real(name, causal):
+    mixer, x = built(name, causal), random(B, T, D).requires_grad_()
+    y = mixer(x, NO_POSITION, MASK)
+    (gradient,) = torch.autograd.grad((y[REAL] * random(*y[REAL].shape, seed=1)).sum(), x)
+    assert (gradient[~REAL] == 0).all()
+    assert (gradient[REAL].abs().amax(-1) > 0).all()
+    assert not torch.allclose(mixer(x, NO_POSITION)[REAL], y[REAL])
 
 
 @pytest.mark.parametrize("name", WITHOUT_QUERIES)
 @settings(max_examples=25)
 @given(real=st.lists(st.lists(st.booleans(), min_size=T, max_size=T), min_size=B, max_size=B))
 def test_what_stands_at_padding_never_matters_wherever_it_is(name, real):
-    mixer = built(name, **({"num_heads": 2} if name == "linear_attention" else {}))
+    mixer = built(name)
     real_bt, x = torch.tensor(real), random(B, T, D)
     changed = torch.where(real_bt[..., None], x, x - 10)
     y, z = (mixer(inputs, NO_POSITION, real_bt[:, None, None]) for inputs in (x, changed))
     torch.testing.assert_close(y[real_bt], z[real_bt])
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "padded"])
+@pytest.mark.parametrize(("name", "causal"), PADDED)
+def test_mixers_that_are_stacked_are_those_one_by_one(name, causal, mask):
+    """Results and gradients under `vmap`; recurrent ones then go step by step, without the fused kernel."""
+    mixers = [built(name, causal, seed=seed) for seed in range(3)]
+    x, factors = random(B, T, D), random(B, T, D, seed=1)
+    read = factors if mask is None else factors * REAL[..., None]
+
+    def loss(parameters: Any, buffers: Any) -> tuple[Tensor, Tensor]:
+        y = functional_call(mixers[0], (parameters, buffers), (x, NO_POSITION, mask))
+        return (y * read).sum(), y * read
+
+    gradients, outputs = vmap(grad(loss, has_aux=True))(*stack_module_state(mixers))
+    for index, mixer in enumerate(mixers):
+        value, y = loss(dict(mixer.named_parameters()), dict(mixer.named_buffers()))
+        torch.testing.assert_close(outputs[index], y)
+        own = torch.autograd.grad(value, list(mixer.parameters()))
+        for (path, _), expected in zip(mixer.named_parameters(), own, strict=True):
+            torch.testing.assert_close(gradients[path][index], expected, msg=path)
+
+
+def test_places_matter_to_mixers_without_causality_that_say_so():
+    order, x = torch.tensor([3, 0, 6, 1, 5, 2, 4]), random(B, T, D)
+    for name in OTHERS:
+        mixer = built(name)
+        alike = torch.allclose(mixer(x[:, order], NO_POSITION), mixer(x, NO_POSITION)[:, order])
+        assert alike != MIXERS[name].reads_order, name
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_a_mixer_is_refused_where_it_reads_the_future_or_padding_that_is_to_be_hidden(name):
+    for ability, where in (("causal", {"topology": "decoder"}), ("padding", {"padded": True})):
+        if not getattr(MIXERS[name], ability):
+            assert problems_of(mixer=name, **where) == {"mixer": (name, able(ability))}
+            assert name not in able(ability).split(", ")
+
+
+def test_the_parameters_of_a_mixer_are_checked_under_its_path():
+    assert problems_of(mixer={"name": "gmlp", "hidden": 7}) == {"mixer.hidden": (7, "6, 8")}
+    found = problems_of(mixer={"name": "linear_attention", "num_heads": 3})
+    assert found == {"mixer.num_heads": (3, "1, 2, 4, 8")}
+    assert refused(built, "linear_attention", num_heads=4, d_k=2) == {"num_heads": (4, "1, 2, 3, 6")}
+
+
+@pytest.mark.parametrize("name", ["rnn", "lstm", "gru"])
+def test_an_odd_state_has_no_halves(name):
+    assert refused(built, name, hidden=5) == {"hidden": (5, "4, 6")}
+    assert built(name, causal=True, hidden=5)(random(1, 2, D), NO_POSITION).shape == (1, 2, D)
+
+
+def test_a_mixer_of_ones_own_is_refused_like_any_other():
+    for needed in ({"causal": True}, {"padded": True}):
+        with pytest.raises(Invalid, match="given 'Mean'"):
+            Mean(PartConfig(), Sizes(D, T, **needed))
+    with pytest.raises(ValueError, match=r"^mixer Mean cannot leave out padding; .*: attention"):
+        Mean(PartConfig(), Sizes(D, T))(random(B, T, D), NO_POSITION, MASK)
+    with pytest.raises(ValueError, match=r"^mixer fourier cannot leave out padding: the freq"):
+        built("fourier")(random(B, T, D), NO_POSITION, MASK)
+
+
+@pytest.mark.parametrize("name", [n for n in OTHERS if not MIXERS[n].any_length])
+def test_a_longer_sequence_is_refused(name):
+    with pytest.raises(ValueError, match=f"mixer {name} ends at max_len = 7: .*given a sequence of 8"):
+        built(name)(random(B, T + 1, D), NO_POSITION)
+
+
+@pytest.mark.parametrize("name", WITHOUT_QUERIES)
+def test_a_mask_may_leave_out_its_leading_dimensions_but_not_have_rows_for_queries(name):
+    mixer, x = built(name), random(B, T, D)
+    real_t = torch.arange(T) < T - 2
+    whole = mixer(x, NO_POSITION, real_t.expand(B, 1, 1, T))
+    torch.testing.assert_close(mixer(x, NO_POSITION, real_t), whole)
+    torch.testing.assert_close(mixer(x, NO_POSITION, real_t.view(1, 1, 1, T)), whole)
+    with pytest.raises(ValueError, match=f"^mixer {name} has no queries.* given a mask \\(4, 1, 7, 7\\);"):
+        mixer(x, NO_POSITION, torch.ones(B, 1, T, T, dtype=torch.bool))
 
 
 def test_step_mixes_all_inputs_so_far_again_unless_it_is_overridden():
@@ -125,8 +176,10 @@ def test_step_mixes_all_inputs_so_far_again_unless_it_is_overridden():
         torch.testing.assert_close(y, x[:, : t + 1].sum(1, keepdim=True))
 
 
-def test_a_position_inside_attention_is_refused_beside_other_mixers():
-    inside = [p for p in CATALOGUE.names("position") if CATALOGUE.get("position", p).inside_attention]
+def test_a_position_inside_attention_is_refused_beside_other_mixers_and_where_no_scores_are_read():
+    positions = CATALOGUE.names("position")
+    inside = [p for p in positions if CATALOGUE.get("position", p).inside_attention]
+    others = ", ".join(p for p in positions if p not in inside)
     for position in inside:
-        (problem,) = problems_of(mixer="lstm", position=position)
-        assert problem.startswith("position: acts inside attention, but mixer lstm is not attention; given ")
+        for mixer in ("lstm", {"weighting": "uniform"}):
+            assert problems_of(mixer=mixer, position=position) == {"position": (position, others)}

@@ -8,12 +8,11 @@ import torch
 from pydantic import ValidationError
 from score_formulas import FORMULAS
 from torch import Tensor
-from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components import scores
-from ablate.components.scores import Additive, Bilinear, Cosine, Gaussian, ScaledDot, Score
+from ablate.components.scores import Additive, Cosine, Gaussian, Score
 from ablate.components.sizes import Sizes
 from ablate.models.initialise import initialise
 
@@ -61,16 +60,12 @@ def test_a_score_follows_its_formula(name, settings):
     torch.testing.assert_close(score.logits(q, k), by_hand(name, score, q, k))
 
 
-@pytest.mark.parametrize("name", [n for n in FORMULAS if CATALOGUE.get("score", n).joins_widths])
-def test_scores_that_join_widths_do(name):
-    score, (q, k) = build(name, WIDE), queries_and_keys(D_Q)
-    torch.testing.assert_close(score.logits(q, k), by_hand(name, score, q, k))
-
-
-def test_which_scores_join_widths():
-    joins = {name for name in CATALOGUE.names("score") if CATALOGUE.get("score", name).joins_widths}
-    assert {"additive", "bilinear"} <= joins
-    assert not {"dot", "scaled_dot", "gaussian", "cosine"} & joins
+def test_scores_that_join_widths_do():
+    joins = [name for name in FORMULAS if CATALOGUE.get("score", name).joins_widths]
+    assert joins == ["bilinear", "additive"]
+    for name in joins:
+        score, (q, k) = build(name, WIDE), queries_and_keys(D_Q)
+        torch.testing.assert_close(score.logits(q, k), by_hand(name, score, q, k))
 
 
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
@@ -85,63 +80,9 @@ def test_the_inner_form_has_the_same_softmax(name, settings):
         torch.testing.assert_close(weights, score.logits(q, k).softmax(-1))
 
 
-@pytest.mark.parametrize(("name", "settings"), SETTINGS)
-def test_gradients(name, settings):
-    score, (q, k) = build(name, **settings), queries_and_keys()
-    names, parameters = zip(*score.named_parameters(), strict=True) if list(score.parameters()) else ((), ())
-
-    def logits(q: Tensor, k: Tensor, *values: Tensor) -> Tensor:
-        return functional_call(
-            Logits(score), {f"score.{n}": v for n, v in zip(names, values, strict=True)}, (q, k)
-        )
-
-    assert torch.autograd.gradcheck(logits, (q, k, *parameters))
-
-
-class Logits(torch.nn.Module):
-    """A score as a module that can be called."""
-
-    def __init__(self, score: Score) -> None:
-        super().__init__()
-        self.score = score
-
-    def forward(self, q: Tensor, k: Tensor) -> Tensor:
-        return self.score.logits(q, k)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"), [s for s in SETTINGS if list(build(s[0], **s[1]).parameters())]
-)
-def test_stacked_parameters_agree_with_one_by_one(name, settings):
-    models = [Logits(build(name, seed=seed, **settings)) for seed in range(3)]
-    q, k = (x.detach() for x in queries_and_keys())
-    wanted = torch.randn(B, H, T_Q, T_K, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-
-    def loss(parameters: dict[str, Tensor], q: Tensor) -> Tensor:
-        return (functional_call(models[0], parameters, (q, k)) * wanted).sum()
-
-    stacked, _ = stack_module_state(models)
-    gradients = vmap(grad(loss), in_dims=(0, None))(stacked, q)
-    for index, model in enumerate(models):
-        loss(dict(model.named_parameters()), q).backward()
-        for path, parameter in model.named_parameters():
-            torch.testing.assert_close(gradients[path][index], parameter.grad)
-
-
 def test_a_score_must_define_one_of_the_two_forms():
     with pytest.raises(NotImplementedError, match="`inner` or `logits`"):
         Score(PartConfig(), SIZES).logits(*queries_and_keys())
-
-
-@pytest.mark.parametrize("score", [Bilinear, ScaledDot])
-@pytest.mark.parametrize("d_k", [8, 64])
-def test_scores_of_unit_variance_at_first(score, d_k):
-    heads = 400
-    score = score.Config().build(Sizes(d_model=1, max_len=1, num_heads=heads, d_q=d_k, d_k=d_k))
-    initialise(score, seed=0)
-    generator = torch.Generator().manual_seed(3)
-    q, k = (torch.randn(1, heads, 10, d_k, generator=generator) for _ in range(2))
-    assert score.logits(q, k).var().item() == pytest.approx(1, rel=0.1)
 
 
 class TestAdditive:

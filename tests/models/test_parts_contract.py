@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from ruamel.yaml import YAML
 from torch import Tensor
 from torch.func import functional_call, grad, stack_module_state, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
@@ -353,10 +354,43 @@ def test_known_without_memory(case: Case) -> None:
 
 
 @each(HOMES)
-def test_survives_yaml(case: Case) -> None:
+def test_survives_yaml_and_says_what_it_is(case: Case) -> None:
     settings, yaml, stream = case.section(), YAML(typ="safe", pure=True), io.StringIO()
     yaml.dump(settings.model_dump(), stream)
     assert ModelSection.model_validate(yaml.load(stream.getvalue())) == settings
+    assert case.part.__doc__
+    assert all(field.description for field in case.part.Config.model_fields.values())
+
+
+UNREPEATABLE = {
+    *("cumsum", "histc", "bincount", "median", "kthvalue", "put", "put_", "ctc_loss", "nll_loss2d_forward"),
+    *("reflection_pad1d_backward", "upsample_linear1d_backward", "grid_sampler_2d_backward"),
+    *("_adaptive_avg_pool2d_backward", "max_unpool2d", "embedding_bag"),
+}
+"""Operations without a repeatable kernel on CUDA, as torch.use_deterministic_algorithms documents."""
+
+
+class Recorded(TorchDispatchMode):
+    """The names of all operations, of the backward pass too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(function.overloadpacket.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+@each(CASES)
+def test_cuda_can_repeat_every_operation(case: Case) -> None:
+    """Trials on CUDA allow repeatable kernels alone."""
+    model = build_model(case.section(), case.signature(), device="meta")
+    inputs = {key: tokens.to("meta") for key, tokens in case.inputs().items()}
+    with Recorded() as recorded:
+        model(**inputs).sum().backward()
+    assert "embedding" in recorded.names
+    assert not recorded.names & UNREPEATABLE
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
@@ -441,10 +475,3 @@ def test_no_two_parts_of_a_slot_are_alike(slot: str) -> None:
     prints = {case.name: fingerprint(case.section(), Both()) for case in HOMES if case.slot == slot}
     alike = [pair for pair in combinations(prints, 2) if prints[pair[0]] == prints[pair[1]]]
     assert not alike
-
-
-@each(HOMES)
-def test_says_what_it_is(case: Case) -> None:
-    assert case.part.__doc__
-    for name, field in case.part.Config.model_fields.items():
-        assert field.description, f"{case.name}.{name} has no description"

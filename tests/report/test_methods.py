@@ -72,7 +72,12 @@ ALL_OR_NOTHING = study({"baseline": [0.99] * 8, "a": [0.3] * 8}, outcome="all_or
         (study(TWO, sampling=HELD_OUT), {}, ["the 4 test examples"], ["@cornfield"]),
         (study(TWO, sampling=Sampling("resplit", 4, 8)), {}, ["@nadeau2003inference"], ["the 4 test"]),
         (study(TWO), {"looks": [2, 4, 5]}, ["2, 4 and 5 seeds"], ["fixed in advance"]),
-        (study(TWO), {"stress": {"training.lr": [0.1, 0.3]}}, ["training.lr = 0.1, 0.3", "@wortsman"], []),
+        (
+            study(TWO),
+            {"features": {"stress": {"training.lr": [0.1, 0.3]}}},
+            ["training.lr = 0.1, 0.3", "@wortsman"],
+            [],
+        ),
         (study(TWO), {"at": "best_validation"}, ["best on validation"], ["at the last step"]),
         (study(TWO), {"rate": "lr 0.003"}, ["lr 0.003"], ["@akiba"]),
         (

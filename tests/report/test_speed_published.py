@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import timings
 from made_evidence import claim
+from made_speed import with_speed
 from rich.console import Console
 from timings import AT_OWN
 
@@ -88,7 +89,7 @@ def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others
 def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it_is_no_longer_timed(
     folder: StudyFolder, evidence: Evidence
 ) -> None:
-    few = replace(evidence, speed=pd.concat(AT_OWN))
+    few = with_speed(evidence, pd.concat(AT_OWN))
     folder.save_evidence(few)
     assert len(published_material(folder).speeds) == len(speeds(few))
     found = published_material(folder)

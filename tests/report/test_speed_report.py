@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from ablate.report.brief.speed import Speed
+from ablate.report.sections.ratios import Ratios, ratios
 from made_speed import speed_frame, timed
 from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 
 from ablate.base import wording
 from ablate.core.metric import Metric
 from ablate.report import timing
-from ablate.report.brief.speed import Speed
 from ablate.report.draw import style
 from ablate.report.methods import methods
 from ablate.report.paper import for_paper as export
@@ -22,7 +23,6 @@ from ablate.report.paper import speed as for_paper
 from ablate.report.section import Material, Picture, Table, Text, unfolded
 from ablate.report.sections import cost
 from ablate.report.sections.compared import cost_table
-from ablate.report.sections.ratios import Ratios, ratios
 from ablate.report.sections.scaling import Scaling, lines
 from ablate.report.tables import rows_of
 

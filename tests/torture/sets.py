@@ -110,7 +110,6 @@ PATHS = (
         "model.\u202e",
         "a" * 5000,
         "search.trials",
-        "search.storage",
         "notes",
     ),
 )

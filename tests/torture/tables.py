@@ -18,7 +18,7 @@ TABLES = (
         "untuned/trials.parquet",
         "untuned/curves.parquet",
     ),
-    *("sweep.parquet", "tuning.parquet", "comparisons.csv", "claims.csv", "importances.csv"),
+    *("sweep.parquet", "tuning.parquet", "comparisons.csv", "claims.csv"),
 )
 FREE = ("_seconds", "_per_second", "_memory")
 """Endings of the columns that may differ between repeats."""

@@ -65,7 +65,7 @@ def cost_table(facts: Facts) -> Table:
         ),
         *(_column(cost) for cost in shown_costs),
         Column("changes", "Changes", below=True),
-        *([Column("beside", "Besides", below=True)] if facts.speed else []),
+        *([Column("beside", "Besides", below=True)] if "speed" in facts.features else []),
     ]
     return tabulated(columns, rows, say("cost.caption"), "trials.parquet", title="variant")
 

@@ -22,7 +22,7 @@ class Headline(Section):
     needs_trials = False
 
     def accent(self, material: Material) -> str:
-        if material.evidence.only_timed:
+        if material.evidence.only_measured:
             return "soft"
         found = baseline_learned(material.evidence)
         return ("green" if all(one.ok for one in found) else "orange") if found else "soft"
@@ -30,7 +30,7 @@ class Headline(Section):
     def blocks(self, material: Material) -> Iterator[Block]:
         if lines := answers(material):
             yield Lead(lines)
-        if material.evidence.only_timed:
+        if material.evidence.only_measured:
             yield Text(say("answer.only_timed"))
             return
         for line in [*gaps(material.evidence), *noise_lines(material)]:

@@ -46,7 +46,7 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         *((key.replace("_", " ").capitalize(), value) for key, value in sorted(known.items())),
         ("Differs from the study", "; ".join(facts.differs)),
         ("Design", facts.design.replace("_", " ")),
-        *([] if evidence.only_timed else training),
+        *([] if evidence.only_measured else training),
         ("Timing", how_measured(evidence)),
     ]
     return [(term, text(value)) for term, value in pairs if text(value)]

@@ -12,6 +12,7 @@ from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
+from ablate.core.speed import SpeedFacts
 from ablate.report import timing
 from ablate.report.draw.marks import padded, ticks
 from ablate.report.draw.rows import forest
@@ -48,7 +49,7 @@ class Speed(Section):
         ]
 
     def findings(self, material: Material) -> list[str]:
-        rows, speed = rows_of(material.speeds), material.facts.speed
+        rows, speed = rows_of(material.speeds), SpeedFacts.of(material.facts)
         loud = speed is not None and any(floor > speed.margin for floor in timing.floors(rows).values())
         return [timing.floor_words(rows)] if loud else []
 

@@ -128,7 +128,7 @@ def _side(row: Row, side: str) -> str:
 
 def _pictures(material: Material, task: str, end: str, of: str) -> Iterator[Picture]:
     facts = material.facts
-    path = next(iter(facts.stress), "")
+    path = next(iter(facts.features.get("stress", {})), "")
     name = path.rpartition(".")[2]
     data = rate_curves(material.evidence).rename(columns={"value": name})
     data = data[data["task"] == task]

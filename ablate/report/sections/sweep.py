@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import seaborn
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
@@ -231,6 +232,7 @@ def draw_front(data: pd.DataFrame, upright: Objective, across: Objective) -> Fig
         )
     if 0 < 20 * data["x"].min() < data["x"].max():
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: wording.compact(number)))
     less = (
         f"{searches.named(o)}{'' if o.direction == 'max' else ', less is better'}" for o in (across, upright)
     )

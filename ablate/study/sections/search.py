@@ -25,7 +25,7 @@ Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
 Conditions = str | list[str]
 MAX_WINNERS = 1_000
 MAX_TARGET = 1e24
-QUANTITIES = ("parameters", "flops", "compute", "seconds")
+QUANTITIES = ("parameters", "flops", "compute")
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
 
 
@@ -187,8 +187,6 @@ class MatchSection(StrictModel):
     "FLOPs of a forward pass on one example."
     compute: Target | None = None
     "FLOPs of the whole training, forward and backward."
-    seconds: Target | None = None
-    "Seconds of training, at a rate that is measured before the run."
     by: str
     "The path of the number that is changed."
     within: Annotated[float, Field(gt=0, lt=1)] = 0.01
