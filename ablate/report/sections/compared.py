@@ -32,7 +32,9 @@ class Compared(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         yield from (Text(said) for said in equality(material.facts))
-        yield cost_table(material.facts)
+        table = cost_table(material.facts)
+        if len(table.columns) > 1:
+            yield table
 
 
 def cost_table(facts: Facts) -> Table:
