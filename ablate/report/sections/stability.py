@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.analysis.stress import rate_curves
+from ablate.base import wording
 from ablate.base.wording import brief, share
 from ablate.core.facts import BASELINE, Facts
 from ablate.report.draw import rows as in_rows
@@ -108,7 +109,7 @@ def stability_table(rows: Sequence[Row], every: Sequence[Row], names: Names) -> 
         Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
     ]
     tested = sum(number(row["p"]) is not None for row in every)
-    caption = say("stability.caption", tested, f"{0.05 * tested:.1f}".removesuffix(".0"))
+    caption = say("stability.caption", tested, wording.exact(round(0.05 * tested, 1)))
     return tabulated(columns, rows, caption, "stability.csv", title="variant")
 
 
