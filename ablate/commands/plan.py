@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.search_table import Parameter
-    from ablate.records.folder import StudyFolder
     from ablate.stages.options import Options
     from ablate.stages.plan import Planned
     from ablate.study.experiment import Experiment
@@ -77,14 +76,15 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
     interrupted.
     """
     from ablate.stages.options import Options
-    from ablate.stages.plan import planned, study_of
+    from ablate.stages.plan import known_of, planned, study_of
 
     settings, failed = Options(**options), []
     with printing(as_json) as console:
-        experiment, folder = study_of(study, settings)
+        experiment = study_of(study, settings)
         if pilot is not None:
-            failed = _pilot(experiment, folder, pilot, settings, console)
-        found = planned(experiment, folder, settings, saying(console), detect, piloted=pilot is not None)
+            failed = _pilot(experiment, pilot, settings, console)
+        known = known_of(experiment, settings, saying(console))
+        found = planned(known, settings, detect, piloted=pilot is not None)
         if not as_json:
             show_plan(found, console)
     if as_json:
@@ -96,22 +96,21 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
 
 def print_plan(path: Path, options: Options, console: Console, detect: float | None = None) -> None:
     """Prints the plan of a study, which trains nothing."""
-    from ablate.stages.plan import planned, study_of
+    from ablate.stages.plan import known_of, planned, study_of
 
-    show_plan(planned(*study_of(path, options), options, saying(console), detect), console)
+    known = known_of(study_of(path, options), options, saying(console))
+    show_plan(planned(known, options, detect), console)
 
 
-def _pilot(
-    experiment: Experiment, folder: StudyFolder, seeds: int, options: Options, console: Console
-) -> list[str]:
+def _pilot(experiment: Experiment, seeds: int, options: Options, console: Console) -> list[str]:
     """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
     from ablate.base.locks import exclusive, interruptible, training
     from ablate.commands.run import telling_what_is_kept
-    from ablate.records.store import Store
-    from ablate.stages.pilot import pilot
+    from ablate.stages.plan import known_of, pilot
 
-    say, warn = saying(console), saying(console, "warning")
-    store = Store(options.results / "store", warn)
+    say = saying(console)
+    known = known_of(experiment, options, saying(console, "warning"), read_only=False)
+    store, folder = known.store, known.folder
     say(f"Pilot: {counted(seeds, 'seed')} of every variant, which are never judged.")
     with (
         exclusive(store.root, folder.name, say),
@@ -119,7 +118,7 @@ def _pilot(
         telling_what_is_kept(folder, store),
         training(store.root, folder.name, say),
     ):
-        return pilot(experiment, seeds, folder, store, options, console, warn).failed
+        return pilot(known, seeds, options, console)
 
 
 def show_plan(plan: Planned, console: Console) -> None:
@@ -131,11 +130,11 @@ def show_plan(plan: Planned, console: Console) -> None:
     _print_variants(plan, console)
     total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)
     most = bool(walks or study.seeds.looks)
-    expected = say("plan.to_train", most, total, seconds, min(plan.jobs, total), not experiment.tune)
+    expected = say("plan.to_train", most, total, seconds, min(plan.pace.jobs, total), not experiment.tune)
     expected = expected if total else say("plan.cached")
     if experiment.tune:
         _print_search(plan, "tune", experiment.tune, console)
-        workers = min(plan.jobs, plan.at_most)
+        workers = min(plan.pace.jobs, plan.at_most)
         untuned = expected if plan.trained_as_given else ""
         expected = say("plan.tuned", untuned, plan.at_most, plan.expected, workers)
     for path, levels in study.stress.items():

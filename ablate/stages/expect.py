@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from ablate.core.cell import Cell
@@ -13,6 +14,24 @@ Place = tuple[str, str]
 """A variant and a task."""
 MOST_RECORDS = 5
 """Of each place, that are read for their seconds."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast trainings go."""
+
+    seconds: Mapping[Place, float]
+    "Of one training at each place where some have run."
+    jobs: int
+    "Workers that a run has."
+
+    def left(self, places: Sequence[Place], total: int) -> float | None:
+        """Seconds that `total` trainings at these places take; None where no training is known.
+
+        By the seconds that are known there, or anywhere.
+        """
+        costs = [self.seconds[place] for place in places if place in self.seconds] or [*self.seconds.values()]
+        return fmean(costs) * total / max(1, min(self.jobs, total)) if costs else None
 
 
 def seconds_each(
@@ -33,20 +52,8 @@ def seconds_known(
         mine = found.setdefault((cell.variant, cell.task), [])
         if len(mine) < MOST_RECORDS and store.has(cell.id) and (record := store.load(cell.trial)) is not None:
             mine += [seconds] if (seconds := record.metrics.get("train_seconds")) else []
-    if searched is not None:
-        for (variant, task), rows in searched.trials.groupby(["variant", "task"]):
-            count, seconds = int(rows["seeds"].sum()), float(rows["train_seconds"].sum())
-            if count and seconds and not found.get((variant, task)):
-                found[variant, task] = [seconds / count]
+    for place, rows in searched.trials.groupby(["variant", "task"]) if searched is not None else ():
+        count, seconds = int(rows["seeds"].sum()), float(rows["train_seconds"].sum())
+        if count and seconds and not found.get(place):
+            found[place] = [seconds / count]
     return {place: fmean(mine) for place, mine in found.items() if mine}
-
-
-def seconds_left(
-    places: Sequence[Place], known: Mapping[Place, float], jobs: int, total: int
-) -> float | None:
-    """Seconds that `total` trainings at these places take on `jobs` workers; None where no training is known.
-
-    By the seconds that are known there, or anywhere.
-    """
-    costs = [known[place] for place in places if place in known] or list(known.values())
-    return fmean(costs) * total / max(1, min(jobs, total)) if costs else None
