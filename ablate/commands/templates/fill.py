@@ -27,7 +27,6 @@ from ablate.commands.templates import PARTS
 from ablate.models.reference import places
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
-from ablate.study.prepare import prepare
 from ablate.study.schema import StudyBase, StudyName
 from ablate.study.sections.metric import MetricSection
 
@@ -193,15 +192,6 @@ def _names(file: Path, slot: str) -> dict[str, Any]:
     """What its templates call a part; its class with the slot, so that it is no name that they import."""
     class_name = "".join(word.capitalize() for word in [*file.stem.split("_"), slot])
     return {"name": file.stem, "class_name": class_name, "file": f"{file.stem}.yaml"}
-
-
-def faults_of(study: Path) -> str:
-    """What keeps a study that was written from being run; nothing where it can be."""
-    try:
-        prepare(study)
-    except AblateError as error:
-        return str(error)
-    return ""
 
 
 def write(texts: Mapping[Path, str]) -> list[Path]:
