@@ -76,5 +76,7 @@ def _solved(facts: Facts) -> list[tuple[str, ...]]:
 
 def _software(known: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in (known.get("versions") or {}).items())
-    commit = say("cost.commit", str(known["commit"])[:10], known.get("dirty")) if known.get("commit") else ""
+    commit = (
+        say("methods.commit", str(known["commit"])[:10], known.get("dirty")) if known.get("commit") else ""
+    )
     return "; ".join(filter(None, [versions, commit, str(known.get("machine") or "")]))

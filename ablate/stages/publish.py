@@ -152,9 +152,9 @@ def _next(folder: StudyFolder, results: list[str]) -> list[str]:
             return []
         # Seeds that have been looked at would be another chance for a false verdict.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
-        return [say("terminal.resolve", len(enough), typed(command, source, "--set", fresh, *results))]
+        return [f"{say('terminal.resolve', len(enough))}: {typed(command, source, '--set', fresh, *results)}"]
     if command == "run" and not confirmed(folder.name) and rows:
-        return [say("terminal.confirm", typed(command, source, "--confirm", *results))]
+        return [f"{say('terminal.confirm')}: {typed(command, source, '--confirm', *results)}"]
     return []
 
 

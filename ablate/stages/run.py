@@ -19,7 +19,7 @@ from ablate.stages.publish import print_places, print_table, publish
 from ablate.stages.running import Run, Unfinished
 from ablate.stages.search import searching
 from ablate.stages.train import choose_variants, train
-from ablate.study.resolved import resolved_text
+from ablate.study.given import resolved_text
 
 
 def follow(run: Run) -> Outcome:

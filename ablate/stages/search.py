@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 
 from ablate.base.errors import listed
+from ablate.core.cell import Cell
 from ablate.core.claim import Claim
 from ablate.core.facts import BASELINE
 from ablate.core.feature import features
-from ablate.core.metric import Description
+from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
-from ablate.core.search_table import SearchTable
-from ablate.core.trial import Trial
+from ablate.core.search_table import SearchTable, setting_name
 from ablate.records.folder import Kind
 from ablate.records.store import Store
 from ablate.search.search import Search, SearchPlan
@@ -23,7 +23,7 @@ from ablate.stages.choose import choose, spec_of
 from ablate.stages.expect import seconds_each
 from ablate.stages.judge import Work, as_given
 from ablate.stages.running import Run
-from ablate.study.designs.design import Config, Variant
+from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.schema import PLACEBO, winner_names
 from ablate.study.space import Point
@@ -52,18 +52,23 @@ class SearchStage:
 
     def _search(self, variant: Variant, index: int) -> Search:
         task, stream = self.experiment.tasks[index], PLACEBO if variant.placebo else ""
-        prepare = partial(self._prepare, variant.configs[index], index, stream)
-        on, swept = self.experiment.on(task), self.kind == "sweep"
-        return Search(self.spec, prepare, variant.name, task, stream=stream, on=on, swept=swept)
+        prepare = partial(self._prepare, variant, index, stream)
+        return Search(self.spec, prepare, variant.name, task, stream)
 
     def _prepare(
-        self, config: Config, index: int, stream: str, point: Point
-    ) -> tuple[list[Trial], Description]:
-        setting = self.experiment.patched(config, self.spec.space.patches(point), index)
-        trials = [self.experiment.trial(setting, seed, stream) for seed in self.spec.seeds]
-        # Only the trials of the comparison are evaluated.
-        trials = [replace(trial, checkpoint="none") for trial in trials]
-        return trials, self.experiment.workload.describe(setting)
+        self, variant: Variant, index: int, stream: str, number: int, point: Point
+    ) -> tuple[list[Cell], Description]:
+        experiment, space, task = self.experiment, self.spec.space, self.experiment.tasks[index]
+        setting = experiment.patched(variant.configs[index], space.patches(point), index)
+        known = experiment.workload.describe(setting)
+        name, levels = setting_name(variant.name, number, self.kind == "sweep"), space.labels(point)
+        cells = []
+        for seed in self.spec.seeds:
+            # Only the trials of the comparison are evaluated.
+            trial = replace(experiment.trial(setting, seed, stream), checkpoint="none")
+            named = f"{name}{experiment.on(task)} seed {seed}"
+            cells.append(Cell(name, task, seed, trial, named, levels, "tried", partial(size_of, known)))
+        return cells, known
 
     def _replay(self, store: Store) -> dict[str, Record]:
         """Answers from the store as far as it goes; with what."""

@@ -20,6 +20,7 @@ from ablate.study.checks import (
     check_variants,
     resolved,
 )
+from ablate.study.document import Document, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
 from ablate.study.labels import task_labels
@@ -32,15 +33,18 @@ from ablate.study.sections.seeds import Asked
 
 
 def prepare(
-    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
+    source: Path | Document, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
 ) -> Experiment:
-    """Reads, expands, checks and matches a study.
+    """Reads, expands, checks and matches a study: a file, or one that was read.
 
     Raises `StudyError` with all mistakes against the schema; where there is none, with all mistakes of meaning, as far
-    as they do not follow from one another. The arguments are those of `load`; see `ablate.stages.confirm` for what is
-    left of a study to confirm.
+    as they do not follow from one another. `sets` and `seeds` are those of the options; see `load` for `confirm`, and
+    `ablate.stages.confirm` for what is left of a study to confirm.
     """
-    document, study, workload = load(path, sets, seeds, confirm=confirm)
+    read = source if isinstance(source, Document) else read_document(source)
+    read.apply(sets, seeds)
+    document, study, workload = load(read, confirm=confirm)
+    path = document.path
     sections = list(workload.schema())
     check_keeping(workload, study, document)
     resolve = partial(resolved, config_model(workload), folder=study.base(path))

@@ -19,6 +19,8 @@ from ablate.records.folder import StudyFolder
 from ablate.stages.cached import up_to_date
 from ablate.stages.claims import WAITING
 from ablate.stages.options import Options
+from ablate.stages.place import place
+from ablate.study.document import read_document
 
 FASTER, BETTER = (
     "baseline beats model.width=40 on step_seconds by 0.5",
@@ -35,6 +37,11 @@ BUDGET = 0.005
 @pytest.fixture(autouse=True)
 def _measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ablate.features.speed.stage, "BUDGET", BUDGET)
+
+
+def current(study: Path, options: Options) -> bool:
+    document = read_document(study)
+    return up_to_date(place(document, options)[0], document, options)
 
 
 def kept(folder: Path) -> list[list[str]]:
@@ -137,16 +144,16 @@ def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.M
     assert run_here(study)[1].startswith("Nothing to train")
     # Without its measurement, or elsewhere, there is something to do.
     options = Options(results=folder.results)
-    assert up_to_date(study, options)
+    assert current(study, options)
     (measurement,) = (copy / "results/store/speed").iterdir()
     text = measurement.read_text()
     measurement.unlink()
-    assert up_to_date(study, options) is None
+    assert not current(study, options)
     measurement.write_text(text)
-    assert up_to_date(study, options)
+    assert current(study, options)
     with monkeypatch.context() as patch:
         patch.setattr("ablate.features.speed.kept.machine", lambda: "another")
-        assert up_to_date(study, options) is None
+        assert not current(study, options)
     # A study that no longer asks for speed keeps what it has, and a part of a study measures nothing.
     study.write_text(PLAIN)
     assert run_here(study)[0].trained == 0

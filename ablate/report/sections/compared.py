@@ -31,7 +31,9 @@ class Compared(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         yield from (Text(said) for said in equality(material.facts))
-        yield cost_table(material.facts)
+        table = cost_table(material.facts)
+        if len(table.columns) > 1:
+            yield table
 
 
 def cost_table(facts: Facts) -> Table:
@@ -41,8 +43,8 @@ def cost_table(facts: Facts) -> Table:
     One row a variant and task, or a variant where its tasks cost the same.
     """
     tasks, match, first = [task.name for task in facts.tasks], facts.match, facts.variants[0]
-    if all(costs(v, task) == costs(v, tasks[0]) for v in facts.variants for task in tasks):
-        tasks = tasks[:1]
+    every = [[(costs(v, task), v.matched.get(task)) for v in facts.variants] for task in tasks]
+    tasks = tasks[:1] if all(of == every[0] for of in every) else tasks
     rows: list[dict[str, Any]] = [
         {"variant": v.name, "task": task, "changes": _changes(v), "beside": _beside(v, task)}
         | {"costs": costs(v, task), "base": costs(first, task), "matched": v.matched.get(task)}

@@ -25,6 +25,7 @@ from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import (
     MARKS,
+    ends,
     padded,
     spread,
     ticks,
@@ -129,6 +130,9 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     """
     costs = varying(data)
     lows, highs = data["low"].fillna(data["mean"]), data["high"].fillna(data["mean"])
+    # An interval may reach further than any value does, a mean not.
+    least, most = ends(known)
+    lows, highs = lows.clip(min(least, data["mean"].min())), highs.clip(upper=max(most, data["mean"].max()))
     limits = views(lows, highs, (float(lows.iloc[0]), float(highs.iloc[0])), known)[-1]
     height = max(1.9, min(len(data), MAX_LABELS) * LABEL_GAP + 0.2)
     result = style.new_figure(len(costs) * (height + 0.4) + 0.4)
@@ -151,8 +155,8 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, metric: str, gap: float) -> 
     """One cost, against `metric`; `gap` is that between names, as a share of the height."""
     values, (low, high) = data[cost], ax.get_ylim()
     log = values.min() > 0 and values.max() > 20 * values.min()
-    ends = np.log([values.min(), values.max()]) if log else [values.min(), values.max()]
-    limits = padded(float(ends[0]), float(ends[1]), 0.12)
+    span = np.log([values.min(), values.max()]) if log else [values.min(), values.max()]
+    limits = padded(float(span[0]), float(span[1]), 0.12)
     ax.set(xscale="log" if log else "linear", xlim=np.exp(limits) if log else limits)
     _, shown = measured().get(cost, ("", lambda value: wording.compact(value, 6)))
     at = ticks(*ax.get_xlim(), log=log)

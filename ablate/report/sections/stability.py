@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ablate.base import wording
 from ablate.report.section import Block, Folded, Material, Section, Terms, Text
 from ablate.report.tables import (
     NOTHING,
@@ -87,7 +88,7 @@ def stability_table(rows: Sequence[Row], every: Sequence[Row], names: Names) -> 
         Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
     ]
     tested = sum(number(row["p"]) is not None for row in every)
-    caption = say("stability.caption", tested, f"{0.05 * tested:.1f}".removesuffix(".0"))
+    caption = say("stability.caption", tested, wording.exact(round(0.05 * tested, 1)))
     return tabulated(columns, rows, caption, "stability.csv", title="variant")
 
 
