@@ -126,8 +126,8 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
     lines = [
-        say("terminal.report", folder.report_file),
-        say("terminal.mlflow", mlflow),
+        f"{say('terminal.report')}: {folder.report_file}",
+        f"{say('terminal.mlflow')}: {mlflow}",
         *_next(folder, results),
     ]
     console.print()
