@@ -8,7 +8,6 @@ import json
 import os
 import pkgutil
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -20,7 +19,6 @@ from ablate.base.errors import AblateError
 from ablate.base.output import forgive, hush_at_exit
 from ablate.base.reading import MISNAMED
 from ablate.commands.options import safe
-from ablate.tracking import THREAD
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
@@ -86,15 +84,6 @@ class Group(click.Group):
         forgive()
         return super().main(*args, **kwargs)
 
-    def _main_shell_completion(self, *args: Any, **kwargs: Any) -> None:
-        """Answers a shell that completes a line, which wants no message of what is wrong."""
-        if any(name.endswith("_COMPLETE") and name.startswith("_ABLATE") for name in os.environ):
-            importlib.import_module("ablate.commands.completion")
-            try:
-                super()._main_shell_completion(*args, **kwargs)
-            except Exception:
-                sys.exit(1)
-
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
         as_json, fault, problems = "--json" in ctx.args, "", list[str]()
@@ -120,11 +109,6 @@ class Group(click.Group):
             fault = safe(str(error))
         if as_json and fault:
             _print_error(fault, problems, code)
-        if any(thread.name == THREAD for thread in threading.enumerate()):
-            # A tracker that does not answer holds up nothing, nor do the threads of its libraries.
-            for stream in filter(None, (sys.stdout, sys.stderr)):
-                stream.flush()
-            os._exit(code)
         ctx.exit(code)
 
 

@@ -16,6 +16,14 @@ settings.load_profile("ablate")
 os.environ.setdefault("MPLBACKEND", "agg")
 # One thread a worker: two that spin for work on two cores take four times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# MLflow takes three seconds of every run; those whose tests look at it ask for `tracking`.
+os.environ["ABLATE_TRACKING"] = "off"
+
+
+@pytest.fixture
+def tracking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has runs brought into MLflow."""
+    monkeypatch.delenv("ABLATE_TRACKING")
 
 
 @pytest.fixture(autouse=True)

@@ -58,13 +58,13 @@ def problems(path: Path, **options: Any) -> list[str]:
 
 @functools.cache
 def _empty_database() -> Path:
-    from ablate.tracking.database import ensure_database
+    from ablate.tracking.database import opened
 
     folder = tempfile.mkdtemp(prefix="ablate-mlflow-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = Path(folder) / "mlflow.db"
-    ensure_database(path, repair=True, warn=print)
-    return path
+    with opened(Path(folder), None, 0, print) as client:
+        client._tracking_client.store.engine.dispose()
+    return Path(folder) / "mlflow.db"
 
 
 def with_database(store: Path) -> Path:

@@ -12,9 +12,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ablate.core.claim import Claim
-from ablate.core.evidence import Evidence, no_stress
+from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
+from ablate.stages.stress import COLUMNS
 
 ACCURACY = Metric("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
 LOSS = Metric("min")
@@ -89,7 +90,7 @@ def study(
         variants=[VariantFacts(name, {}, {}, placebo=name in placebos) for name in values],
         factors={},
         claims=list(claims),
-        stress={"training.lr": list(rates)} if stress else {},
+        features={"stress": {"training.lr": list(rates)}} if stress else {},
     )
     points = [
         {"id": f"{variant}-{task}-{seed}", "step": 100 * i, "metric": f"validation_{metric}", "value": value}
@@ -128,7 +129,7 @@ def study(
         pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns),
         pd.DataFrame(points, columns=["id", "step", "metric", "value"]),
         pd.DataFrame(outcomes, columns=["id", "metric", "values"]),
-        pd.DataFrame(grid, columns=no_stress().columns),
+        frames={"stress": pd.DataFrame(grid, columns=list(COLUMNS))},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import pandas as pd
 from made_evidence import study
 from numpy.typing import ArrayLike
 
-from ablate.core.evidence import Evidence, no_speed
-from ablate.core.speed import SpeedFacts, TimedCall
+from ablate.core.evidence import Evidence, no_rows
+from ablate.core.speed import COLUMNS, SpeedFacts, TimedCall
 
 
 def speed_frame(
@@ -45,7 +45,7 @@ def speed_frame(
             row = (variant, task, size, own, call, process, taken, log)
             more = (peak[process] if call == "step" else math.nan, examples, tokens, flops, 12, busy)
             rows += [(*row, *more)] if not math.isnan(log) else []
-    return pd.DataFrame(rows, columns=no_speed().columns)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def timed(
@@ -55,11 +55,17 @@ def timed(
 
     Its trials, where `values` does not give them, are two a variant.
     """
-    frame = pd.concat(frames, ignore_index=True) if frames else no_speed()
+    frame = pd.concat(frames, ignore_index=True) if frames else no_rows(COLUMNS)
     named = dict.fromkeys(frame["variant"])
     values = options.pop("values", {variant: [0.5, 0.6] for variant in named})
     sizes = sorted(frame["size"].dropna().unique().tolist())
     evidence = study(values, **options)
     planned = processes or frame["process"].nunique()
     facts = SpeedFacts("task.seq_len" if sizes else "", sizes, margin, planned, 1, "a machine")
-    return replace(evidence, facts=replace(evidence.facts, speed=facts), speed=frame)
+    return with_speed(evidence, frame, facts)
+
+
+def with_speed(evidence: Evidence, frame: pd.DataFrame, facts: SpeedFacts | None = None) -> Evidence:
+    """The evidence with these measurements, taken so or as its own were."""
+    found = evidence.facts if facts is None else replace(evidence.facts, features={"speed": asdict(facts)})
+    return replace(evidence, facts=found, frames={**evidence.frames, "speed": frame})

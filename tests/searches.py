@@ -62,7 +62,7 @@ def sweep(
     for i, index in enumerate(order):
         frame.loc[index, "chosen"] = "winner" if i == 0 else f"winner-{i + 1}"
     facts = SearchFacts(
-        SPACE, list(objectives), "tpe(n_startup_trials=10)", "median", trials, SEEDS, 4, "sqlite:///x.db"
+        SPACE, list(objectives), "tpe(n_startup_trials=10)", "median", trials, SEEDS, 4, {"optuna": "5.0.0"}
     )
     return SearchTable(facts, frame)
 

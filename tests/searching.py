@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import optuna
 import pandas as pd
 
+from ablate.core.cell import Cell
+from ablate.core.events import Progress
 from ablate.core.record import Record
 from ablate.core.trial import Trial
-from ablate.search.plans import SearchPlan
-from ablate.search.queue import Queue
-from ablate.search.quiet import quiet
-from ablate.search.search import Search
+from ablate.search.search import Search, SearchPlan
 from ablate.study.experiment import Experiment
 from ablate.study.prepare import prepare
 
@@ -70,35 +68,44 @@ def train(
     return experiment.workload.train(trial, lambda step, metrics, state=None: decide(step, metrics))
 
 
-def search_in_memory(
-    experiment: Experiment, name: str = "s", storage: Any = None, *, kind: str = "search", driver: str = "me"
-) -> Search:
+def search_of(experiment: Experiment, stream: str = "", *, kind: str = "search") -> Search:
     """The search of a prepared study on its baseline; a store is not needed."""
     spec = getattr(experiment, kind)
-    storage = storage or optuna.storages.InMemoryStorage()
     base = experiment.variants[0].configs[0]
-    queue = Queue(storage, name, [o.direction for o in spec.objectives], spec.trials, driver)
 
-    def trials_of(point: Mapping[str, Any]) -> Any:
+    def cells_of(number: int, point: Mapping[str, Any]) -> Any:
         config = experiment.patched(base, spec.space.patches(point))
-        return [experiment.trial(config, seed) for seed in spec.seeds], experiment.workload.describe(config)
+        trials = [experiment.trial(config, seed) for seed in spec.seeds]
+        cells = [Cell(f"setting {number:03d}", "", t.seed, t, role="tried") for t in trials]
+        return cells, experiment.workload.describe(config)
 
-    return Search(spec, queue, name, trials_of, "baseline")
+    return Search(spec, cells_of, "baseline", stream=stream)
 
 
-def drive(search: Search, experiment: Experiment, records: dict[str, Record], *, stop: int = 10**9) -> int:
-    """Trains what a search asks for, at most `stop` trials; how many it was."""
-    plan = SearchPlan([search], lambda message: None, "memory")
-    done = 0
-    while cells := plan.ask(records):
+def drive(
+    search: Search,
+    experiment: Experiment,
+    records: dict[str, Record],
+    *,
+    stop: int = 10**9,
+    order: Callable[[list[Cell]], None] = lambda cells: None,
+) -> int:
+    """Trains what a search asks for and has no record of, at most `stop` trials; how many it was."""
+    plan = SearchPlan([search], lambda cells: None)
+    done, known = 0, dict[str, Record]()
+    while cells := [*plan.ask(known)]:
+        order(cells)
         for cell in cells:
+            if cell.id in records and cell.id not in known:
+                known[cell.id] = records[cell.id]
+                continue
             if done == stop:
                 return done
 
             def decide(step: int, metrics: Any, trial: Trial = cell.trial) -> bool:
-                return trial.prunable and search.hear(trial.id, step, metrics)
+                return trial.prunable and plan.hear(Progress(trial.id, step, metrics))
 
-            records[cell.id] = train(experiment, cell.trial, decide)
+            known[cell.id] = records[cell.id] = train(experiment, cell.trial, decide)
             done += 1
     return done
 
@@ -113,8 +120,3 @@ def points(frame: pd.DataFrame, paths: list[str]) -> list[tuple[Any, ...]]:
 
 def prepared(path: Path, **sets: Any) -> Experiment:
     return prepare(path, [f"{key.replace('__', '.')}={value}" for key, value in sets.items()])
-
-
-def told(search: Search) -> list[Any]:
-    with quiet():
-        return search.queue.trials()

@@ -1,189 +1,202 @@
-"""Every variant against the baseline, paired by seed, on every metric of every task.
-
-Runs of one seed share their data and their common initial values, so that most of the noise between seeds cancels
-in their difference (common random numbers; Bouthillier et al. 2021, "Accounting for Variance in Machine Learning
-Benchmarks", MLSys). `contrast` has the numbers of one pair, `verdicts` the rules, `notes` their words.
-"""
+"""The table of comparisons: every pair on every metric, judged where it was planned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.comparison import Comparison
-from ablate.analysis.halfway import halfway
-from ablate.analysis.learning import convergence
-from ablate.analysis.looks import looks
-from ablate.analysis.notes import comparison_note
-from ablate.analysis.paired import NAN, Floats, correlation
-from ablate.analysis.runs import Runs, solving_metric
+from ablate.analysis.contrast import Contrast, unseen
+from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.family import Pair, asked, at_looks, level, pairs
+from ablate.analysis.judge import ALPHA, DECIDED, Row, row
+from ablate.analysis.looks import Look, p_sequential
+from ablate.analysis.measures import Measure
+from ablate.analysis.paired import NAN, Floats, seeds_needed
+from ablate.analysis.power import MAX_SEEDS
+from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, TaskFacts, VariantFacts
+from ablate.core.facts import Facts
+from ablate.core.reason import Reason
 
 COLUMNS = (
-    *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff"),
-    *("ci_low", "ci_high", "p", "p_adjusted", "d_z", "prob_better", "mde", "verdict", "exploratory"),
-    *("decided_by", "p_equivalent", "seeds_low", "seeds_high", "family_low", "family_high", "tost_low"),
-    *("tost_high", "mde_low", "mde_high", "correlation", "seeds_needed", "sd_seed", "sd_example", "sd_rest"),
-    *("solved_rate", "baseline_solved_rate", "only_variant", "only_baseline", "p_solved", "diverged"),
-    *("baseline_diverged", "missing", "look", "looks", "placebo", "within_noise", "half", "at", "note"),
+    *(
+        "variant",
+        "baseline",
+        "task",
+        "metric",
+        "n",
+        "mean_variant",
+        "mean_baseline",
+        "diff",
+        "ci_low",
+        "ci_high",
+    ),
+    *("level", "p", "mde", "verdict", "reason", "exploratory", "settings"),
+    *("solved_variant", "solved_baseline", "only_variant", "only_baseline", "look"),
 )
 
 
-def compare(evidence: Evidence) -> pd.DataFrame:
-    """One row a variant, task and metric, in the order of the study, with `COLUMNS`.
+def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
+    """One row a pair and metric, those that were planned first, with `COLUMNS`; without `planned` none of them was.
 
-    - `n` pairs, seeds on which both runs have an outcome: a diverged run counts with the metric's floor. `missing`
-      planned seeds are the rest.
-    - `mean_variant`, `mean_baseline`: over the pairs, in the metric's units and direction. `diff` and all intervals
-      are oriented, so that more is better. `ci_*` is the marginal 95 % interval, over seeds and examples where these
-      are shared by all seeds; `seeds_*` the same over seeds alone, which decides nothing. `family_*` at level
-      1 − .05/m excludes 0 exactly where t decides a difference; `tost_*` at level 1 − .1/m lies inside the margin
-      exactly where the paired equivalence test decides.
-    - The family is all m planned pairs of a variant (no placebo) and a task on the primary metric, and on others that
-      the study declares for it, whatever became of them. `p` is that of no difference, `p_adjusted` = min(1, m·p), NaN
-      outside the family: rows there are `exploratory` and judged at .05. `p_equivalent` is judged at .05/m too.
-    - `look` of `looks`: where seeds were added until it was settled (`analysis.looks`), the look at which that was, and
-      whose seeds all numbers of the row are of. Every p is then p_seq, and α the share of .05 that the look spends.
-    - `decided_by`: `t`, or `rate`, where the seeds that only one side solved decide. `p_solved` is p of the rates.
-    - `mde`: the difference that is detected with 80 % power, two-sided at .05/m, and at both ends of the 95 %
-      interval of s_d; infinite where the metric can show no such difference. `seeds_needed`: of an inconclusive
-      row, see `paired.seeds_needed`; infinite above 1000.
-    - `sd_seed`, `sd_example`, `sd_rest`: components of the differences, where examples are shared.
-    - `solved_rate`: over the runs with an outcome; diverged runs have not solved the task. `only_*`: the number of
-      seeds that only this side solved.
-    - `within_noise`, of the family: neither side was shown to be better, and the difference is below `mde`.
-    - `at`: what the verdict is conditional on, such as `at lr 0.003, not tuned`; empty where it was tuned.
-    - `half`: the verdict on validation data at half of the steps, where it differs from the verdict.
+    - `n` pairs, seeds on which both runs have an outcome: a diverged run counts with the metric's floor.
+    - `mean_*`: over the pairs, in the metric's units and direction. `diff` and the interval, at `level`, are oriented,
+      so that more is better: 1 − .05/M of a planned comparison (`analysis.family`), .95 of others.
+    - `p` is two-sided, of no difference; over looks p_seq. `mde`: what is detected with 80 % power at that level; in
+      seeds that one side alone solves where these decide, infinite where the metric can show no such difference.
+    - `verdict` and `reason` (`core.reason`): of planned comparisons alone; others are `exploratory`.
+    - `settings`: of the variant, where they were tuned for it.
+    - `solved_*`: runs that solved an all-or-nothing task, `only_*` seeds that one side alone solved; NaN elsewhere.
+    - `look`: where seeds were added until it was settled, the one whose seeds the numbers are of.
     """
-    facts, runs, trend = evidence.facts, Runs(evidence), convergence(evidence)
-    slow = {(row.variant, row.task): row.why for row in trend.itertuples() if row.why}
-    grouped = {task.name: runs.suspect(task, facts.metric) for task in facts.tasks}
-    half = halfway(evidence, max(family_size(facts), 1), grouped)
-    return pd.DataFrame([_row(one) for one in compared(runs, slow, half)], columns=list(COLUMNS))
+    return pd.DataFrame([one.row for one in every(Runs(evidence), planned=planned)], columns=list(COLUMNS))
 
 
-def family_size(facts: Facts) -> int:
-    """m, the number of planned comparisons."""
-    judged = sum(name in task.metrics for name in facts.judged for task in facts.tasks)
-    return judged * sum(not variant.placebo for variant in facts.variants[1:])
+def every(runs: Runs, *, planned: bool = True) -> list[Compared]:
+    """Every pair on every metric of its task."""
+    return [one for pair in pairs(runs.facts) for one in _of_pair(runs, pair, planned)]
 
 
-def compared(
-    runs: Runs,
-    unfinished: Mapping[tuple[str, str], str] = MappingProxyType({}),
-    half: Mapping[tuple[str, str], str] = MappingProxyType({}),
-    *,
-    all_metrics: bool = True,
-) -> Iterator[Comparison]:
-    """Every comparison at the look that settled it, else at the last of its runs, in the order of the study.
+@dataclass(frozen=True)
+class Compared:
+    """A pair on one metric, at one look."""
 
-    Metrics outside the family are shown at the look of the primary one, or before it. Without `all_metrics`, only the
-    family.
-    `unfinished` and `half`: variant and task → what `Comparison` says of them.
-    """
-    facts = runs.facts
-    m = family_size(facts)
-    at = [(look, runs.first(look.seeds)) for look in looks(facts)]
+    pair: Pair
+    metric: str
+    runs: Runs
+    look: Look
+    alpha: float
+    judged: bool
+    before: tuple[float, ...] = ()
+    "The p of earlier looks."
 
-    def follow(variant: VariantFacts, task: TaskFacts, name: str, most: int) -> Comparison:
-        """The last of the first `most` looks that was needed."""
-        confirmatory = name in facts.judged and not variant.placebo
-        one: Comparison | None = None
-        for look, fewer in at[:most]:
-            a, b = fewer.of(variant.name, task), fewer.of(facts.variants[0].name, task)
-            if one is not None and not (a.asked.all() and b.asked.all()):
-                break
-            one = Comparison(
-                variant,
-                task,
-                name,
-                a,
-                b,
-                confirmatory,
-                m if confirmatory else 1,
-                facts.judged.get(name),
-                name in facts.judged and fewer.suspect(task, name),
-                look,
-                one,
-                unfinished.get((variant.name, task.name), ""),
-                half.get((variant.name, task.name), "") if name == facts.metric else "",
-            )
-            if one.settled:
-                break
-        assert one is not None
-        return one
+    @cached_property
+    def measure(self) -> Measure:
+        """A metric of the task is a plain one."""
+        return Measure(self.metric, "mean", self.pair.task)
 
-    for variant in facts.variants[1:]:
-        for task in facts.tasks:
-            family = [] if variant.placebo else [name for name in facts.judged if name in task.metrics]
-            found = {name: follow(variant, task, name, len(at)) for name in family}
-            last = found[facts.metric].look.number if facts.metric in found else len(at)
-            for name in task.metrics if all_metrics else family:
-                yield found.get(name) or follow(variant, task, name, last)
+    @cached_property
+    def contrast(self) -> Contrast:
+        """Its pairs of runs."""
+        return self.measure.contrast(self.runs, self.pair.groups)
+
+    @cached_property
+    def margin(self) -> float | None:
+        """That of the study, which is one of the primary metric."""
+        return self.runs.facts.margin if self.metric == self.runs.facts.metric else None
+
+    @cached_property
+    def estimate(self) -> Mean | Rate:
+        """Of what is described, the plain mean."""
+        if not self.judged:
+            return Mean(self.contrast.differences)
+        return self.contrast.estimate(self.margin)
+
+    @cached_property
+    def said(self) -> Row:
+        """At this look."""
+        return row(self.estimate, self.margin, self.alpha)
+
+    @property
+    def open(self) -> bool:
+        """Whether more seeds may settle it: not where a trial failed or is missing, which no seed makes good."""
+        why = self.said.reason
+        return self.said.verdict not in DECIDED and (why is None or why.code != "incomplete")
+
+    @property
+    def mde(self) -> float:
+        """Of all seeds that were planned; infinite where the metric can show no such difference."""
+        facts, span = self.runs.facts, self.contrast.metric.span
+        last = levels(facts)[-1] if self.judged else self.alpha
+        found = self.estimate.mde(last, max(facts.looks) if facts.looks and self.judged else None)
+        return np.inf if isinstance(self.estimate, Mean) and span is not None and found > span else found
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the verdict is what it is, with what would settle it; of likeness, what it does not exclude."""
+        said, c = self.said, self.contrast
+        if said.verdict == "equivalent" and not c.by_rate:
+            untested = {} if c.metric.span is not None else {"untested": 1.0}
+            return Reason("unseen", {"failures": unseen(c.n), **untested})
+        if said.reason is None or said.reason.code != "open" or not isinstance(self.estimate, Mean):
+            return said.reason
+        d = c.differences
+        seeds = seeds_needed(d, self.alpha, self.margin)
+        over_seeds = replace(d, examples=None)
+        if np.isinf(seeds) and d.squares and np.isfinite(seeds_needed(over_seeds, self.alpha, self.margin)):
+            return Reason("examples")
+        return Reason("open", {"seeds": seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
+
+    @property
+    def row(self) -> dict[str, object]:
+        """With `COLUMNS`."""
+        c, task, facts = self.contrast, self.pair.task, self.runs.facts
+        bounds = self.estimate.interval(self.alpha) or (NAN, NAN)
+        solved = c.solved if c.by_rate and self.judged else None
+        counts = (NAN,) * 4 if solved is None else (*(int(side.sum()) for side in solved), *c.only)
+        p = self.said.p
+        if self.judged and not np.isnan([*self.before, p]).all():
+            p = p_sequential([*self.before, p], self.look.count)
+        chosen = {v.name: v.tuned.get(task.name, {}) for v in facts.variants}.get(self.pair.name, {})
+        return {
+            "variant": self.pair.name,
+            "baseline": self.pair.against,
+            "task": task.name,
+            "metric": self.metric,
+            "n": c.n,
+            "mean_variant": _mean(c.a.mean(axis=0)),
+            "mean_baseline": _mean(c.b.mean(axis=0)),
+            "diff": c.differences.mean,
+            "ci_low": bounds[0],
+            "ci_high": bounds[1],
+            "level": 1 - self.alpha,
+            "p": p,
+            "mde": self.mde,
+            "verdict": self.said.verdict if self.judged else "",
+            "reason": str(self.reason or "") if self.judged else "",
+            "exploratory": not self.judged,
+            "settings": "; ".join(f"{path}={label}" for path, label in chosen.items()),
+            **dict(zip(COLUMNS[-5:-1], counts, strict=True)),
+            "look": self.look.number,
+        }
 
 
-def planned(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `compare` that form its family."""
+def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:
+    """A pair on the primary metric at the look that settled it, else at the last of its runs."""
+    facts, p = runs.facts, list[float]()
+    one: Compared | None = None
+    for look, fewer in at_looks(runs):
+        if one is not None and not asked(fewer, pair.task, (*pair.a, *pair.b)):
+            break
+        alpha = level(facts, look) if judged else ALPHA
+        one = Compared(pair, facts.metric, fewer, look, alpha, judged, tuple(p))
+        if judged and one.said.verdict in DECIDED:
+            break
+        p.append(one.said.p)
+    assert one is not None
+    return one
+
+
+def _of_pair(runs: Runs, pair: Pair, planned: bool) -> Iterator[Compared]:
+    first = compared(runs, pair, judged=pair.planned and planned)
+    for name in pair.task.metrics:
+        mine = name == runs.facts.metric
+        yield first if mine else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
+
+
+def confirmatory(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `compare` that were planned."""
     return comparisons[~comparisons["exploratory"].astype(bool)]
 
 
-def _row(one: Comparison) -> dict[str, object]:
-    """With `COLUMNS`."""
-    c, d, found = one.contrast, one.contrast.differences, one.judgement
-    solvable = solving_metric(one.task, one.a.runs.facts.metric) is not None
-    squares = d.squares
-    return {
-        "variant": one.a.variant,
-        "baseline": one.b.variant,
-        "task": one.task.name,
-        "metric": one.metric,
-        "n": c.n,
-        "mean_variant": _mean(c.a[0]),
-        "mean_baseline": _mean(c.b[0]),
-        "diff": d.mean,
-        **_bounds("ci", d.interval(one.alpha)),
-        **_bounds("seeds", d.seed_interval(one.alpha)),
-        **_bounds("family", d.interval(one.level) if one.confirmatory else (NAN, NAN)),
-        **_bounds("tost", d.interval(2 * one.level) if one.margin is not None else (NAN, NAN)),
-        "p": found.p,
-        "p_adjusted": min(1.0, one.m * found.p) if one.confirmatory else NAN,
-        "p_equivalent": found.p_equivalent,
-        "verdict": found.verdict,
-        "decided_by": "rate" if c.by_rate else "t",
-        "exploratory": not one.confirmatory,
-        "d_z": d.d_z,
-        "prob_better": d.prob_better,
-        "mde": one.detectable[0],
-        **_bounds("mde", one.detectable[1:]),
-        "correlation": correlation(c.a[0], c.b[0]),
-        "seeds_needed": one.seeds_needed,
-        "sd_seed": squares.by_seed**0.5 if squares else NAN,
-        "sd_example": squares.by_example**0.5 if squares else NAN,
-        "sd_rest": squares.rest**0.5 if squares else NAN,
-        "solved_rate": one.a.solved_rate if solvable else NAN,
-        "baseline_solved_rate": one.b.solved_rate if solvable else NAN,
-        "only_variant": c.only[0] if solvable else NAN,
-        "only_baseline": c.only[1] if solvable else NAN,
-        "p_solved": c.p_rate,
-        "diverged": c.diverged[0],
-        "baseline_diverged": c.diverged[1],
-        "missing": c.missing,
-        "look": one.look.number,
-        "looks": one.look.count,
-        "placebo": one.variant.placebo,
-        "within_noise": one.within_noise,
-        "half": one.half,
-        "at": f"at {rate}, not tuned" if (rate := one.a.runs.facts.rate) else "",
-        "note": comparison_note(one),
-    }
-
-
-def _bounds(name: str, bounds: Sequence[float]) -> dict[str, float]:
-    return {f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
+def levels(facts: Facts) -> list[float]:
+    """α at each look that was planned."""
+    planned = facts.looks or [len(facts.seeds)]
+    return [level(facts, Look(k, len(planned), seeds)) for k, seeds in enumerate(planned, start=1)]
 
 
 def _mean(values: Floats) -> float:

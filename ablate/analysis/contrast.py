@@ -1,24 +1,25 @@
-"""One side against another on one metric of one task, seed by seed: what verdicts and claims are decided from.
+"""One side against another on one metric of one task, seed by seed, and what keeps that from deciding.
 
 A run that diverged is an outcome: it is scored at the metric's floor, and its seed stays. Where runs either find the
-solution or do not, a mean over seeds is a rate in disguise, and what a mean could hide is decided by the seeds that
-only one side solved.
+solution or do not, a mean over seeds is a rate in disguise: the seeds that only one side solved decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
-from ablate.analysis.paired import NAN, Differences, Flags, Floats
-from ablate.analysis.rates import rate_p, rate_p_equivalent
+from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
 from ablate.analysis.runs import Side, solving_metric
+from ablate.core.estimate import Block
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
+from ablate.core.reason import Reason
 
 FLOOR_ERRORS = 3
 """Standard errors of guessing within which an accuracy counts as at its floor."""
@@ -37,26 +38,27 @@ class Contrast:
     b: Floats
     differences: Differences
     "Oriented; of the means over the variants of each side."
-    completed: Flags
-    "The seeds on which every run completed."
-    diverged: tuple[int, int]
-    "Runs of A, and of B, that diverged on seeds asked of all, whether or not the metric says what that is worth."
-    missing: int
+    diverged: int = 0
+    "Runs that diverged, whether or not the metric says what that is worth."
+    missing: int = 0
     "Planned seeds on which a run has no outcome."
     solved: tuple[Flags, Flags] | None = None
-    """The seeds that A, and B, solved, of those on which both have an outcome, whether or not the metric can score it;
-    None where the task does not say, or a side has several variants."""
+    "The seeds that A, and B, solved, of those on which both have an outcome; None where that is not known."
     on_this_metric: bool = True
     "Whether solved is a threshold on this metric."
-
-    @classmethod
-    def of(cls, a: Sequence[Side], b: Sequence[Side], name: str) -> Contrast:
-        """Of the mean over the variants of `a` and of `b`, on the metric `name` of their task."""
-        return cls.between([a], [b], name)
+    grouped: bool = False
+    "Whether runs of a graded task fall into groups."
+    interaction: bool = False
+    counted: bool = False
+    "Whether the metric itself is 0 or 1 a seed, so that it has no bounds to be near."
+    of_task: bool = True
+    "Whether the metric is the task's own, and no derived one."
+    obstacle: Reason | None = None
+    "Why the values of a derived metric say nothing."
 
     @classmethod
     def between(cls, plus: Sequence[Sequence[Side]], minus: Sequence[Sequence[Side]], name: str) -> Contrast:
-        """The same of sums of such means: (A + D) − (B + C) is a difference of differences."""
+        """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences."""
         a, b = list(chain(*plus)), list(chain(*minus))
         task, facts = a[0].task, a[0].runs.facts
         metric = task.metrics[name]
@@ -65,7 +67,6 @@ class Contrast:
         asked = np.all([side.asked for side in (*a, *b)], axis=0)
         lost = (unknown & [side.status != "diverged" for side in (*a, *b)]).any(axis=0) & asked
         usable = ~unknown.any(axis=0)
-        completed = np.all([side.status == "completed" for side in (*a, *b)], axis=0)
         rows = [values for side in (*a, *b) if (values := side.by_example(name)) is not None]
         examples = None
         if len(rows) == len(a) + len(b):
@@ -74,17 +75,18 @@ class Contrast:
         means = [sign(metric) * _sum_of_means(*of)[usable] for of in ((first, plus), (second, minus))]
         threshold = solving_metric(task, facts.metric)
         alone = len(a) == len(b) == 1 and threshold is not None
+        scores = first[:, usable], second[:, usable]
+        step = metric.resolution or smallest_difference(np.concatenate(scores))
         return cls(
-            task=task,
-            metric=metric,
-            a=first[:, usable],
-            b=second[:, usable],
-            differences=Differences.between(means[0], means[1], metric.resolution, examples, overlap(task)),
-            completed=completed[usable],
-            diverged=(_diverged(a, asked), _diverged(b, asked)),
-            missing=int(lost.sum()),
-            solved=(a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]) if alone else None,
-            on_this_metric=threshold == name,
+            task,
+            metric,
+            *scores,
+            Differences.between(means[0], means[1], step, examples, overlap(task)),
+            sum(int((side.status[asked] == "diverged").sum()) for side in (*a, *b)),
+            int(lost.sum()),
+            (a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]) if alone else None,
+            threshold == name,
+            interaction=len(plus) > 1,
         )
 
     @property
@@ -93,14 +95,9 @@ class Contrast:
         return self.differences.n
 
     @property
-    def any_diverged(self) -> bool:
-        """Whether a run of either side diverged."""
-        return sum(self.diverged) > 0
-
-    @property
-    def without_score(self) -> bool:
-        """Whether a run diverged that the metric, having no floor, cannot score."""
-        return self.any_diverged and self.metric.floor is None
+    def by_rate(self) -> bool:
+        """Whether the seeds that only one side solved decide."""
+        return self.task.outcome == "all_or_nothing"
 
     @cached_property
     def only(self) -> tuple[int, int]:
@@ -110,80 +107,65 @@ class Contrast:
         a, b = self.solved
         return int((a & ~b).sum()), int((b & ~a).sum())
 
-    @property
-    def some_solved(self) -> bool:
-        """Whether some run of the pair solved the task."""
-        return self.solved is not None and bool(np.any(self.solved))
+    def estimate(self, margin: float | None = None) -> Mean | Rate:
+        """What is judged; `margin` is the one that the study declares for the metric."""
+        blocks = tuple(self.blocks(margin or 0.0))
+        if not self.by_rate or self.solved is None:
+            return Mean(self.differences, blocks)
+        span = self.metric.span if self.on_this_metric else None
+        alike = self.solved[0] == self.solved[1]
+        same = self.differences.on(alike) if len(alike) == self.n else Differences.between([], [])
+        return Rate(self.only, len(alike), span, self.differences, same, blocks, (), self.counted)
+
+    def blocks(self, margin: float = 0.0) -> Iterator[Block]:
+        """All that hold, in their order."""
+        if self.missing:
+            yield Block(Reason("incomplete", {"pairs": self.n, "missing": self.missing}))
+        if self.n < 2:
+            # What the metric cannot score is an outcome all the same.
+            lost = Reason("unstable", {"diverged": self.diverged})
+            unscored = self.diverged > 0 and self.metric.floor is None
+            yield Block(lost if unscored else Reason("few", {"n": self.n, "least": 2}))
+            return
+        if self.obstacle is not None:
+            yield Block(self.obstacle)
+        if self.by_rate and (self.interaction or self.solved is None):
+            yield Block(Reason("several"))
+        if self.diverged:
+            yield Block(Reason("unstable", {"diverged": self.diverged}), wholly=self.metric.floor is None)
+        if self.interaction and self._cell_at_a_bound(margin):
+            yield Block(Reason("scale"))
+        if self.counted:
+            pass
+        elif self.at_ceiling(margin):
+            yield Block(Reason("ceiling", {"failures": unseen(self.n), "n": self.n}))
+        elif self.by_rate and self.solved is not None and not np.any(self.solved):
+            yield Block(Reason("unsolved", {"n": self.n}))
+        elif self.at_floor:
+            yield Block(Reason("floor", {"n": self.n}), wholly=False)
+        if self.differences.all_zero and not self.counted:
+            yield Block(Reason("degenerate", {"n": self.n}))
+        if self.grouped:
+            yield Block(Reason("groups"), wholly=False)
 
     @property
-    def by_rate(self) -> bool:
-        """Whether the seeds that only one side solved decide about a difference."""
-        return self.task.outcome == "all_or_nothing" and self.some_solved
+    def best(self) -> float | None:
+        """The metric's best value, oriented: 0 for a loss that does not say."""
+        if self.metric.ceiling is None:
+            return 0.0 if self.metric.direction == "min" and self.of_task else None
+        return sign(self.metric) * self.metric.ceiling
 
-    @property
-    def lead(self) -> float:
-        """Above 0 where A is ahead, in what decides about a difference."""
-        return float(self.only[0] - self.only[1]) if self.by_rate else self.differences.mean
-
-    @cached_property
-    def p_rate(self) -> float:
-        """Two-sided p of the solved rates; NaN where they are not known."""
-        n = 0 if self.solved is None else len(self.solved[0])
-        return rate_p(*self.only, n) if n else NAN
-
-    @property
-    def p(self) -> float:
-        """Two-sided p of no difference."""
-        if self.without_score:
-            return 1.0
-        return self.p_rate if self.by_rate else self.differences.p()
-
-    @cached_property
-    def same(self) -> Differences:
-        """On the seeds that both or neither solved."""
-        assert self.solved is not None
-        return self.differences.on(self.solved[0] == self.solved[1])
-
-    def p_equivalent(self, margin: float, suspect: bool = False) -> float:
-        """Small when the difference lies inside ±`margin`; 1 where it cannot be told.
-
-        On an all-or-nothing task half of the margin bounds the share of seeds that only one side solves, and half the
-        mean difference on the others. `suspect`: a graded task whose runs fall into groups.
-        """
-        if self.without_score:
-            return 1.0
-        if self.task.outcome == "graded":
-            return 1.0 if suspect else self.differences.p_equivalent(margin)
-        return self._in_halves(self.only, margin, lambda same: same.p_equivalent(margin / 2))
-
-    def p_not_worse(self, margin: float) -> float:
-        """Small when A does not lose more than `margin` to B; 1 where it cannot be told."""
-        if self.without_score:
-            return 1.0
-        if self.task.outcome == "graded":
-            return self.differences.p_above(-margin)
-        return self._in_halves((0, self.only[1]), margin, lambda same: same.p_above(-margin / 2))
-
-    def _in_halves(
-        self, only: tuple[int, int], margin: float, on_the_others: Callable[[Differences], float]
-    ) -> float:
-        """The larger p of what half of the margin says of the seeds that one side alone solved, and of the others."""
-        span = self.metric.span
-        if not self.some_solved or not span or not self.on_this_metric or self.same.n < 2:
-            return 1.0
-        rates = rate_p_equivalent(*only, self.n, min(1.0, margin / (2 * span)))
-        return max(rates, on_the_others(self.same))
+    def near(self, margin: float) -> float:
+        """The distance from a bound within which `margin` could not be seen."""
+        return max(margin, CEILING_STEPS * self.metric.resolution) + 1e-12
 
     def at_ceiling(self, margin: float) -> bool:
         """Whether all runs are so near the ceiling that `margin` could not be seen, or solved the task."""
-        if self.any_diverged or not self.n:
+        if self.diverged or not self.n:
             return False
-        if self.task.outcome == "all_or_nothing" and self.solved is not None and bool(np.all(self.solved)):
+        if self.by_rate and self.solved is not None and bool(np.all(self.solved)):
             return True
-        if self.metric.ceiling is None:
-            return False
-        near = max(margin, CEILING_STEPS * self.metric.resolution)
-        return bool((self._oriented >= sign(self.metric) * self.metric.ceiling - near - 1e-12).all())
+        return self.best is not None and bool((self._oriented >= self.best - self.near(margin)).all())
 
     @property
     def at_floor(self) -> bool:
@@ -193,13 +175,27 @@ class Contrast:
             return False
         return bool((self._oriented <= sign(self.metric) * floor + near_floor(self.metric) + 1e-12).all())
 
+    def _cell_at_a_bound(self, margin: float) -> bool:
+        means, near = sign(self.metric) * np.concatenate([self.a, self.b]).mean(axis=1), self.near(margin)
+        floor = self.metric.floor
+        high = self.best is not None and (means >= self.best - near).any()
+        return bool(high or (floor is not None and (means <= sign(self.metric) * floor + near).any()))
+
     @property
     def _oriented(self) -> Floats:
         return sign(self.metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
 
 
-def _diverged(sides: Sequence[Side], asked: Flags) -> int:
-    return sum(int((side.status[asked] == "diverged").sum()) for side in sides)
+def unseen(n: int) -> float:
+    """The largest share of runs that may fail without one of `n` doing so, at 5 %."""
+    return float(1 - 0.05 ** (1 / n))
+
+
+def smallest_difference(scores: Floats) -> float:
+    """The smallest difference between two runs that is more than rounding; 0 where there is none."""
+    gaps = np.diff(np.unique(scores))
+    gaps = gaps[gaps > ROUNDING * np.abs(scores).max(initial=0.0)]
+    return float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
 
 
 def _sum_of_means(rows: Sequence[Floats] | Floats, parts: Sequence[Sequence[Side]]) -> Floats:

@@ -5,22 +5,37 @@ A comparison is of little use where the baseline did not learn, or where trainin
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from ablate.analysis.contrast import Contrast
-from ablate.analysis.paired import Differences
+from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side, solving_metric
-from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.core.metric import sign
+from ablate.core.metric import Metric, sign
 
 
-def baseline_learned(evidence: Evidence) -> list[tuple[str, bool, str]]:
-    """Each task of which the baseline's runs can say whether it was learned: whether it was, the evidence as a clause.
+@dataclass(frozen=True)
+class Learned:
+    """Whether the baseline learned a task, and how that is told: by runs that solved it, or by their mean."""
+
+    task: str
+    ok: bool
+    name: str
+    "Of the metric that tells."
+    metric: Metric
+    solved: tuple[int, int] | None = None
+    "Runs that solved an all-or-nothing task, of those with an outcome; else None."
+    mean: float = NAN
+    spread: float = NAN
+    "The standard deviation over seeds; NaN of one."
+
+
+def baseline_learned(evidence: Evidence) -> list[Learned]:
+    """Of each task of which the baseline's runs can say whether it was learned.
 
     It learned an all-or-nothing task where every run with an outcome solved it, and a graded one where some run is
     better than guessing on the primary metric.
@@ -34,30 +49,25 @@ def baseline_learned(evidence: Evidence) -> list[tuple[str, bool, str]]:
         if not ended:
             continue
         if task.outcome == "all_or_nothing" and name is not None:
-            solved, known = int(side.solved[side.ended].sum()), task.metrics[name]
-            least = f"{name} {'≤' if known.direction == 'min' else '≥'} {wording.exact(known.solved or 0.0)}"
-            seeds = wording.share(solved, ended)
-            found.append((task.name, solved == ended, f"solved {task.name} on {seeds} seeds ({least})"))
+            solved = int(side.solved[side.ended].sum())
+            found.append(Learned(task.name, solved == ended, name, task.metrics[name], (solved, ended)))
         elif metric is not None and metric.floor is not None:
             values = side.scored(facts.metric)[side.ended]
-            # As exact as its spread lets it be told.
-            places = wording.decimals(float(np.std(values, ddof=1)) if ended > 1 else math.nan)
-            guessing = wording.number(metric.floor, wording.decimals(metric.floor))
-            words = f"reached {facts.metric} {wording.number(float(values.mean()), places)} on {task.name}"
-            alone = Contrast.of([side], [side], facts.metric)
-            found.append((task.name, not alone.at_floor, f"{words} (guessing: {guessing})"))
+            alone = Contrast.between([[side]], [[side]], facts.metric)
+            spread = float(np.std(values, ddof=1)) if ended > 1 else NAN
+            mean = float(values.mean())
+            found.append(Learned(task.name, not alone.at_floor, facts.metric, metric, None, mean, spread))
     return found
 
 
 def convergence(evidence: Evidence) -> pd.DataFrame:
-    """One row a variant and task: variant, task, n, gain, ci90_low, ci90_high, improving, why.
+    """One row a variant and task: variant, task, n, gain, ci90_low, ci90_high, improving, unsolved.
 
     For each completed run the mean of the primary validation metric (curve `validation_<metric>`) over the
     last tenth of its evaluations, rounded up, is compared with the mean over as many before them. `gain` is
     the mean over seeds, oriented. A variant is still improving, "not converged", when the gain exceeds the
-    metric's resolution and its 90 % interval over seeds lies above 0. Fewer than two runs cannot tell. `why`: why more
-    training might change what is seen, or nothing: it was still improving, or runs of an all-or-nothing task ended
-    without the solution, where a plateau looks like an end.
+    metric's resolution and its 90 % interval over seeds lies above 0. Fewer than two runs cannot tell. `unsolved`: runs
+    of an all-or-nothing task that ended without the solution, where a plateau looks like an end.
     """
     facts, curves = evidence.facts, evidence.curves
     curve = curves[curves["metric"] == f"validation_{facts.metric}"].sort_values("step")
@@ -76,20 +86,14 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
             gain = Differences.between(last, before, metric.resolution)
             bounds = gain.interval(2 * ALPHA)
             improving = bool(bounds[0] > 0 and gain.mean > metric.resolution)
-            why = "not converged: still improving when training ended" if improving else _plateau(side)
-            rows.append((side.variant, side.task.name, gain.n, gain.mean, *bounds, improving, why))
-    columns = ["variant", "task", "n", "gain", "ci90_low", "ci90_high", "improving", "why"]
+            rows.append(
+                (side.variant, side.task.name, gain.n, gain.mean, *bounds, improving, _unsolved(side))
+            )
+    columns = ["variant", "task", "n", "gain", "ci90_low", "ci90_high", "improving", "unsolved"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _plateau(side: Side) -> str:
+def _unsolved(side: Side) -> int:
     if side.task.outcome == "graded" or solving_metric(side.task, side.runs.facts.metric) is None:
-        return ""
-    completed = side.status == "completed"
-    unsolved = int((completed & ~side.solved).sum())
-    runs = wording.share(unsolved, int(completed.sum()))
-    return (
-        f"{runs} runs of {side.variant} ended without the solution, which more steps may find"
-        if unsolved
-        else ""
-    )
+        return 0
+    return int(((side.status == "completed") & ~side.solved).sum())

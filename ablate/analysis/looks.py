@@ -55,12 +55,3 @@ def looks(facts: Facts) -> list[Look]:
         for k, seeds in enumerate(planned, start=1)
         if seeds <= len(facts.seeds) or k == 1
     ]
-
-
-def looked(look: Look, verdict: str) -> str:
-    """What a reader should know of a verdict at a look of several, beside its numbers."""
-    where = f"look {look.number} of {look.count}, {look.seeds} seeds"
-    if not look.early or verdict in ("inconclusive", "incomplete", "unstable"):
-        return f"at {where}"
-    bias = ", where the difference is biased away from 0" if verdict in ("better", "worse", "beats") else ""
-    return f"stopped early at {where}{bias}"

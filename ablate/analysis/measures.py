@@ -1,19 +1,36 @@
-"""What variants can be compared by: the metrics of a task, the numbers of a run's stability, and derived metrics."""
+"""What variants can be compared by, and the estimate of each: metrics of a task, of stability, and derived ones.
+
+A metric that a task has is a paired mean, or a rate where the task is all or nothing. A derived metric is one of four
+kinds (`core.derived`): a mean by seed, 0 or 1 by seed, a spread over seeds, a time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ablate.analysis.paired import Floats
+from ablate.analysis.contrast import Contrast, overlap, smallest_difference
+from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
+from ablate.analysis.stress import rates_of
 from ablate.core.derived import DERIVED, Derived, Kind, Offer
+from ablate.core.estimate import Block
 from ablate.core.facts import Facts, TaskFacts
-from ablate.core.metric import HELD_OUT
+from ablate.core.metric import sign
+from ablate.core.reason import Reason
 from ablate.core.speed import CALLS
+
+SENSITIVITY = "lr_sensitivity"
+LEAST_RATES = 5
+"""Learning rates below which their grid is no sample."""
+LEAST_SPREAD = 6
+"""Seeds below which spreads are not compared."""
 
 
 @dataclass(frozen=True)
@@ -25,27 +42,93 @@ class Measure:
     task: TaskFacts
     derived: Derived | None = None
 
-    def side(self, runs: Runs, variant: str) -> Side:
-        """The runs of a variant, as the metric sees them."""
+    def side(self, runs: Runs, variant: str, without: int | None = None) -> Side:
+        """The runs of a variant, as the metric sees them; `without` one learning rate of its grid."""
         if self.name in self.task.metrics or self.kind in ("spread", "time"):
             return runs.of(variant, self.task)
-        seen, derived = runs.of(variant, self.task), self.derived
-        metric = derived.refined(derived.metric, seen) if derived else self.task.stability[self.name]
+        seen = runs.of(variant, self.task) if without is None else _Fewer(runs, variant, self.task, without)
+        metric = (
+            self.derived.refined(self.derived.metric, seen)
+            if self.derived
+            else self.task.stability[self.name]
+        )
         # Whether a run solves the task decides nothing about how steadily it trains.
         alone = replace(self.task, metrics={self.name: metric}, outcome="graded")
-        if derived is None:
-            return _NumberedSide(runs, variant, alone, self.name)
-        return _DerivedSide(runs, variant, alone, derived, seen)
+        if self.derived is None:
+            return Side(runs, variant, alone)
+        return _DerivedSide(runs, variant, alone, self.derived, seen)
+
+    def estimate(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean | Rate:
+        """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
+        margin = runs.facts.margin if self.name == runs.facts.metric else None
+        if self.kind == "spread":
+            return self._spread(runs, groups)
+        if self.name != SENSITIVITY or self.derived is None:
+            return self.contrast(runs, groups).estimate(margin)
+        whole, rates = self.contrast(runs, groups).estimate(), rates_of(runs.facts)
+        assert isinstance(whole, Mean)
+        also = [
+            (Reason("rate", {"rate": rate}), self.contrast(runs, groups, without).estimate())
+            for without, rate in enumerate(rates)
+            if len(rates) > 1
+        ]
+        return replace(whole, blocks=few(whole.blocks, "rates", len(rates), LEAST_RATES), also=also)
+
+    def contrast(self, runs: Runs, groups: Sequence[Sequence[str]], without: int | None = None) -> Contrast:
+        """The pairs; with what the metric says against them."""
+        a, b, *less = [[self.side(runs, name, without) for name in names] for names in groups]
+        plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
+        own = self.name in self.task.metrics
+        grouped = own and runs.suspect(self.task, self.name)
+        found = replace(
+            Contrast.between(plus, minus, self.name),
+            grouped=grouped,
+            counted=self.kind == "rate",
+            of_task=own,
+        )
+        if self.kind == "rate":
+            better, alone = sign(found.metric), not less and len(a) == len(b) == 1
+            solved = (
+                (better * found.a[0] > better * 0.5, better * found.b[0] > better * 0.5) if alone else None
+            )
+            task = replace(found.task, outcome="all_or_nothing")
+            found = replace(found, task=task, solved=solved, on_this_metric=True)
+        reasons = [side.obstacle for side in chain(*plus, *minus) if side.obstacle is not None]
+        return replace(found, obstacle=reasons[0]) if reasons else found
+
+    def _spread(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
+        """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
+        sides = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
+        c = Contrast.between(sides[:1], sides[1:], runs.facts.metric)
+        a, b = (np.abs(rows - np.median(rows, axis=1, keepdims=True)) if c.n else rows for rows in (c.a, c.b))
+        step = c.metric.resolution or smallest_difference(np.concatenate([c.a, c.b]))
+        d = Differences.between(b.mean(axis=0), a.mean(axis=0), step, overlap=overlap(self.task))
+        if len(groups) > 2 or max(map(len, groups)) > 1:
+            return Mean(d, [Block(Reason("several"))])
+        # Its own runs are no measure of what a diverged one would have spread.
+        blocks = [replace(block, wholly=True) for block in c.blocks() if block.reason.code in _OF_SPREADS]
+        if d.all_zero and c.n:
+            blocks.append(Block(Reason("degenerate", {"n": c.n})))
+        return Mean(d, few(blocks, "n", c.n, LEAST_SPREAD))
+
+
+_OF_SPREADS = ("incomplete", "unstable", "ceiling")
+
+
+def few(blocks: Sequence[Block], what: str, count: int, least: int) -> list[Block]:
+    """The blocks, with one more in its place where there are fewer than the least."""
+    if count >= least:
+        return list(blocks)
+    first = [block for block in blocks if block.reason.code == "incomplete"]
+    return [*first, Block(Reason("few", {what: count, "least": least})), *blocks[len(first) :]]
 
 
 def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
     """How to compare variants by the metric `name` of a claim; None where the task cannot tell it."""
-    if name in task.metrics:
-        return Measure(name, "mean", task)
-    if name in task.stability:
+    if name in task.metrics or name in task.stability:
         return Measure(name, "mean", task)
     derived = DERIVED.get(name)
-    offer = Offer(task.metrics, bool(facts.stress), timed=CALLS, target=facts.target)
+    offer = Offer(task.metrics, "stress" in facts.features, timed=CALLS, target=facts.target)
     if derived is None or derived.lacks(offer):
         return None
     if derived.kind == "spread" and facts.metric not in task.metrics:
@@ -54,27 +137,15 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
 
 
 @dataclass(frozen=True)
-class _NumberedSide(Side):
-    """The runs of a variant, compared by a number of which some other variant may have none."""
+class _Fewer(Side):
+    """The runs of a variant on a grid that lacks one learning rate."""
 
-    number: str
-
-    @property
-    def obstacle(self) -> str:
-        """That none of its runs has it."""
-        completed = self.status == "completed"
-        lacks = completed.any() and np.isnan(self.values(self.number)[completed]).all()
-        return f"{self.variant} has no {self.number}" if lacks else ""
+    without: int
 
     @cached_property
-    def moved_by(self) -> dict[str, str]:
-        """Path of the training → its value, where a search chose it for some variant; the outcome is no such number."""
-        if self.number == HELD_OUT:
-            return {}
-        task, variants = self.task.name, {variant.name: variant for variant in self.runs.facts.variants}
-        chosen, mine = {name: of.tuned.get(task, {}) for name, of in variants.items()}, variants[self.variant]
-        paths = {path for of in chosen.values() for path in of if path.startswith("training.")}
-        return {path: chosen[mine.name].get(path) or str(mine.levels.get(path, "")) for path in paths}
+    def stressed(self) -> Floats:
+        """As of `Side`, without the column."""
+        return np.delete(super().stressed, self.without, axis=1)
 
 
 @dataclass(frozen=True)
@@ -100,12 +171,6 @@ class _DerivedSide(Side):
         return np.where(np.isinf(self._by_seed), np.nan, self._by_seed)
 
     @property
-    def lost(self) -> str:
-        """Of a rate, nothing: a run has the event or has not."""
-        return self.derived.event if self.derived.kind == "mean" and self.derived.event else super().lost
-
-    @property
-    def obstacle(self) -> str:
-        """Why its values say nothing; nothing where they do."""
-        found = self.derived.obstacle(self.seen)
-        return f"{self.variant}: {found}" if found else ""
+    def obstacle(self) -> Reason | None:
+        """Why its values say nothing; None where they do."""
+        return self.derived.obstacle(self.seen)

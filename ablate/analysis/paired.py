@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ablate.analysis.power import ALPHA, POWER, detectable, difference_power, equivalence_power, smallest
-from ablate.analysis.student import sd_interval, t_interval, t_p_above
+from ablate.analysis.student import t_interval, t_p_above
 from ablate.analysis.variance import MeanSquares, StandardError
 
 NAN = math.nan
@@ -124,16 +124,6 @@ class Differences:
         bounds = [t_interval(self.mean, error.se, error.df, alpha) for error in self.errors]
         return min(low for low, _ in bounds), max(high for _, high in bounds)
 
-    def seed_interval(self, alpha: float = ALPHA) -> Interval:
-        """The same over seeds alone: it holds for these examples and decides nothing."""
-        if self.n < 2:
-            return NAN, NAN
-        return t_interval(self.mean, self.over_seeds.se, self.over_seeds.df, alpha)
-
-    def p(self, null: float = 0.0) -> float:
-        """Two-sided p of the paired t-test against a mean of `null`."""
-        return 2 * min(self.p_above(null), self.p_below(null))
-
     def p_above(self, bound: float) -> float:
         """One-sided p: small when the mean lies above `bound`."""
         return max(t_p_above(self.mean, e.se, e.df, bound) for e in self.errors) if self.n > 1 else NAN
@@ -142,40 +132,12 @@ class Differences:
         """One-sided p: small when the mean lies below `bound`."""
         return max(t_p_above(-self.mean, e.se, e.df, -bound) for e in self.errors) if self.n > 1 else NAN
 
-    def p_equivalent(self, margin: float) -> float:
-        """The p of the paired equivalence test (TOST): small when the mean lies inside (−`margin`, `margin`).
-
-        The larger p of two one-sided t-tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657–680).
-        """
-        return max(self.p_above(-margin), self.p_below(margin))
-
-    @property
-    def d_z(self) -> float:
-        """d̄/s_d, the standardised effect of paired samples (Lakens 2013, Front. Psychol. 4, 863)."""
-        return self.mean / self.sd if self.n > 1 else NAN
-
-    @property
-    def prob_better(self) -> float:
-        """Share of the seeds on which the first is better, ties half."""
-        return float(((self.values > 0) + 0.5 * (self.values == 0)).mean()) if self.n else NAN
-
-    def mde(self, alpha: float = ALPHA, spread: float = 1.0, n: int | None = None) -> float:
-        """The difference that is detected with 80 % power, two-sided at `alpha`, were s_d `spread` times what it is.
-
-        By these seeds, or by `n` others.
-        """
+    def mde(self, alpha: float = ALPHA, n: int | None = None) -> float:
+        """The difference that is found with 80 % power, two-sided at `alpha`, by these seeds, or by `n` others."""
         if self.n < 2:
             return NAN
         errors = self.errors if n is None else self.errors_at(n)
-        more = (spread**2 - 1) * errors[0].se ** 2
-        return max(detectable(e.df, alpha) * math.sqrt(e.se**2 + more) for e in errors)
-
-    def mde_range(self, alpha: float = ALPHA, n: int | None = None) -> Interval:
-        """The same at the ends of the 95 % interval of s_d (normal differences)."""
-        if self.n < 2:
-            return NAN, NAN
-        low, high = sd_interval(1.0, self.n - 1)
-        return self.mde(alpha, low, n), self.mde(alpha, high, n)
+        return max(detectable(error.df, alpha) * error.se for error in errors)
 
 
 def mean_interval(values: Floats, alpha: float = ALPHA) -> tuple[float, Interval]:
@@ -187,29 +149,20 @@ def mean_interval(values: Floats, alpha: float = ALPHA) -> tuple[float, Interval
     return mean, t_interval(mean, float(np.sort(values).std(ddof=1)) / math.sqrt(n), n - 1, alpha)
 
 
-def correlation(a: Floats, b: Floats) -> float:
-    """Pearson's r; NaN for fewer than three pairs, or where one side does not vary."""
-    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return NAN
-    order = np.lexsort((b, a))
-    return float(np.corrcoef(a[order], b[order])[0, 1])
+def seeds_needed(d: Differences, alpha: float = ALPHA, margin: float | None = None) -> float:
+    """The seeds that would settle a comparison at the level `alpha`, if the truth were what was observed.
 
-
-def seeds_needed(d: Differences, m: int = 1, margin: float | None = None) -> float:
-    """The seeds that would settle a comparison, if the truth were what was observed.
-
-    The smallest n that has 80 % power at α/m for the observed effect (two-sided) or, with a margin, for equivalence
-    at the observed difference. Infinite above `power.MAX_SEEDS`.
+    The smallest n that has 80 % power for the observed effect (two-sided) or, with a margin, for equivalence at the
+    observed difference. Infinite above `power.MAX_SEEDS`.
     """
     if d.n < 2:
         return NAN
-    alpha = ALPHA / m
 
     def enough(n: int) -> bool:
         sd = d.sd_at(n)
         if difference_power(d.mean / sd, n, alpha) >= POWER:
             return True
         equal = margin is not None and abs(d.mean) < margin
-        return equal and equivalence_power((margin or 0.0) / sd, n, d.mean / sd, alpha) >= POWER
+        return equal and equivalence_power((margin or 0.0) / sd, n, d.mean / sd, alpha / 2) >= POWER
 
     return smallest(enough)

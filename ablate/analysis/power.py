@@ -85,10 +85,13 @@ def seeds_for_difference(effect: float, alpha: float = ALPHA, power: float = POW
 def seeds_for_equivalence(
     margin: float, effect: float = 0.0, alpha: float = ALPHA, power: float = POWER
 ) -> float:
-    """The smallest n at which TOST has `power` for a true `effect`; infinite above `MAX_SEEDS`."""
+    """The smallest n at which "matches within `margin`" is supported at `alpha` with `power` for a true `effect`.
+
+    Each of the two tests has α/2. Infinite above `MAX_SEEDS`.
+    """
     if abs(effect) >= margin:
         return math.inf
-    return smallest(lambda n: equivalence_power(margin, n, effect, alpha) >= power)
+    return smallest(lambda n: equivalence_power(margin, n, effect, alpha / 2) >= power)
 
 
 def smallest(enough: Callable[[int], bool]) -> float:

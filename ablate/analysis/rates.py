@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ablate.analysis.power import ALPHA, POWER, smallest
-from ablate.base.wording import exact, share
 
 FEW = 30
 """Seeds below which the next larger number may detect less."""
@@ -38,14 +37,6 @@ def clopper_pearson(count: int, total: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def rate(count: int, total: int) -> str:
-    """`2 of 5 runs (rate .4, 95 % interval [.05, .85])`."""
-    if total == 0:
-        return "no runs"
-    bounds = "[{}, {}]".format(*(exact(round(bound, 2)) for bound in clopper_pearson(count, total)))
-    return f"{share(count, total)} runs (rate {exact(round(count / total, 2))}, 95 % interval {bounds})"
-
-
 def rate_p(only_a: int, only_b: int, n: int) -> float:
     """Two-sided p of two rates over n shared seeds, of which `only_a` and `only_b` have the outcome on one side."""
     if only_a == only_b:
@@ -54,9 +45,18 @@ def rate_p(only_a: int, only_b: int, n: int) -> float:
     return float(tail[np.searchsorted(z, _z(only_a, only_b) - 1e-9)])
 
 
-def rate_p_equivalent(only_a: int, only_b: int, n: int, most: float) -> float:
-    """Small when neither side has the outcome alone on a share `most` of seeds or more: two exact binomial tests."""
-    return float(max(special.bdtr(only_a, n, most), special.bdtr(only_b, n, most)))
+def rate_p_beyond(only_a: int, only_b: int, n: int, most: float) -> float:
+    """One-sided p: small when A has the outcome more often than B by more than `most`, a share of seeds above 0.
+
+    The same maximum where A has it alone with probability θ + `most`.
+    """
+    z, tail = _tails_beyond(n, most)
+    return float(tail[np.searchsorted(z, _signed(only_a, only_b) - 1e-9)])
+
+
+def least_count(n: int, alpha: float = ALPHA) -> float:
+    """The smallest number of seeds that one side alone solves that is significant at `alpha`; infinite if none is."""
+    return next((float(b) for b in range(1, n + 1) if rate_p(b, 0, n) <= alpha), math.inf)
 
 
 def detectable_failure_rate(n: int, alpha: float = ALPHA) -> float:
@@ -82,6 +82,27 @@ def seeds_for_failure_rate(share: float, alpha: float = ALPHA) -> float:
     return next((float(n) for n in range(2, FEW) if enough(n)), smallest(enough))
 
 
+def _signed(b: int, c: int) -> float:
+    return (b - c) / math.sqrt(b + c) if b + c else 0.0
+
+
+@lru_cache(maxsize=64)
+def _tails_beyond(n: int, most: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of every (b, c): the signed z, rising, and the largest probability over θ of that z or more."""
+    found = sorted(((b, c) for b in range(n + 1) for c in range(n + 1 - b)), key=lambda bc: _signed(*bc))
+    b, c = np.array(found, float).T
+    logs = special.gammaln(n + 1) - special.gammaln(b + 1) - special.gammaln(c + 1)
+    logs = logs - special.gammaln(n - b - c + 1)
+    theta = np.append(0.0, _THETAS)[:, None]
+    theta = theta[2 * theta[:, 0] + most <= 1 + 1e-12]
+    neither = np.maximum(1 - 2 * theta - most, 0.0)
+    probability = np.exp(
+        logs + special.xlogy(b, theta + most) + special.xlogy(c, theta) + special.xlogy(n - b - c, neither)
+    )
+    at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1].max(axis=0)
+    return np.array([_signed(*bc) for bc in found]), at_least
+
+
 def _z(b: int, c: int) -> float:
     return abs(b - c) / math.sqrt(b + c)
 
@@ -98,3 +119,13 @@ def _tails(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     probability = np.exp(logs + (b + c) * np.log(theta) + (n - b - c) * np.log1p(-2 * theta))
     at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1].max(axis=0)
     return np.array([_z(*bc) for bc in found]), at_least
+
+
+def seeds_without_failure(margin: float, span: float, alpha: float) -> int:
+    """The fewest seeds at which runs that solve the task alike "match within `margin`" at `alpha`. At least 2.
+
+    A run that fails costs about `span`, so that a share of failures of π = margin / (2·span) is worth half the margin;
+    no seed that one side alone solves excludes it at (1 − π)^n ≤ α/2.
+    """
+    share = margin / (2 * span)
+    return 2 if share >= 1 else max(2, math.ceil(math.log(alpha / 2) / math.log1p(-share)))

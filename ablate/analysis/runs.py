@@ -11,12 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.analysis.arrivals import Arrivals, arrivals
-from ablate.analysis.paired import NAN, Flags, Floats
+from ablate.analysis.paired import Flags, Floats
 from ablate.analysis.stress import Grid, grids
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
+from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
 
 NOT_RUN = "not run"
@@ -200,29 +201,14 @@ class Side:
         return replace(found, first=found.first[: len(self.runs.seeds)])
 
     @property
-    def lost(self) -> str:
-        """What has happened to a run that counts with the metric's floor."""
-        return "diverged"
-
-    @property
     def judged(self) -> Floats:
         """The primary metric; NaN where the run did not complete."""
         return self.values(self.runs.facts.metric)
 
     @property
-    def obstacle(self) -> str:
-        """Why its values say nothing; nothing where they do."""
-        return ""
-
-    @property
-    def moved_by(self) -> dict[str, str]:
-        """Path → value of what a search chose and its values move with, whatever the variant; empty for an outcome."""
-        return {}
-
-    @property
-    def solved_rate(self) -> float:
-        """The share of the runs with an outcome that solved the task; NaN without any."""
-        return float(self.solved[self.ended].mean()) if self.ended.any() else NAN
+    def obstacle(self) -> Reason | None:
+        """Why its values say nothing; None where they do."""
+        return None
 
 
 def reached(values: Floats, metric: Metric) -> Flags:

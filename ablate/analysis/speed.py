@@ -12,22 +12,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.paired import NAN, Differences, Floats, Interval
-from ablate.analysis.power import ALPHA
-from ablate.base import wording
+from ablate.analysis.paired import NAN, Differences, Floats
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
-from ablate.core.speed import BUSY, CALLS, LEAST, SpeedFacts
+from ablate.core.speed import CALLS, LEAST, SpeedFacts
+from ablate.core.speed import COLUMNS as FRAME
 
 MEMORY = "step_memory"
 CALL_OF = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
 """Metric → the call that it is measured of."""
-Verdict = Literal["incomplete", "equivalent", "better", "worse", "inconclusive"]
 COLUMNS = (
     *(
         "variant",
@@ -41,62 +38,23 @@ COLUMNS = (
         "value_baseline",
         "ratio",
     ),
-    *("ci_low", "ci_high", "family_low", "family_high", "p", "verdict", "noise_floor", "examples_per_second"),
-    *("tokens_per_second", "flops", "flops_per_second", "parameters", "exploratory", "note"),
+    *(
+        "ci_low",
+        "ci_high",
+        "slack",
+        "noise_floor",
+        "examples_per_second",
+        "flops",
+        "parameters",
+        "processes",
+        "busy",
+    ),
 )
 
 
-def differences(logs: Floats) -> Differences:
-    """Of the log ratios of processes, shape (n,), from 0, which is a ratio of 1."""
+def log_ratios(logs: Floats) -> Differences:
+    """Log ratios of processes, shape (n,), as differences from 0, which is a ratio of 1."""
     return Differences.between(logs, np.zeros_like(logs))
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One variant against another on one task, metric and size, in a family of `m`."""
-
-    logs: Floats
-    "Log ratio of each process, shape (n,)."
-    noise: float
-    "The noise floor, a log; NaN where it is not known."
-    margin: float = LEAST
-    m: int = 1
-
-    @cached_property
-    def d(self) -> Differences:
-        """The log ratios."""
-        return differences(self.logs)
-
-    @cached_property
-    def alike(self) -> bool:
-        """Whether the ratio is shown to lie within the margin."""
-        return self.d.p_equivalent(math.log1p(self.margin)) <= ALPHA / self.m
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """The first rule that holds."""
-        if self.d.n < 2 or math.isnan(self.noise):
-            return "incomplete"
-        if self.alike and self.noise < math.log1p(self.margin):
-            return "equivalent"
-        if self.d.p() <= ALPHA / self.m and abs(self.d.mean) > max(self.noise, math.log1p(LEAST)):
-            return "better" if self.d.mean < 0 else "worse"
-        return "inconclusive"
-
-    @property
-    def why(self) -> str:
-        """Why nothing is concluded; empty where something is."""
-        if self.verdict == "incomplete":
-            return f"{processes(self.d.n)}, and an interval takes 2"
-        if self.verdict != "inconclusive":
-            return ""
-        within = wording.in_percent(self.margin)
-        floor = the_floor(self.noise)
-        if self.alike:
-            return f"within {within}, which is below {floor}"
-        if self.d.p() > ALPHA / self.m:
-            return f"neither a difference is shown nor that it is below {within}"
-        return f"below {floor}" if abs(self.d.mean) <= self.noise else f"below {wording.in_percent(LEAST)}"
 
 
 @dataclass(frozen=True)
@@ -141,22 +99,22 @@ class Group:
     @cached_property
     def noise(self) -> float:
         """The noise floor: the larger |bound| of the 95 % interval of the baseline against itself; NaN: unknown."""
-        d = differences(self.of(self.baseline))
+        d = log_ratios(self.of(self.baseline))
         return 0.0 if d.all_zero and d.n > 1 else max(map(abs, d.interval()))
 
     def of(self, variant: str) -> Floats:
         """Its log ratios; none where it was not timed."""
         return np.asarray(self.logs.get(variant, pd.Series(dtype=float)).dropna(), float)
 
-    def compared(self, logs: Floats) -> Compared:
-        """Log ratios of processes, judged in the family of the planned variants, on as many tasks."""
-        planned = sum(not variant.placebo for variant in self.facts.variants[1:]) * len(self.facts.tasks)
-        return Compared(logs, self.noise, speed_facts(self.facts).margin, max(1, planned))
+    @property
+    def slack(self) -> float:
+        """What a ratio must exceed, a log: the noise floor and 2 %; NaN where the floor is not known."""
+        return NAN if math.isnan(self.noise) else max(self.noise, math.log1p(LEAST))
 
 
 def speed_facts(facts: Facts) -> SpeedFacts:
     """How the variants were timed."""
-    return facts.speed or SpeedFacts()
+    return SpeedFacts.of(facts) or SpeedFacts()
 
 
 def at_own_size(evidence: Evidence, task: str, metric: str) -> Group:
@@ -175,18 +133,18 @@ def by_size(evidence: Evidence, task: str, metric: str) -> dict[float, Group]:
 
 
 def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    frame = evidence.speed
+    frame = evidence.frame("speed", FRAME)
     return frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
 
 
 def speeds(evidence: Evidence) -> pd.DataFrame:
     """One row a task, metric, size and variant that was measured, with `COLUMNS`; the study's own size comes first.
 
-    - `value_*`: seconds of a call, or peak bytes of a step; the geometric mean over the `n` processes. `ratio` is that
-      of the variant to the baseline, so that below 1 is better; in the baseline's own row, which has no verdict, that
-      of its two copies. `ci_*` at 95 %, `family_*` at 1 − α/m; `noise_floor` is a ratio − 1.
+    - `value_*`: seconds of a call, or peak bytes of a step; the geometric mean over the `n` processes, of as many
+      `processes` as were asked for. `ratio` is that of the variant to the baseline, so that below 1 is better; in the
+      baseline's own row that of its two copies. `ci_*` at 95 %; `slack` and `noise_floor` are ratios − 1.
     - `flops` of one call; NaN where unknown. Memory has neither these nor rates.
-    - `parameters`: at the size that the study trains; NaN at others.
+    - `parameters`: at the size that the study trains; NaN at others. `busy`: cores that other programs kept busy.
     """
     rows = []
     for task in evidence.facts.tasks:
@@ -205,14 +163,12 @@ def _of_group(group: Group) -> Iterator[dict[str, object]]:
         rows = group.rows[(group.rows["variant"] == variant.name) & (group.rows["own"] == group.own)]
         if rows.empty or variant.name not in group.values:
             continue
-        found = group.compared(group.of(variant.name))
-        d, level = found.d, ALPHA / found.m
-        value = geometric_mean(group.values[variant.name])
-        first = rows.iloc[0]
-        costs = dict.fromkeys(("examples", "tokens", "flops"), NAN)
-        if group.metric != MEMORY:
-            costs = {name: float(first[name]) for name in costs}
-        family: Interval = d.interval(level)
+        d, value, first = (
+            log_ratios(group.of(variant.name)),
+            geometric_mean(group.values[variant.name]),
+            rows.iloc[0],
+        )
+        timed = group.metric != MEMORY
         yield {
             "variant": variant.name,
             "baseline": baseline,
@@ -225,31 +181,14 @@ def _of_group(group: Group) -> Iterator[dict[str, object]]:
             "value_baseline": geometric_mean(group.values.get(baseline, pd.Series(dtype=float))),
             "ratio": math.exp(d.mean),
             **dict(zip(("ci_low", "ci_high"), map(math.exp, d.interval()), strict=True)),
-            **dict(zip(("family_low", "family_high"), map(math.exp, family), strict=True)),
-            "p": d.p(),
-            "verdict": "" if variant.name == baseline else found.verdict,
+            "slack": math.expm1(group.slack),
             "noise_floor": math.expm1(group.noise),
-            "examples_per_second": costs["examples"] / value,
-            "tokens_per_second": costs["tokens"] / value,
-            "flops": costs["flops"],
-            "flops_per_second": costs["flops"] / value,
+            "examples_per_second": float(first["examples"]) / value if timed else NAN,
+            "flops": float(first["flops"]) if timed else NAN,
             "parameters": variant.parameters.get(group.task, NAN) if group.own else NAN,
-            "exploratory": True,
-            "note": "; ".join(_notes(group, found, rows, is_baseline=variant.name == baseline)),
+            "processes": speed_facts(facts).processes,
+            "busy": float(rows["busy"].astype(float).mean()) if timed else NAN,
         }
-
-
-def _notes(group: Group, found: Compared, rows: pd.DataFrame, *, is_baseline: bool) -> Iterator[str]:
-    if not is_baseline and found.why:
-        yield found.why
-    if 1 < found.d.n < (planned := speed_facts(group.facts).processes):
-        yield f"{found.d.n} of {planned} processes"
-    if group.metric == MEMORY:
-        return
-    if (busy := float(rows["busy"].astype(float).mean())) > BUSY:
-        yield f"other processes kept {wording.significant(busy)} cores busy"
-    if rows["flops"].isna().all():
-        yield "FLOPs unknown"
 
 
 def geometric_mean(values: pd.Series) -> float:
@@ -258,15 +197,3 @@ def geometric_mean(values: pd.Series) -> float:
     if not len(known) or known[0] == known[-1]:
         return float(known[0]) if len(known) else NAN  # memory is exact
     return math.exp(np.log(known).mean())
-
-
-def the_floor(noise: float) -> str:
-    """A noise floor, a log, in words."""
-    return (
-        f"the noise floor of {wording.in_percent(math.expm1(noise))}, which two copies of the baseline show"
-    )
-
-
-def processes(n: int) -> str:
-    """`1 process`, `8 processes`."""
-    return f"{n} process{'' if n == 1 else 'es'}"

@@ -8,12 +8,11 @@ import pandas as pd
 
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.runs import Runs
-from ablate.analysis.verdicts import judge
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, VariantFacts
 
 COLUMNS = (
-    *("task", "step", "variant", "path", "n", "mean", "diff", "ci_low", "ci_high", "p", "verdict"),
+    *("task", "step", "variant", "path", "n", "mean", "diff", "ci_low", "ci_high"),
     *("total", "total_low", "total_high"),
 )
 
@@ -34,27 +33,20 @@ def path_of(facts: Facts) -> list[VariantFacts]:
 def steps(evidence: Evidence) -> pd.DataFrame:
     """One row a task and step, with `COLUMNS`.
 
-    `path` is what the step changes. `mean` is in the metric's units. `diff` with its interval, p and `verdict` are
-    against the configuration before, at .05 and outside every family; `total` is against the baseline. Both oriented.
+    `path` is what the step changes. `mean` is in the metric's units. `diff` with its 95 % interval is against the
+    configuration before; `total` is against the baseline. Both oriented, and exploratory.
     """
     facts, runs = evidence.facts, Runs(evidence)
     rows: list[dict[str, Any]] = []
     for task in facts.tasks if path_of(facts) else ():
         if facts.metric not in task.metrics:
             continue
-        grouped = runs.suspect(task, facts.metric)
         sides = [(variant, runs.of(variant.name, task)) for variant in path_of(facts)]
         for number, (one, before) in enumerate(zip(sides[1:], sides[:-1], strict=True), start=1):
-            c = Contrast.of([one[1]], [before[1]], facts.metric)
-            found, d = judge(c, 1, facts.margin, grouped), c.differences
-            total = Contrast.of([one[1]], [sides[0][1]], facts.metric).differences
-            numbers = (
-                float(c.a[0].mean()) if c.n else float("nan"),
-                d.mean,
-                *d.interval(),
-                found.p,
-                found.verdict,
-            )
+            c = Contrast.between([[one[1]]], [[before[1]]], facts.metric)
+            d = c.differences
+            total = Contrast.between([[one[1]]], [[sides[0][1]]], facts.metric).differences
+            numbers = (float(c.a[0].mean()) if c.n else float("nan"), d.mean, *d.interval())
             (path,) = added(one[0], before[0])
             row = (task.name, number, one[0].name, path, c.n, *numbers, total.mean, *total.interval())
             rows.append(dict(zip(COLUMNS, row, strict=True)))

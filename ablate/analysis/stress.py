@@ -12,6 +12,7 @@ import pandas as pd
 
 from ablate.analysis.paired import Flags, Floats, mean_interval
 from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
 from ablate.core.record import lost_to_its_variant
 
 
@@ -44,8 +45,8 @@ class Grid:
 
 def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
     """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
-    facts, rows = evidence.facts, evidence.stress
-    rates = {rate: i for i, rate in enumerate(next(iter(facts.stress.values()), []))}
+    facts, rows = evidence.facts, evidence.frame("stress", ())
+    rates = {rate: i for i, rate in enumerate(rates_of(facts))}
     seeds = {seed: i for i, seed in enumerate(facts.seeds)}
     found = {
         (variant.name, task.name): Grid(
@@ -78,7 +79,7 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
     Columns: variant, task, value (the learning rate), loss (the mean over seeds, as `Grid.losses`), low, high (its 95 %
     interval; NaN below two seeds), n, diverged (the number of runs that did).
     """
-    rates: Sequence[float] = next(iter(evidence.facts.stress.values()), [])
+    rates = rates_of(evidence.facts)
     rows = []
     for (variant, task), grid in grids(evidence).items():
         for value, losses, diverged in zip(rates, grid.losses.T, grid.diverged.T, strict=True):
@@ -89,3 +90,8 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
     return pd.DataFrame(
         rows, columns=["variant", "task", "value", "loss", "low", "high", "n", "diverged"]
     ).sort_values(["task", "value"], kind="stable", ignore_index=True)
+
+
+def rates_of(facts: Facts) -> Sequence[float]:
+    """The learning rates of the grid, rising; none where there is no grid."""
+    return next(iter(facts.features.get("stress", {}).values()), [])

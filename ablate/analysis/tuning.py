@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.compare import planned
+from ablate.analysis.compare import confirmatory
 from ablate.analysis.contrast import overlap
 from ablate.analysis.expected_best import Floats, expected_best
 from ablate.analysis.paired import NAN, Differences
@@ -29,8 +29,8 @@ BUDGET_COLUMNS = (
     *("seconds", "best", "gain", "rising", "edges"),
 )
 CHANGE_COLUMNS = (
-    *("variant", "task", "untuned_n", "untuned_diff", "untuned_low", "untuned_high", "untuned_verdict"),
-    *("n", "diff", "ci_low", "ci_high", "verdict", "shift", "shift_low", "shift_high", "changed"),
+    *("variant", "task", "untuned_n", "untuned_diff", "untuned_low", "untuned_high"),
+    *("n", "diff", "ci_low", "ci_high", "verdict", "shift", "shift_low", "shift_high"),
 )
 
 
@@ -155,20 +155,21 @@ def changes(
 ) -> pd.DataFrame:
     """One row per confirmatory comparison on the primary metric that the untuned variants have too.
 
-    Columns are `CHANGE_COLUMNS`: number of pairs, difference, 95 % interval and verdict, untuned and tuned. `shift`
-    is the mean over the seeds that both have of the tuned difference less the untuned one, with its 95 % t interval:
-    a verdict that has changed does not by itself show that the difference has.
+    Columns are `CHANGE_COLUMNS`: number of pairs, difference and interval, untuned and tuned, with the tuned verdict.
+    `shift` is the mean over the seeds that both have of the tuned difference less the untuned one, with its 95 % t
+    interval.
     """
     if untuned is None or untuned_comparisons is None:
         return pd.DataFrame(columns=list(CHANGE_COLUMNS))
     facts, places = evidence.facts, ["variant", "task"]
     before = untuned_comparisons[untuned_comparisons["metric"] == facts.metric]
-    before = before[before[["n", "diverged", "baseline_diverged"]].sum(axis=1) > 0]
-    names = {"ci_low": "untuned_low", "ci_high": "untuned_high"} | {
-        name: f"untuned_{name}" for name in ("n", "diff", "verdict")
-    }
-    after = planned(comparisons)
-    found = after[[*places, *names]].merge(before[[*places, *names]].rename(columns=names), on=places)
+    before = before[before["n"] > 0]
+    names = {"n": "untuned_n", "diff": "untuned_diff", "ci_low": "untuned_low", "ci_high": "untuned_high"}
+    after = confirmatory(comparisons)
+    after = after[~after["variant"].isin([variant.name for variant in facts.variants if variant.placebo])]
+    found = after[[*places, *names, "verdict"]].merge(
+        before[[*places, *names]].rename(columns=names), on=places
+    )
     runs = Runs(evidence), Runs(untuned)
     shifts = [_shift(*runs, *place) for place in found[places].itertuples(index=False, name=None)]
     bounds = np.reshape([shift.interval() for shift in shifts], (-1, 2))
@@ -176,7 +177,6 @@ def changes(
         shift=[shift.mean for shift in shifts],
         shift_low=bounds[:, 0],
         shift_high=bounds[:, 1],
-        changed=found["untuned_verdict"] != found["verdict"],
     )
     return found[list(CHANGE_COLUMNS)]
 

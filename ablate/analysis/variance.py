@@ -9,6 +9,8 @@ examples MS_E, and of the rest MS_R, the mean over all cells has the variance
 with approximate degrees of freedom after Satterthwaite 1946 (Biometrics Bull. 2, 110–114):
 
     df = (nmV)² / (MS_S²/(n − 1) + [MS_E > MS_R] · (MS_E²/(m − 1) + MS_R²/((n − 1)(m − 1))))
+
+which are never taken below n − 1: else intervals at n = 2 reach 10¹⁰.
 """
 
 from __future__ import annotations
@@ -75,4 +77,4 @@ class MeanSquares:
         parts = (self.seeds / total) ** 2 / (n - 1)
         if self.examples > self.rest:
             parts += (self.examples / total) ** 2 / (m - 1) + (self.rest / total) ** 2 / ((n - 1) * (m - 1))
-        return StandardError((total / (n * m)) ** 0.5, 1 / parts)
+        return StandardError((total / (n * m)) ** 0.5, max(1 / parts, n - 1))

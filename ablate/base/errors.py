@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -169,3 +170,13 @@ def _flow(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_flow, value))}]"
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def described(error: BaseException, *files: str) -> tuple[str, str | None, int | None]:
+    """What an error says in a line, and where, the last line of `files` that led to it; None where none did."""
+    said, frames = str(error), traceback.extract_tb(error.__traceback__)
+    places = [(frame.filename, frame.lineno) for frame in frames if frame.filename in files]
+    if isinstance(error, SyntaxError) and error.filename in files:
+        said, places = error.msg, [(error.filename, error.lineno)]
+    first = (said.strip().splitlines() or [""])[0][:300]
+    return f"{type(error).__name__}: {first}".removesuffix(": "), *(places[-1] if places else (None, None))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
@@ -15,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablate.base.digests import digest_of
-from ablate.base.errors import AblateError, Problem
-from ablate.base.probe import described, fate
+from ablate.base.errors import AblateError, Problem, described
 from ablate.base.reading import unreadable
 from ablate.base.registry import CATALOGUE
 
@@ -24,8 +24,6 @@ PREFIX = "ablate_plugin_"
 FAILS = "fails when it is loaded"
 MAX_BYTES = 10_000_000
 """Of a plugin, and of each module beside it."""
-SECONDS = 40.0
-"""Time in which a plugin must be loaded."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,6 @@ class Fault:
 
 _loaded: dict[str, tuple[Plugin, set[str]]] = {}
 """Module name → what was loaded, and the names of the modules beside it."""
-_tried: set[str] = set()
-"""Digests of plugins that neither end nor stop a process."""
 
 
 def load_plugin(path: Path, expected: str | None = None) -> Plugin:
@@ -93,19 +89,20 @@ def load_plugin(path: Path, expected: str | None = None) -> Plugin:
 
 
 def plugin_fault(path: Path) -> Fault | None:
-    """Loads a plugin; None, or the error that it raises."""
-    file = path.resolve()
-    files = [file]
+    """Loads a plugin; None, or the error that it raises. Folder, streams and threads of the process are put back."""
+    file, here, streams = path.resolve(), Path.cwd(), (sys.stdout, sys.stderr)
+    torch = sys.modules.get("torch")
+    threads = torch.get_num_threads() if torch else 0
     try:
-        files += dict(_beside(file)).values()
-        digest = _digest(files)
-        if digest not in _tried and (found := fate(lambda: load_plugin(file), SECONDS, str(file))):
-            return Fault(found[0], file, found[1])
-        _tried.add(digest)
         load_plugin(file)
     except (Exception, SystemExit) as error:
-        text, where, line = described(error, *map(str, files))
+        text, where, line = described(error, str(file), *map(str, dict(_beside(file)).values()))
         return Fault(text, Path(where or file), line)
+    finally:
+        os.chdir(here)
+        sys.stdout, sys.stderr = streams
+        if torch and torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
     return None
 
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from ablate.commands import completion
 from ablate.commands.options import RESULTS, safe, saying
 
 
 @click.command("diff")
-@click.argument("a", type=click.Path(path_type=Path), shell_complete=completion.studies)
-@click.argument("b", type=click.Path(path_type=Path), shell_complete=completion.studies)
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
 @RESULTS
 def command(a: Path, b: Path, results: Path) -> None:
     """Compare two studies, or two runs of one.
@@ -29,10 +28,9 @@ def command(a: Path, b: Path, results: Path) -> None:
     from ablate.stages.diff import difference_of
 
     console = Console()
-    say = saying(console)
     found = difference_of(report_folder(a, results), report_folder(b, results))
     for line in (found.conclusion, "", *found.sides):
-        say(line)
+        saying(console)(line)
     for table in found.tables:
         print_table(table, console)
     for remark in found.remarks:

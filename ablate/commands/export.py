@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ablate.base.errors import listed
+from ablate.base.passwords import masked
 from ablate.base.wording import counted
-from ablate.commands.options import REPORTED, RESULTS, folder_of, safe, warn
-from ablate.report.latex import METHODS, WIDTHS
+from ablate.commands.options import REPORTED, RESULTS, safe, warn
+from ablate.stages.options import folder_of
 
 if TYPE_CHECKING:
+    from ablate.records.folder import StudyFolder
     from ablate.report.paper import Paper
 
+WIDTHS = {"one": 3.25, "two": 6.75}
+"""Inches of one column of a page, and of both."""
 UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54, "pt": 1 / 72.27, "": 1.0}
 NARROWEST, WIDEST = 2.5, 12.0
 HIGHEST = 9.0
@@ -68,7 +73,14 @@ class Width(click.ParamType):
     metavar="NAME",
     help="Write only this table or figure, for instance forest, or methods; may be repeated.",
 )
-def command(study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...]) -> int:
+@click.option(
+    "--optuna",
+    metavar="URL",
+    help="Write the searches of the study to an Optuna storage instead, for instance sqlite:///search.db.",
+)
+def command(
+    study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...], optuna: str | None
+) -> int:
     """Write tables, figures and the statistical methods for a paper.
 
     STUDY is a study file, the name of a study, or its results folder. The command reads only the
@@ -80,6 +92,8 @@ def command(study: Path, results: Path, out: Path | None, width: float, only: tu
     from ablate.stages.publish import material
 
     folder, faults = report_folder(study, results), list[str]()
+    if optuna is not None:
+        return _searches(folder, optuna)
     out = out or folder.paper
     found = material(folder)
     made = for_paper(found, width, only, faults.append, out.as_posix())
@@ -90,6 +104,37 @@ def command(study: Path, results: Path, out: Path | None, width: float, only: tu
     for fault in faults:
         warn(fault)
     return 1 if faults else 0
+
+
+def _searches(folder: StudyFolder, url: str) -> int:
+    """Writes each search of a study as one of Optuna's."""
+    from ablate.base.errors import AblateError
+    from ablate.search.table import rebuilt
+
+    names = []
+    for kind in folder.search_tables:
+        if (table := folder.search_table(kind)) is not None:
+            for variant, task in dict.fromkeys(
+                zip(table.trials["variant"], table.trials["task"], strict=True)
+            ):
+                names.append(" ".join(filter(None, [folder.name, kind, variant, task])))
+                try:
+                    rebuilt(table, variant, task, url, names[-1])
+                except Exception as error:
+                    first = next(iter(str(error).splitlines()), type(error).__name__)
+                    raise AblateError(
+                        f"--optuna {masked(url)}: {masked(first)}; name another storage"
+                    ) from None
+    if not names:
+        raise AblateError(
+            f"{folder.path}: has no table of a search; run a study with `search:` or `tune:` first"
+        )
+    click.echo(
+        safe(
+            f"Wrote {'a search' if len(names) == 1 else f'{len(names)} searches'} to {masked(url)}: {listed(names, 4)}"
+        )
+    )
+    return 0
 
 
 def _remove_old(out: Path, study: str, written: Collection[str]) -> None:
@@ -106,6 +151,8 @@ def _remove_old(out: Path, study: str, written: Collection[str]) -> None:
 
 def _told(made: Paper, out: Path) -> str:
     """What was written, and how a paper takes it in."""
+    from ablate.report.paper import METHODS
+
     lines = [f"Wrote {counted(len(made.files), 'file')} to {out}/", ""]
     packages = [*(["booktabs"] if made.tables else []), *(["graphicx"] if made.figures else [])]
     lines += [f"Preamble: \\usepackage{{{','.join(packages)}}}"] if packages else []

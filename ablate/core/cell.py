@@ -9,6 +9,7 @@ from ablate.core.trial import Trial
 
 Level = str | int | float | bool | None
 """What a variant has at a path: a number, a word, on or off as a bool, nothing; a part by its label."""
+JUDGED = "judged"
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,15 @@ class Cell:
     "The name that users see: variant, task where there are several, seed."
     levels: Mapping[str, Level] = field(default_factory=dict)
     "Path that some variant changes → what this one has there; searched path → the label of its value."
-    judged: bool = True
-    "Whether verdicts use it: they use neither the settings that a search tried nor a variant before tuning."
-
+    role: str = JUDGED
+    "What it is trained for: `judged` where verdicts rest on it, else as the feature that asks for it says."
     size: Callable[[], Mapping[str, int | None]] = field(default=dict, repr=False, compare=False)
     "What its record says of the size of the model: `parameters`, `flops`, `training_flops`."
+
+    @property
+    def judged(self) -> bool:
+        """Whether verdicts rest on it."""
+        return self.role == JUDGED
 
     @property
     def id(self) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.core.metric import Metric
+from ablate.core.reason import Reason
 from ablate.core.speed import CALLS, TimedCall
 
 Floats = NDArray[np.float64]
@@ -100,8 +101,8 @@ class Derived:
     kind `time` there is none by seed."""
     lacks: Callable[[Offer], str] = lambda _: ""
     "What a study would have to give for it, in a sentence; nothing where it does."
-    obstacle: Callable[[Any], str] = lambda _: ""
-    "Of `Seen`: why its values say nothing; nothing where they do."
+    obstacle: Callable[[Any], Reason | None] = lambda _: None
+    "Of `Seen`: why its values say nothing; None where they do."
     event: str = ""
     "What has happened to a run that counts 1, of a rate; or to one that counts with the metric's floor."
     refined: Callable[[Metric, Any], Metric] = lambda metric, _: metric
@@ -126,10 +127,10 @@ def _lr_sensitivity(runs: Seen) -> Floats:
     return np.asarray((losses - losses.min(axis=1, keepdims=True)).mean(axis=1))
 
 
-def _untrained(runs: Seen) -> str:
+def _untrained(runs: Seen) -> Reason | None:
     # By the formula such a variant would be the least sensitive of all.
     count, of = int(runs.untrained.sum()), len(runs.untrained)
-    return f"no learning rate of the grid trains it on {count} of {of} seeds" if count else ""
+    return Reason("untrained", {"seeds": count, "of": of}) if count else None
 
 
 def _needs_solved(offer: Offer) -> str:
@@ -148,13 +149,12 @@ def _needs_stress(offer: Offer) -> str:
     )
 
 
-def _late(runs: Seen) -> str:
+def _late(runs: Seen) -> Reason | None:
     # What others would count with is more than it had time for.
     arrived, never = runs.arrived, int(np.isinf(runs.arrived.first).sum())
     if not never or arrived.trained == arrived.longest:
-        return ""
-    trained = f"{never} of {len(arrived.first)} runs never get there in {arrived.trained:g} steps"
-    return f"{trained}, and others train for {arrived.longest:g}"
+        return None
+    return Reason("late", {"runs": never, "steps": arrived.trained, "longest": arrived.longest})
 
 
 def _needs_target(offer: Offer) -> str:
@@ -162,7 +162,7 @@ def _needs_target(offer: Offer) -> str:
         return ""
     name, metric = next(iter(offer.metrics.items()), ("accuracy", Metric("max")))
     value = 0.95 if metric.solved is None else metric.solved
-    return f"Say which value counts as learned: target: {{{name}: {value:g}}}"
+    return f"Say which value of {name} counts as learned: metric: {{target: {value:g}}}"
 
 
 def _time(call: TimedCall) -> Derived:

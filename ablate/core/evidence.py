@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,27 +12,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def no_rows(columns: Sequence[str]) -> pd.DataFrame:
+    """A frame with these columns."""
+    import pandas as pd
+
+    return pd.DataFrame(columns=list(columns))
+
+
 def no_examples() -> pd.DataFrame:
     """A frame without rows."""
-    import pandas as pd
-
-    return pd.DataFrame(columns=["id", "metric", "values"])
-
-
-def no_stress() -> pd.DataFrame:
-    """A frame without rows."""
-    import pandas as pd
-
-    words = ("id", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
-    return pd.DataFrame(columns=list(words))
-
-
-def no_speed() -> pd.DataFrame:
-    """A frame without rows."""
-    import pandas as pd
-
-    words = ("variant", "task", "size", "own", "call", "process", "seconds", "log_ratio", "memory")
-    return pd.DataFrame(columns=[*words, "examples", "tokens", "flops", "blocks", "busy"])
+    return no_rows(("id", "metric", "values"))
 
 
 @dataclass(frozen=True)
@@ -47,18 +37,14 @@ class Evidence:
     """id, metric, values: the metric of each test example, in the order of the test split; of completed trials on tasks
     whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at the last.
     """
-    stress: pd.DataFrame = field(default_factory=no_stress)
-    """One row a trial of the grid of `Facts.stress`: id, variant, task, seed, value (float, at the path), status,
-    reason, test_loss, initial_loss (NaN where the run has none)."""
-    speed: pd.DataFrame = field(default_factory=no_speed)
-    """One row a variant (no placebo), task, size, call and process, the unit of speed: variant, task, size (at the path
-    `SpeedFacts.over`; NaN without one), own (whether it is the size that the study trains), call (of
-    `core.speed.CALLS`), process (from 0 on), seconds (median of a call), log_ratio (mean over blocks of the log of the
-    ratio of its median time to the baseline's; of the baseline that of a second copy of it), memory (peak bytes of a
-    step; NaN for others), examples, tokens and flops of one call (flops NaN where unknown), blocks, busy (cores that
-    other processes kept busy meanwhile, on average)."""
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    "Name → what a feature has measured or trained beside that; those without rows may be missing."
+
+    def frame(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
+        """What a feature keeps under `name`; without rows, but with `columns`, where there is nothing."""
+        return self.frames[name] if name in self.frames else no_rows(columns)
 
     @property
-    def only_timed(self) -> bool:
-        """Whether the study was timed and never trained."""
-        return self.trials.empty and not self.speed.empty
+    def only_measured(self) -> bool:
+        """Whether the study was measured, as by `ablate bench`, and never trained."""
+        return self.trials.empty and any(len(frame) for frame in self.frames.values())

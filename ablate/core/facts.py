@@ -7,11 +7,9 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from ablate.base.wording import joined
 from ablate.core.cell import Level
 from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
-from ablate.core.speed import SpeedFacts
 
 BASELINE = "baseline"
 
@@ -34,7 +32,7 @@ class MatchFacts:
     """The quantity that is equal for all variants."""
 
     quantity: str
-    "parameters, flops (of a forward pass on one example), compute (of the whole training) or seconds."
+    "parameters, flops (of a forward pass on one example) or compute (of the whole training)."
     by: str
     "The path that is changed for it."
     target: str
@@ -111,10 +109,6 @@ class Facts:
     claims: list[Claim]
     environment: dict[str, Any] = field(default_factory=dict)
     "Of the run that wrote the folder: command, commit, dirty, versions, device, machine."
-    also: dict[str, float | None] = field(default_factory=dict)
-    "Further metrics that are judged in the same family → their margins."
-    units: dict[str, float] = field(default_factory=dict)
-    "Task → the difference of the primary metric that counts as one unit in the aggregate over tasks; empty: none."
     looks: list[int] = field(default_factory=list)
     "The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed."
     until: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -123,12 +117,10 @@ class Facts:
     "The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty."
     cautions: list[str] = field(default_factory=list)
     "What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …"
-    stress: dict[str, list[float]] = field(default_factory=dict)
-    "Path → the values over which every variant is trained beside its own; empty where nothing is stressed."
     match: MatchFacts | None = None
     "The quantity that is matched; None: nothing is."
-    speed: SpeedFacts | None = None
-    "How its variants were timed; None where they were not."
+    features: dict[str, Any] = field(default_factory=dict)
+    "Name of a feature → what it keeps beside its frames, as plain data."
     target: dict[str, float] = field(default_factory=dict)
     "Metric → the value on validation data whose first time is asked for; empty: none."
     left_out: list[str] = field(default_factory=list)
@@ -146,14 +138,12 @@ class Facts:
 
     @property
     def judged(self) -> dict[str, float | None]:
-        """The metrics that the family of planned comparisons is judged on → their margins, the primary one first."""
-        return {self.metric: self.margin, **self.also}
+        """The metric that the family of planned comparisons is judged on → its margin."""
+        return {self.metric: self.margin}
 
     def column_of(self, metric: str) -> str:
         """The column of the trials frame that holds a metric as it is judged."""
-        if metric == self.metric:
-            return self.column
-        return f"{metric}_at_{self.at}" if metric in self.also and self.at != "last" else metric
+        return self.column if metric == self.metric else metric
 
     @property
     def planned(self) -> int:
@@ -164,18 +154,6 @@ class Facts:
     def seeds_of(self, variant: str, task: str) -> list[int]:
         """The seeds that a variant was asked for on a task: not all where it was settled before the last look."""
         return self.seeds[: self.until.get(variant, {}).get(task)]
-
-    @property
-    def looks_in_words(self) -> str:
-        """Where looks ended, and the trials that this saved; empty where the number of seeds was fixed."""
-        if not self.looks:
-            return ""
-        most = self.looks[-1] * len(self.variants) * len(self.tasks)
-        steps = joined([str(count) for count in self.looks])
-        return (
-            f"Verdicts were looked at after {steps} seeds, and training went on where one was open: {self.planned} "
-            f"of {most} trials, at most {len(self.seeds)} seeds a variant; {most - self.planned or 'none'} saved"
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -201,6 +179,7 @@ class Facts:
             for v in data["variants"]
         ]
         fields["match"] = MatchFacts(**data["match"]) if data.get("match") else None
-        fields["speed"] = SpeedFacts(**data["speed"]) if data.get("speed") else None
+        # Reports of an earlier format have the facts of two features among their own.
+        fields.setdefault("features", {k: data[k] for k in ("stress", "speed") if data.get(k)})
         fields["claims"] = [Claim(**{name: c[name] for name in c if name != "hash"}) for c in data["claims"]]
         return cls(**fields)

@@ -13,9 +13,6 @@ Pool = Literal["fresh", "held_out", "resplit"]
 
 HELD_OUT = "test_loss"
 """The metric of a record that a stress grid is summed up by; alone it says how well a run ended, not how steadily."""
-OWN_SCALE = ("attention_logit_max",)
-"""Numbers of stability whose scale is that of a variant's parts: tables describe them and do not judge. They are named
-here, since a field of `Metric`, which training uses, would change the id of every trial."""
 
 
 @dataclass(frozen=True)

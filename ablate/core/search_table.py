@@ -1,6 +1,6 @@
 """The table of searches: one row a setting that a sweep, or the tuning of each variant, has tried.
 
-    results/<study>/sweep.parquet    `ablate sweep`: one row a trial of the search
+    results/<study>/sweep.parquet    `ablate sweep`: one row a setting
     results/<study>/tuning.parquet   `tune:`: the same, for every variant and task
 
 A trial of a search is one setting, trained on all tuning seeds. The columns are those of `COLUMNS`, then one for each
@@ -139,15 +139,16 @@ class SearchFacts:
     seeds: list[int]
     "The tuning seeds."
     batch: int
-    storage: str = ""
-    "URL, without a password."
+    versions: dict[str, str] = field(default_factory=dict)
+    "Of the packages on which it depends what was tried; none where they were not noted."
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SearchFacts:
-        """The inverse of `dataclasses.asdict`."""
-        parameters = [Parameter(**item) for item in data["parameters"]]
-        objectives = [Objective(**item) for item in data["objectives"]]
-        return cls(**{**data, "parameters": parameters, "objectives": objectives})
+        """The inverse of `dataclasses.asdict`; of older tables, what they still say."""
+        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        known["parameters"] = [Parameter(**item) for item in data["parameters"]]
+        known["objectives"] = [Objective(**item) for item in data["objectives"]]
+        return cls(**known)
 
 
 def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -195,7 +196,7 @@ class SearchTable:
                 trial = Trial(str(trial_id), {}, seed)
                 yield (
                     index,
-                    Cell(name, row["task"], seed, trial, f"{name}{on} seed {seed}", levels, judged=False),
+                    Cell(name, row["task"], seed, trial, f"{name}{on} seed {seed}", levels, "tried"),
                 )
 
 

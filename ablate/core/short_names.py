@@ -37,7 +37,10 @@ def short_claim(claim: str, facts: Facts) -> str:
     found = {w: every.get(w) or _named(levels_in(w), facts.labels) for w in words if w in every or "=" in w}
     counts = Counter(found.values())
     told = {word: short for word, short in found.items() if counts[short] == 1}
-    said = [told.get(word, word) for word in claim.split(" ")]
+    said = [
+        told.get(word, word)
+        for word in re.sub(r"(?:(?<= by )|(?<= within ))0(?=\.\d*[1-9])", "", claim).split(" ")
+    ]
     # `at lr 0.01`, but `with no positions`.
     for i, word in enumerate(said[:-1]):
         if word == "at" and said[i + 1] in told.values() and not said[i + 1][-1:].isdigit():

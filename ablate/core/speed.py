@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ablate.core.facts import Facts
+
 TimedCall = Literal["forward", "step", "generation"]
 CALLS: tuple[TimedCall, ...] = ("forward", "step", "generation")
 """forward: a pass without gradients on a training batch. step: a training step on it: forward, backward, optimizer.
@@ -33,6 +35,19 @@ class Operation:
     "`cpu`, or `cuda`, which is timed by events of the device."
 
 
+COLUMNS = (
+    *("variant", "task", "size", "own", "call", "process", "seconds", "log_ratio", "memory"),
+    *("examples", "tokens", "flops", "blocks", "busy"),
+)
+"""Of the frame `speed` of `Evidence`: one row a variant (no placebo), task, size, call and process, the unit of speed.
+
+Size: at the path `SpeedFacts.over`; NaN without one. Own: whether it is the size that the study trains. Process: from 0
+on. Seconds: median of a call. log_ratio: mean over blocks of the log of the ratio of its median time to the baseline's;
+of the baseline that of a second copy of it. Memory: peak bytes of a step; NaN for others. Examples, tokens and flops of
+one call; flops NaN where unknown. Busy: cores that other processes kept busy meanwhile, on average.
+"""
+
+
 @dataclass(frozen=True)
 class SpeedFacts:
     """How the variants of a study were timed."""
@@ -47,3 +62,8 @@ class SpeedFacts:
     machine: str = ""
     calls: list[TimedCall] = field(default_factory=lambda: list(CALLS))
     "What was asked for; a variant may not have all."
+
+    @classmethod
+    def of(cls, facts: Facts) -> SpeedFacts | None:
+        """Those of a study; None where its variants were not timed."""
+        return cls(**facts.features["speed"]) if "speed" in facts.features else None

@@ -101,12 +101,6 @@ class Workload(ABC):
         """The functions and classes that train `config`, beside the parts that it names."""
         return [type(self)]
 
-    def timed(self, config: Mapping[str, Any], steps: int) -> Mapping[str, Any]:
-        """`config` with `steps` steps, for timing: with as little work as possible beside the steps."""
-        if self.steps_path is None:
-            raise TypeError(f"{type(self).__name__} has no `steps_path` and cannot be timed")
-        return _with(config, self.steps_path.split("."), steps)
-
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
         """What `ablate bench` times of a config, by the names of `core.speed.CALLS`; none: it cannot be timed.
 
@@ -120,8 +114,3 @@ class Workload(ABC):
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
         """Evaluates the kept weights of `trial` on the test split of `task`: the study's own, or another."""
         raise TypeError(f"{type(self).__name__} keeps no weights and cannot evaluate them")
-
-
-def _with(config: Mapping[str, Any], path: list[str], value: Any) -> dict[str, Any]:
-    key, *rest = path
-    return {**config, key: _with(config[key], rest, value) if rest else value}

@@ -11,9 +11,8 @@ from typing import Any
 
 from ablate.base.clock import stopwatch
 from ablate.base.datafile import digest_of_file
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, described
 from ablate.base.plugins import Plugin, load_plugin, raised_by_plugin, trace
-from ablate.base.probe import described
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import FILE, Record

@@ -3,17 +3,14 @@
 study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
 examples.parquet                         the same by test example, where seeds share them
-stress.parquet                           the runs of the stress grid
-speed.parquet                            its variants timed, by process
+*.parquet                                what features have measured or trained beside it, by name
 answer.txt, comparisons.csv, claims.csv  its verdicts
-stability.csv, noise.csv                 how steadily its variants train; the noise of each task
-speed.csv, scaling.csv, target.csv       how fast they are, how that grows with their size, how soon they learn
+*.csv                                    the other tables of the report
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
-sweep.parquet, importances.csv           the settings that a sweep has tried
+sweep.parquet                            the settings that a sweep has tried
 tuning.parquet, untuned/                 the settings that tuning has tried; the evidence of the untuned variants
 evaluation.csv, attention.npz            evaluations of kept weights
-rates.json, optuna.db                    measured seconds of a training step; Optuna's storage of a search
 ../store/studies/<study>.json            the roster: see `ablate.records.roster`
 """
 
@@ -21,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
@@ -31,49 +28,21 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.records.evaluated import Evaluated
-from ablate.records.evidence import EvidenceFiles
-from ablate.records.rates import load_rates, save_rates
+from ablate.records.evidence import CURVES, TRIALS, EvidenceFiles
 from ablate.records.roster import Roster
-from ablate.records.tables import load_frame, load_importances, rows_and_facts, save_frame
-from ablate.records.verdicts import (
-    ANSWER,
-    BESIDE,
-    CLAIMS,
-    COMPARISONS,
-    SCALING,
-    SPEED,
-    TARGET,
-    UNTUNED,
-    Verdicts,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ablate.records.tables import load_frame, rows_and_facts, save_frame
+from ablate.records.verdicts import CLAIMS, COMPARISONS, UNTUNED, Verdicts
 
 Kind = Literal["sweep", "tuning"]
 """The search that came before the verdicts; `Facts.searched` has the same names."""
 
 _STUDY = "study.yaml"
-_TRIALS, _CURVES = "trials.parquet", "curves.parquet"
-_EXAMPLES, _STRESS, _SPEED = "examples.parquet", "stress.parquet", "speed.parquet"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
-_IMPORTANCES = "importances.csv"
-_EVIDENCE = {
-    untuned: tuple(f"{folder}{name}" for name in (_TRIALS, _CURVES, _EXAMPLES, _STRESS, _SPEED))
-    for untuned, folder in ((False, ""), (True, f"{UNTUNED}/"))
-}
-"""Of the variants as they are judged, and of those that were not tuned yet; the last three may be missing."""
-_RATES = "rates.json"
 _EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
-_REPORTED = (_STUDY, _TRIALS, _CURVES, COMPARISONS, CLAIMS, *_PAGES)
+_REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
-_BESIDE = (
-    *(ANSWER, *BESIDE, _FIGURES, _EXAMPLES, _STRESS, _SPEED, _EVALUATION, _MAPS, _IMPORTANCES),
-    *(*_TABLES.values(), *_EVIDENCE[True]),
-)
-"""The files of some: there are no figures where no trial has a result."""
 
 
 class StudyFolder(Verdicts):
@@ -86,11 +55,12 @@ class StudyFolder(Verdicts):
         self.roster = Roster(results / "store" / "studies" / f"{name}.json")
         self.study_file = self.path / _STUDY
         self.report_file = self.path / _PAGES[0]
-        # Optuna's storage of a search, where the study names no other.
-        self.search_database = self.path / "optuna.db"
         self.paper = self.path / "paper"
         self.search_tables = {kind: self.path / name for kind, name in _TABLES.items()}
-        self._evidence = {k: EvidenceFiles(*(self.path / n for n in files)) for k, files in _EVIDENCE.items()}
+        self._evidence = {
+            False: EvidenceFiles(self.path, frozenset(_TABLES.values())),
+            True: EvidenceFiles(self.path / UNTUNED, frozenset(), UNTUNED),
+        }
 
     @property
     def written(self) -> StudyFolder | None:
@@ -106,7 +76,7 @@ class StudyFolder(Verdicts):
     @classmethod
     def all(cls, results: Path) -> list[StudyFolder]:
         """The studies that a run has written to, by name."""
-        found = {path.parent.name for name in (_TRIALS, _STUDY) for path in results.glob(f"*/{name}")}
+        found = {path.parent.name for name in (TRIALS, _STUDY) for path in results.glob(f"*/{name}")}
         return [cls(results, name) for name in sorted(found - {*names.RESERVED})]
 
     @classmethod
@@ -117,7 +87,7 @@ class StudyFolder(Verdicts):
     @property
     def has_report(self) -> bool:
         """Whether there is evidence, of a completed run or of its speed alone."""
-        return (self.path / _TRIALS).is_file()
+        return (self.path / TRIALS).is_file()
 
     @property
     def has_trials(self) -> bool:
@@ -134,8 +104,8 @@ class StudyFolder(Verdicts):
 
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
-        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values(), _IMPORTANCES, SPEED, SCALING, TARGET)
-        return [path for name in names if (path := self.path / name).exists()]
+        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values())
+        return [*filter(Path.exists, (self.path / name for name in names)), *sorted(self.path.glob("*.csv"))]
 
     def readable(self) -> dict[str, Path]:
         """The files that every report has, by name; those that are there."""
@@ -170,13 +140,14 @@ class StudyFolder(Verdicts):
         found = [(file, cell, row) for file, cell, row in self.rows() if cell.id == trial_id]
         return found or [("", cell, {}) for cell in self.roster.cells() if cell.id == trial_id]
 
-    def stamps(self) -> list[tuple[int, int] | None]:
-        """Size and time of every file of a report; raises `ValueError` when one that each report has is missing."""
-        paths = [self.path / name for name in (*_REPORTED, *_BESIDE)]
-        states = [path.stat() if path.exists() else None for path in paths]
-        if None in states[: len(_REPORTED)]:
+    def stamps(self) -> list[tuple[str, int, int]]:
+        """Name, size and time of every file of a report; raises `ValueError` when one that each has is missing."""
+        if not all((self.path / name).is_file() for name in _REPORTED):
             raise ValueError("a file of the report is missing")
-        return [state and (state.st_size, state.st_mtime_ns) for state in states]
+        files = [path for folder in (self.path, self.path / UNTUNED) for path in folder.glob("[!.]*.*")]
+        paths = sorted(path for path in (*files, self.path / _FIGURES) if path.exists())
+        states = [(path, path.stat()) for path in paths]
+        return [(str(path.relative_to(self.path)), s.st_size, s.st_mtime_ns) for path, s in states]
 
     def rows(self) -> Iterator[tuple[str, Cell, dict[str, Any]]]:
         """Every row of the study's tables: the file, the trial's place, and the row. Raises `AblateError`.
@@ -190,8 +161,8 @@ class StudyFolder(Verdicts):
                     place = {"id": cell.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
                     ended = table.trials.loc[index, ["status", "reason"]].to_dict()
                     yield path.name, cell, place | dict(cell.levels) | ended
-        for untuned, files in self._evidence.items():
-            for path, cell, row in files.rows(untuned=untuned):
+        for files in self._evidence.values():
+            for path, cell, row in files.rows():
                 yield str(path.relative_to(self.path)), cell, row
 
     def evidence(self, *, untuned: bool = False) -> Evidence:
@@ -200,11 +171,11 @@ class StudyFolder(Verdicts):
 
     def facts(self) -> Facts:
         """The facts of the last report, without its frames. Raises `AblateError`."""
-        return Facts.from_dict(rows_and_facts(self.path / _TRIALS, [])[1])
+        return Facts.from_dict(rows_and_facts(self.path / TRIALS, [])[1])
 
     def statuses(self) -> list[str]:
         """The status of every trial of the last report. Raises `AblateError`."""
-        return [row["status"] for row in rows_and_facts(self.path / _TRIALS, ["status"])[0]]
+        return [row["status"] for row in rows_and_facts(self.path / TRIALS, ["status"])[0]]
 
     def save_evidence(self, evidence: Evidence, *, untuned: bool = False) -> None:
         """Writes the frames, each whole or not at all; without examples or a grid, removes those of an earlier run."""
@@ -221,32 +192,11 @@ class StudyFolder(Verdicts):
         """Writes the settings that a sweep or tuning has tried."""
         save_frame(self.search_tables[kind], table.trials, table.facts)
 
-    def importances(self) -> pd.DataFrame | None:
-        """Of the searched paths of a sweep; None where they were not computed. Raises `AblateError`."""
-        return load_importances(self.path / _IMPORTANCES)
-
-    def save_importances(self, table: pd.DataFrame) -> None:
-        """Writes the importances of a sweep."""
-        write_text(self.path / _IMPORTANCES, table.to_csv(index=False))
-
     def forget_search(self, kind: Kind) -> None:
         """Removes the files of a search that the study no longer has; its trials stay in the store."""
-        beside = [self.path / _IMPORTANCES] if kind == "sweep" else (self.path / UNTUNED).glob("*")
+        beside = (self.path / UNTUNED).glob("*") if kind == "tuning" else ()
         for path in (self.search_tables[kind], *beside):
             path.unlink(missing_ok=True)
-
-    def rates(self) -> dict[str, dict[str, Any]]:
-        """Key of a config → its measured seconds of a training step, and how. Raises `AblateError`.
-
-        Before a run that differs from its study has measured any, those of the study: they decide on its trials.
-        """
-        if self.written is not None and not (self.path / _RATES).is_file():
-            return self.written.rates()
-        return load_rates(self.path / _RATES)
-
-    def save_rates(self, rates: Mapping[str, Any]) -> None:
-        """Writes measured rates."""
-        save_rates(self.path / _RATES, rates)
 
     def evaluated(self) -> Evaluated:
         """The evaluations of kept weights. Raises `AblateError`."""

@@ -7,7 +7,7 @@ since a run that was interrupted has left trials. It lies beside the store, so t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from ablate.base.datafile import digest_of_file
 from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
 from ablate.base.files import write_text
-from ablate.core.cell import Cell
+from ablate.core.cell import JUDGED, Cell
 from ablate.core.trial import Trial
 
 FORMAT = 1
-_PLACE = ("variant", "task", "seed", "name", "judged", "levels")
+_PLACE = ("variant", "task", "seed", "name", "role", "levels")
 
 
 class Roster:
@@ -49,12 +49,10 @@ class Roster:
         if len(entries) > before or not self.path.is_file():
             self._write(state | {"cells": list(entries.values())})
 
-    def close(self, cells: Iterable[Cell], also: Collection[str] = ()) -> None:
-        """After a report: lists these cells, of those before only the trials in `also`, and no others."""
+    def close(self, cells: Iterable[Cell]) -> None:
+        """After a report: lists these cells and no others."""
         state = self._read(strict=False)
-        before = (_cell(entry) for entry in state.get("cells", []) if entry["id"] in also)
-        kept = first_of_each([*cells, *before])
-        self._write(state | {"cells": [_entry(cell) for cell in kept.values()]})
+        self._write(state | {"cells": [_entry(cell) for cell in first_of_each(cells).values()]})
 
     def note_report(self, digest: str, trials: Iterable[str], files: Sequence[str]) -> None:
         """Keeps the sources of the report: their digest, and the trials and files beside the study that it covers."""
@@ -108,5 +106,7 @@ def _entry(cell: Cell) -> dict[str, Any]:
 
 
 def _cell(entry: Mapping[str, Any]) -> Cell:
-    place = {name: entry[name] for name in _PLACE}
+    # An earlier format says no more than whether verdicts rest on a trial.
+    known = {"role": JUDGED if entry.get("judged") else "tried", **entry}
+    place = {name: known[name] for name in _PLACE}
     return Cell(trial=Trial(entry["id"], {}, entry["seed"]), **place)

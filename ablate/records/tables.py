@@ -6,15 +6,13 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ablate.base.digests import digest_of_data
 from ablate.base.errors import AblateError
 from ablate.base.files import replacing, write_text
-from ablate.core.cell import Cell
-from ablate.core.trial import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,31 +113,3 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, An
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
-
-
-def load_importances(path: Path) -> pd.DataFrame | None:
-    """The importances of a sweep; None where they were not computed. Raises `AblateError`."""
-    import pandas as pd
-
-    if not path.is_file():
-        return None
-    try:
-        return pd.read_csv(path, keep_default_na=False, na_values={"low": [""], "high": [""]})
-    except (OSError, ValueError) as error:
-        raise AblateError(f"{path}: cannot be read ({error}); run the sweep again") from error
-
-
-def cells_of(path: Path, *, untuned: bool) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    """The rows of a table of trials, each with the trial's place in the study. Raises `AblateError`.
-
-    The trials have an id and a seed, and no config.
-    """
-    rows, facts = rows_and_facts(path)
-    paths = dict.fromkeys(path for variant in facts.get("variants", []) for path in variant["levels"])
-    several = len(facts.get("tasks", [])) > 1
-    for row in rows:
-        variant, task, seed = row["variant"], row["task"], row["seed"]
-        of = {path: level for path in paths if (level := row.get(path)) is not None}
-        variant += " untuned" if untuned else ""
-        name = f"{variant}{f' on {task}' if several and task else ''} seed {seed}"
-        yield Cell(variant, task, seed, Trial(row["id"], {}, seed), name, of, not untuned), row

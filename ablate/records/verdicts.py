@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
-STABILITY, NOISE = "stability.csv", "noise.csv"
-SPEED, SCALING, TARGET = "speed.csv", "scaling.csv", "target.csv"
-BESIDE = (STABILITY, NOISE, SPEED, SCALING, TARGET)
+STABILITY = "stability.csv"
+SPEED, SCALING = "speed.csv", "scaling.csv"
+BESIDE = (STABILITY, SPEED, SCALING)
 """The tables of some studies."""
 UNTUNED = "untuned"
 """The folder of the variants before they were tuned."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
 from ablate.report.tables import short
+from ablate.report.words import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +77,7 @@ def panels(facts: Facts, comparisons: pd.DataFrame) -> dict[str, list[Entry]]:
 def left_out(facts: Facts, shown: Mapping[str, Sequence[Entry]]) -> str:
     """What a caption says of variants for which the panels have no room."""
     every, some = len(facts.variants) - 1, sum(map(len, shown.values()))
-    return f" Of {every} variants, the {some} furthest from the baseline are shown." if some < every else ""
+    return say("figures.left_out", some, every) if some < every else ""
 
 
 def _arranged(members: Sequence[Entry]) -> dict[str, list[Entry]]:

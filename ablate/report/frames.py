@@ -9,9 +9,9 @@ from html import escape
 import pandas as pd
 
 from ablate.records.folder import StudyFolder
-from ablate.report.section import sections
+from ablate.report.summary import summary
 from ablate.report.tables import Table
-from ablate.report.terminal import brief_of
+from ablate.report.words import say
 
 FIRST = (
     "claim",
@@ -24,7 +24,7 @@ FIRST = (
     "ratio",
     "ci_low",
     "ci_high",
-    "p_adjusted",
+    "p",
     "n",
     "reason",
 )
@@ -48,8 +48,7 @@ class Verdicts(pd.DataFrame):
         with pd.option_context("display.float_format", "{:.3g}".format, "display.max_colwidth", None):
             shown = plain[first].to_html(max_rows=pd.get_option("display.max_rows"), notebook=True)
         rows, columns = plain.shape
-        rest = "" if columns == len(first) else f"; <code>.T</code> shows the other {columns - len(first)}"
-        return f"{shown}<p>{rows} rows × {columns} columns{rest}</p>"
+        return f"{shown}<p>{say('page.frame', rows, columns, columns - len(first))}</p>"
 
 
 def html(folder: StudyFolder) -> str:
@@ -58,16 +57,15 @@ def html(folder: StudyFolder) -> str:
 
 
 def _pieces(folder: StudyFolder) -> Iterator[str]:
-    yield f"<h4>{escape(folder.facts().question or folder.name)}</h4>"
-    yield from (f"<p><b>{escape(paragraph)}</b></p>" for paragraph in folder.answer())
-    read = brief_of(folder)
-    for section in sections(brief=True):
-        yield from map(_table, section.brief(read))
+    found = summary(folder)
+    yield f"<h4>{escape(found.question or folder.name)}</h4>"
+    yield from (f"<p><b>{escape(line)}</b></p>" for line in found.answer)
+    yield from map(_table, found.tables)
     figure = folder.path / FIGURE
     if figure.is_file():
         # As an image, so that its styles stay its own.
         source = f"data:image/svg+xml;base64,{base64.b64encode(figure.read_bytes()).decode()}"
-        yield f'<p><img alt="Differences with intervals" style="max-width: 100%" src="{source}"/></p>'
+        yield f'<p><img alt="{say("page.forest")}" style="max-width: 100%" src="{source}"/></p>'
     if folder.report_file.is_file():
         yield f'<p><a href="{escape(folder.report_file.as_posix())}">{escape(str(folder.report_file))}</a></p>'
 

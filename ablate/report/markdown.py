@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ablate.report.palette import VERDICTS
-from ablate.report.section import Brief, sections
+from ablate.report.summary import Summary
 from ablate.report.tables import Table
 
 
@@ -42,11 +42,14 @@ def _marked(value: str, key: str, names: Mapping[str, str]) -> str:
     return f"{VERDICTS[value].sign} {value}" if key == "verdict" and value in VERDICTS else value
 
 
-def verdict_markdown(read: Brief) -> str:
-    """The brief tables of all sections without their notes: for the description of a run in MLflow, which is narrow."""
-    tables = [table for section in sections(brief=True) for table in section.brief(read)]
-    narrow = [replace(table, columns=[c for c in table.columns if not c.below]) for table in tables]
-    captioned = [
-        text for table in narrow for text in (markdown_line(table.caption), markdown_table(table)) if text
+def summary_markdown(found: Summary) -> str:
+    """For the description of a run in MLflow, which is narrow: without spare columns and those below rows."""
+    tables = [
+        replace(table, columns=[c for c in table.columns if not c.below and not c.spare])
+        for table in found.tables
     ]
-    return "\n\n".join(captioned) + "\n"
+    parts = [*map(markdown_line, found.answer)]
+    parts += [
+        text for table in tables for text in (markdown_line(table.caption), markdown_table(table)) if text
+    ]
+    return "\n\n".join([found.question, *parts]) + "\n"

@@ -61,10 +61,6 @@ VERDICTS = {
     "worse": Mark("v", "orange", "▼"),
     "equivalent": Mark("s", "green", "■"),
     "inconclusive": Mark("o", "soft", "○"),
-    "unstable": Mark("X", "purple", "✕"),
-    "saturated": Mark("h", "soft", "⬡"),
-    "degenerate": Mark("D", "soft", "◇"),
-    "incomplete": Mark("P", "soft", "…"),
     "supported": Mark("^", "blue", "▲"),
     "refuted": Mark("v", "orange", "▼"),
 }

@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 
-from ablate.base import wording
+import pandas as pd
+
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import short_claim, short_names
+from ablate.base.printable import printable
+from ablate.core.short_names import short_claim
 from ablate.report import timing
-from ablate.report.brief.claims import claim_table
-from ablate.report.brief.noise_floor import MARK
-from ablate.report.brief.verdicts import comparison_cells, verdict_rows
 from ablate.report.draw import paper
-from ablate.report.latex import METHODS, figure_float, floating, latex, running, tabular
-from ablate.report.methods import as_latex, as_markdown, methods, sources
-from ablate.report.section import Failed, Material, Picture, pictures, shown, slug
-from ablate.report.tables import NOTHING, Column, Row, Table, decimals, fixed, is_true, number, rows_of
+from ablate.report.markdown import markdown
+from ablate.report.methods import CITED, TITLE, bibliography, methods
+from ablate.report.section import Failed, Material, Picture, pictures, shown, slug, unfolded
+from ablate.report.tables import Table, rows_of, text
+from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, verdict_tables
 
-VARIANTS = [
-    Column("variant", "Variant"),
-    Column("mean", "Mean", True),
-    Column("difference", r"Difference [95\,\%]", True),
-    Column("p", "$p$", True),
-    Column("verdict", "Verdict"),
-]
-CLAIMS = [
-    Column("claim", "Claim"),
-    Column("difference", r"Difference [95\,\%]", True),
-    Column("p_holm", "$p$", True),
-    Column("n", "Seeds", True),
-    Column("verdict", "Verdict"),
-]
-
-
-SPEED = [
-    Column("variant", "Variant"),
-    Column("time", "Time", True),
-    Column("ratio", r"Ratio [95\,\%]", True),
-    Column("said", "Verdict"),
-    Column("memory", "Memory", True),
-]
+METHODS = "methods"
+"""The name of the paragraph on methods, as one of a table."""
+WIDEST = 3.5
+"""Inches of a figure that still stands in one column of a page."""
+LONG = 30
+"""Characters of a first cell that takes several lines."""
+FOLDER = r"\ablatefolder"
+"The macro that says where the figures are, from the file that LaTeX is called with."
+SIGNS = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "~": r"$\sim$", "^": r"\textasciicircum{}", "<": r"\textless{}",
+        ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\textasciigrave{}", '"': "''", "[": "{[}", "*": "{*}",
+        "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "µ": r"$\mu$", "→": r"$\to$", "≤": r"$\leq$",
+        "≥": r"$\geq$", "∞": r"$\infty$", "α": r"$\alpha$", "–": "--", "—": "---", "“": "``", "”": "''",
+        "‘": "`", "’": "'", "…": r"\ldots{}", "\u00a0": "~",
+        **{sign: f"\\{sign}" for sign in "{}&%$#_"},
+    }
+)  # fmt: skip
+"""What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +54,16 @@ class Figure:
 class Paper:
     """What was made for a paper."""
 
-    files: dict[str, str | bytes]
+    files: dict[str, str | bytes] = field(default_factory=dict)
     "Name → content."
-    tables: list[str]
+    tables: list[str] = field(default_factory=list)
     "Names without their ending, as `\\input` takes them."
-    figures: list[Figure]
-    methods: bool = False
-    "Whether there is a paragraph on methods, and the papers that it cites."
+    figures: list[Figure] = field(default_factory=list)
 
-
-FOLDER = r"\ablatefolder"
-"The macro that says where the figures are, from the file that LaTeX is called with."
+    @property
+    def methods(self) -> bool:
+        """Whether there is a paragraph on methods, and the papers that it cites."""
+        return f"{METHODS}.tex" in self.files
 
 
 def mark(study: str) -> str:
@@ -88,38 +81,37 @@ def for_paper(
     The same material gives the same bytes. What cannot be drawn is a warning. Raises `AblateError` for a name that is
     none, and where there is nothing.
     """
-    tables = {name: table for name, table in _tables(material) if table}
-    drawn = {p.name: p for p in pictures(b for section in shown(material) for b in section.blocks)}
+    facts, said, made = material.facts, methods(material), Paper()
+    tables = dict(_tables(material))
+    drawn = {p.name: p for p in pictures(unfolded(b for one in shown(material) for b in one.blocks))}
     if not tables and not drawn:
-        raise AblateError(f"{material.facts.study}: has neither comparisons nor figures; run the study first")
-    said = methods(material)
+        raise AblateError(f"{facts.study}: has neither comparisons nor figures; run the study first")
     known = [*tables, *([METHODS] if said else []), *drawn]
     if wrong := [name for name in only if name not in known]:
-        rule = f"is no table or figure of {material.facts.study}"
+        rule = f"is no table or figure of {facts.study}"
         problem = Problem(rule, (), wrong[0], listed(known, 40), nearest(wrong[0], known), source="--only")
         raise AblateError(str(problem))
-    files: dict[str, str | bytes] = {f"{n}.tex": t for n, t in tables.items() if not only or n in only}
-    of_methods = bool(said) and (not only or METHODS in only)
-    made = Paper(files, [name.removesuffix(".tex") for name in files], [], of_methods)
-    head = _head(material.facts)
-    if of_methods:
-        files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(said)}"
-        files[f"{METHODS}.md"] = f"<!-- {mark(material.facts.study)} -->\n\n{as_markdown(said)}"
-        files["references.bib"] = head + "\n" + "\n".join(source.bibtex for source in sources(said))
-    label = slug(material.facts.study)
-    with paper.context(width):
-        for picture in (p for p in drawn.values() if not only or p.name in only):
-            if _add(made, picture, warn):
-                call = rf"\includegraphics{{{FOLDER}/{picture.name}}}"
-                float_ = figure_float(call, running(picture.caption), f"fig:{label}-{picture.name}", width)
-                provided = rf"\providecommand{{{FOLDER}}}{{{folder}}}"
-                files[f"{picture.name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
-    return made
-
-
-def _head(facts: Facts) -> str:
+    wanted = [name for name in known if not only or name in only]
     commit = f", commit {str(facts.environment['commit'])[:10]}" if facts.environment.get("commit") else ""
-    return f"% {mark(facts.study)}{commit}\n"
+    head, label = f"% {mark(facts.study)}{commit}\n", slug(facts.study)
+    for name in (name for name in wanted if name in tables):
+        made.tables.append(name)
+        made.files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{booktabs}}\n" + tabular(
+            tables[name], f"tab:{label}-{name}"
+        )
+    if METHODS in wanted:
+        made.files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(said)}"
+        made.files[f"{METHODS}.md"] = f"<!-- {mark(facts.study)} -->\n\n{as_markdown(said)}"
+        made.files["references.bib"] = f"{head}\n{bibliography()}"
+    with paper.context(width):
+        for picture in (drawn[name] for name in wanted if name in drawn):
+            if _add(made, picture, warn):
+                float_ = figure_float(picture.name, picture.caption, f"fig:{label}-{picture.name}", width)
+                provided = rf"\providecommand{{{FOLDER}}}{{{folder}}}"
+                made.files[f"{picture.name}.tex"] = (
+                    f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
+                )
+    return made
 
 
 def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> bool:
@@ -135,123 +127,71 @@ def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> bool:
     return True
 
 
-# Tables
-
-
-def _tables(material: Material) -> Iterator[tuple[str, str]]:
-    """Name and LaTeX of each table; without text where there is nothing to show."""
-    label = slug(material.facts.study)
-    head = f"{_head(material.facts)}% Needs \\usepackage{{booktabs}}\n"
-    for name, of in {"comparisons": comparisons, "claims": claims, "speed": speed}.items():
-        made = of(material)
-        if made:
-            content, caption = made
-            yield name, head + floating(content, caption, f"tab:{label}-{name}")
-
-
-def comparisons(material: Material) -> tuple[str, str] | None:
-    """The planned comparisons, with the means that they compare and the placebo: a tabular, and its caption."""
-    facts = material.facts
-    names, every = (
-        short_names(facts),
-        [r for r in rows_of(material.comparisons) if r["metric"] in facts.judged],
-    )
-    planned = verdict_rows(every)
-    if not planned:
-        return None
-    rows: list[dict[str, str]] = []
-    rules: list[int] = []
-    for place in dict.fromkeys((row["task"], row["metric"]) for row in every):
-        mine = [row for row in every if (row["task"], row["metric"]) == place]
-        several = len(facts.tasks) > 1, len(facts.judged) > 1
-        if any(several):
-            rules += [len(rows)] if rows else []
-            rows.append(
-                {"variant": ", ".join(str(part) for part, shown in zip(place, several, strict=True) if shown)}
-            )
-        rows.append(_baseline(mine, names[BASELINE]))
-        rows += [_cells(row, names) for row in mine if not is_true(row["placebo"])]
-        if placebos := [row for row in mine if is_true(row["placebo"])]:
-            rules.append(len(rows))
-            rows += [_cells(row, names) for row in placebos]
-    long = max(len(row["variant"]) for row in rows) > 30
-    columns = (r"p{0.3\linewidth}" if long else "l") + "rrrl"
-    return tabular(Table(VARIANTS, rows), columns, rules), _caption(facts, planned)
-
-
-def _baseline(rows: Sequence[Row], name: str) -> dict[str, str]:
-    """The row of the baseline; its mean is that of the most pairs, to the digits of the finest difference."""
-    most = max(rows, key=lambda row: number(row["n"]) or 0)
-    places = max(decimals(row["ci_low"], row["ci_high"]) for row in rows)
-    empty = dict.fromkeys(("difference", "p", "verdict"), NOTHING)
-    return {"variant": name, "mean": fixed(most["mean_baseline"], places)} | empty
-
-
-def _cells(row: Row, names: dict[str, str]) -> dict[str, str]:
-    cells = comparison_cells(row)
-    exploratory = is_true(row["exploratory"])
-    return {
-        "variant": names.get(row["variant"], cells["variant"]),
-        "mean": cells["mean_variant"],
-        "difference": f"{MARK} " * is_true(row["within_noise"]) + cells["difference"],
-        "p": NOTHING if exploratory else cells["p_adjusted"],
-        "verdict": NOTHING if exploratory else cells["verdict"],
+def _tables(material: Material) -> Iterator[tuple[str, Table]]:
+    """Those of the summary, by name: `comparisons`, on the next task `comparisons-2`, `claims`, `speed`."""
+    facts, names = material.facts, names_of(material.facts)
+    found = {
+        "comparisons": verdict_tables(material.comparisons, names, facts.rate),
+        "speed": timing.brief_tables(rows_of(material.speeds), names),
     }
+    for name, tables in found.items():
+        yield from ((f"{name}-{i}" if i > 1 else name, table) for i, table in enumerate(tables, 1))
+    if len(material.claims):
+        level = level_of(planned_rows(material.comparisons))
+        yield "claims", claim_table(material.claims, partial(short_claim, facts=facts), names, level)
 
 
-def _caption(facts: Facts, planned: Sequence[Row]) -> str:
-    """What the columns are, in LaTeX."""
-    seeds = sorted({int(number(row["n"]) or 0) for row in planned})
-    over = wording.counted(seeds[-1], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-    over += " and the test examples" if any(number(row["sd_example"]) is not None for row in planned) else ""
-    of = " at the best validation" if facts.at == "best_validation" else ""
-    at = f", {planned[0]['at']}" if planned[0]["at"] else ""
-    solved = " in the share of solved runs" if all(row["decided_by"] == "rate" for row in planned) else ""
-    adjusted = f", adjusted for {len(planned)} comparisons" if len(planned) > 1 else ""
-    metric = wording.joined([name.replace("_", " ") for name in facts.judged])
-    within = any(row["verdict"] == "equivalent" for row in planned) and facts.margin
-    marked = any(is_true(row["within_noise"]) for row in planned)
-    placebo = any(variant.placebo for variant in facts.variants)
-    said = [
-        f"Mean {metric}{of} and paired difference from the {BASELINE}{at}, positive is "
-        f"better, with a 95 % interval over {over}.",
-        f"p: of no difference{solved}{adjusted}.",
-        f"{MARK}: smaller than what is detected with 80 % power." if marked else "",
-        f"Equivalent: within ±{wording.exact(within)}." if within else "",
-        f"Placebo: the {BASELINE} with another initialisation." if placebo else "",
-    ]
-    return _in_latex(" ".join(filter(None, said)))
+# LaTeX
 
 
-def _in_latex(caption: str) -> str:
-    return re.sub(r"(?<= )p: ", "$p$: ", running(caption)).replace(latex(f"{MARK}:"), r"$\sim$:")
+def latex(value: str) -> str:
+    r"""`value` as literal text of LaTeX: `low_rank` is `low\_rank`; letters of any script stay as they are."""
+    return printable(text(value)).translate(SIGNS)
 
 
-def claims(material: Material) -> tuple[str, str] | None:
-    """The claims with their verdicts: a tabular, and its caption."""
-    judged = rows_of(material.claims)
-    if not judged:
-        return None
-    rows = claim_table(judged, short=partial(short_claim, facts=material.facts)).rows
-    caption = (
-        "Claims, each with its paired difference, positive in favour of the first, and its 95 % interval; p: that of "
-        f"the claim, after Holm over {wording.counted(len(rows), 'claim')}."
+def as_latex(paragraph: str) -> str:
+    """The paragraph on methods, with commands that cite."""
+    words = "".join(
+        rf"~\cite{{{piece.replace('@', '').replace('; ', ',')}}}"
+        if cited
+        else printable(piece).translate(SIGNS)
+        for cited, piece in _pieces(paragraph)
     )
-    return tabular(Table(CLAIMS, rows), r"p{0.5\linewidth}rrrl"), _in_latex(caption)
+    return f"\\paragraph{{{TITLE}.}}\n{words}\n"
 
 
-def speed(material: Material) -> tuple[str, str] | None:
-    """Time and memory of a training step, a group of rows a task: a tabular, and its caption."""
-    tables = list(timing.brief_tables(rows_of(material.speeds), short_names(material.facts)))
-    rows: list[dict[str, str]] = []
-    for task, table in zip(material.facts.tasks, tables, strict=False):
-        rows += [{"variant": task.name}] if len(tables) > 1 else []
-        rows += table.rows
-    if not rows:
-        return None
-    call = timing.call_shown(timing.own(rows_of(material.speeds)))
-    caption = (
-        f"Time of {timing.MEASURES[call]} of each variant, its ratio to that of the {BASELINE}, below 1 is faster, and "
-        f"peak memory of a step. {timing.how_measured(material.evidence)} Exploratory."
+def as_markdown(paragraph: str) -> str:
+    """The paragraph on methods, with citations as pandoc reads them."""
+    words = (f" [{piece}]" if cited else markdown(piece) for cited, piece in _pieces(paragraph))
+    return f"## {TITLE}\n\n{''.join(words)}\n"
+
+
+def _pieces(paragraph: str) -> Iterator[tuple[bool, str]]:
+    """Whether a piece holds the keys of papers, and the piece."""
+    return ((i % 2 == 1, piece) for i, piece in enumerate(CITED.split(paragraph)))
+
+
+def tabular(table: Table, label: str) -> str:
+    """A table over all columns of a page, with the rules of booktabs, without what stands below rows."""
+    columns = [column for column in table.columns if not column.below]
+    rows = [[latex(row[column.key]) for column in columns] for row in table.rows]
+    long = max(len(row[0]) for row in rows) > LONG
+    style = pd.DataFrame(rows, columns=[latex(column.heading) for column in columns]).style
+    first = r"p{0.4\linewidth}" if long else "l"
+    return style.hide(axis="index").to_latex(
+        environment="table*",
+        position="t",
+        position_float="centering",
+        hrules=True,
+        column_format=first + "".join("r" if column.numeric else "l" for column in columns[1:]),
+        caption=latex(f"{table.caption}."),
+        label=label,
     )
-    return tabular(Table(SPEED, rows), "lrrlr"), _in_latex(caption)
+
+
+def figure_float(name: str, caption: str, label: str, width: float) -> str:
+    """A float with its caption below it; over both columns where it is wider than one. `width` in inches."""
+    environment = "figure" if width <= WIDEST else "figure*"
+    lines = [rf"\begin{{{environment}}}[t]", r"\centering", rf"\includegraphics{{{FOLDER}/{name}}}"]
+    lines += [rf"\caption{{{latex(caption)}}}", rf"\label{{{label}}}", rf"\end{{{environment}}}", ""]
+    return "\n".join(lines)

@@ -1,8 +1,7 @@
 """The contract of a report: sections, each of which turns the material of a study into blocks.
 
-A section is a subclass of `Section` in a file of its own under `report/sections/`, or under `report/brief/` where the
-terminal shows it as well, and is found by package scan. Page, markdown and terminal know blocks, and nothing of what
-is in them.
+A section is a subclass of `Section` in a file of its own under `report/sections/`, found by package scan. Page and
+markdown know blocks, and nothing of what is in them.
 """
 
 from __future__ import annotations
@@ -10,14 +9,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.typed import DEFAULT_RESULTS
-from ablate.core.evidence import Evidence, no_speed
-from ablate.report.tables import Row, Table
+from ablate.core.evidence import Evidence, no_rows
+from ablate.report.tables import Table
+from ablate.report.words import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,18 +43,14 @@ class Material:
     "Which evaluations do not belong to them, and why, in a sentence."
     searched: SearchTable | None = None
     "The settings that were tried, by a sweep or to tune the variants: `evidence.facts.searched` says which."
-    importances: pd.DataFrame | None = None
-    "Of the searched paths of a sweep; None where they were not computed."
     untuned: Evidence | None = None
     "Of a tuned study: its variants as the study gives them; None where they were not run."
     untuned_comparisons: pd.DataFrame | None = None
     stability: pd.DataFrame | None = None
     "What `analysis.stability` makes of the evidence."
-    speeds: pd.DataFrame = field(default_factory=no_speed)
-    scaling: pd.DataFrame = field(default_factory=no_speed)
-    overtakings: pd.DataFrame = field(default_factory=no_speed)
-    targets: pd.DataFrame = field(default_factory=no_speed)
-    "What `analysis.speed`, `analysis.scaling` and `analysis.target` make of it; no rows where nothing was timed."
+    speeds: pd.DataFrame = field(default_factory=lambda: no_rows(()))
+    scaling: pd.DataFrame = field(default_factory=lambda: no_rows(()))
+    "What `analysis.speed` and `analysis.scaling` make of it; no rows where nothing was timed."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
 
@@ -62,20 +58,6 @@ class Material:
     def facts(self) -> Facts:
         """The facts of the study beside its frames."""
         return self.evidence.facts
-
-
-@dataclass(frozen=True)
-class Brief:
-    """What the terminal and MLflow show of a report: the rows of its CSV files, read without pandas."""
-
-    comparisons: Sequence[Row]
-    claims: Sequence[Row]
-    names: Mapping[str, str] = field(default_factory=dict)
-    "Variant → its name for readers."
-    claim: Callable[[str], str] = str
-    "A claim in these names."
-    noise: Sequence[Row] = ()
-    speeds: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +144,7 @@ class Failed:
     def words(self) -> str:
         """In a sentence."""
         first = next(iter(str(self.error).strip().splitlines()), "")[:300]
-        return f"{self.what} could not be drawn: {type(self.error).__name__}{first and f': {first}'}"
+        return say("page.failed", self.what, type(self.error).__name__, first)
 
 
 Block = Heading | Text | Lead | Sentences | Items | Terms | Table | Picture | Folded | Failed
@@ -207,11 +189,7 @@ class Section:
         return []
 
     def findings(self, material: Material) -> list[str]:
-        """Sentences for the beginning of the report, below the answer."""
-        return []
-
-    def brief(self, read: Brief) -> Iterable[Table]:
-        """Tables for the terminal and for MLflow. For sections under `report/brief/`; tables fit 80 columns."""
+        """Sentences on what the verdicts rest on, folded below the answer."""
         return []
 
 
@@ -228,10 +206,7 @@ class Shown:
     blocks: list[Block]
     accent: str
 
-    @property
-    def open(self) -> bool:
-        """Whether its content is seen at once: what stands out is."""
-        return self.section.open or bool(self.accent)
+    open: bool
 
     @property
     def look(self) -> str:
@@ -247,18 +222,19 @@ class Shown:
         return "prose" if kinds <= {Text, Items} else ""
 
 
-def sections(*, brief: bool = False) -> list[Section]:
-    """All sections, in order of their places; `brief` loads only the modules of those that the terminal shows."""
-    for name in ("brief",) if brief else ("brief", "sections"):
-        package = importlib.import_module(f"ablate.report.{name}")
-        for info in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{info.name}")
+def sections() -> list[Section]:
+    """All sections, in order of their places."""
+    package = importlib.import_module("ablate.report.sections")
+    for info in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{info.name}")
     return sorted((kind() for kind in Section.__subclasses__()), key=lambda section: section.place)
 
 
 def applying(material: Material) -> list[Section]:
     """The sections that a study of this kind can have: of one that was only timed, those that need no trials."""
-    return [section for section in sections() if not (material.evidence.only_timed and section.needs_trials)]
+    return [
+        section for section in sections() if not (material.evidence.only_measured and section.needs_trials)
+    ]
 
 
 def shown(material: Material) -> list[Shown]:
@@ -267,10 +243,12 @@ def shown(material: Material) -> list[Shown]:
     for section in applying(material):
         try:
             if section.applies(material) and (blocks := list(section.blocks(material))):
-                found.append(Shown(section, section.heading(material), blocks, section.accent(material)))
+                accent = section.accent(material)
+                is_open = section.open or bool(accent) or material.evidence.only_measured
+                found.append(Shown(section, section.heading(material), blocks, accent, is_open))
         except Exception as error:
             failed = Failed(f"The section “{section.title}”", error)
-            found.append(Shown(section, section.title, [failed], ""))
+            found.append(Shown(section, section.title, [failed], "", section.open))
     return found
 
 

@@ -1,13 +1,13 @@
-"""Tables as plain strings, shared by the page, the markdown and the terminal, and the strings of their cells.
+"""Tables as data: columns say what is shown of a row, once for page, markdown, terminal, MLflow and papers.
 
-Cells are made of numbers (from a frame) or of text (from a CSV file); both give the same strings.
+Rows are made of numbers (of a frame) or of text (of a CSV file); both give the same strings.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,12 @@ class Column:
     "Its text may take several lines, which keep room for a few words each."
     below: bool = False
     "Its text has a line of its own below the row."
+    show: Callable[[Row], str] | None = None
+    "The text of its cell; None: the value under its key."
+    spare: bool = False
+    "Whether it is left out where there is little room."
+    varying: bool = False
+    "Whether it is left out where all rows have one value."
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,20 @@ class Table:
     caption: str = ""
     source: str = ""
     "The file of the study's folder that holds its numbers, in full."
+
+
+def tabulated(
+    columns: Iterable[Column], rows: Sequence[Row], caption: str = "", source: str = "", *, title: str = ""
+) -> Table:
+    """`rows` as strings. A column in which no row has anything is left out; `title`: what the first stands for."""
+    mine = [c for c in columns if not c.varying or len({text(row.get(c.key)) for row in rows}) > 1]
+    cells = [{c.key: c.show(row) if c.show else text(row.get(c.key)) for c in mine} for row in rows]
+    empty = {c.key for c in mine if all(cell[c.key] in ("", NOTHING) for cell in cells)}
+    if title:
+        cells = [
+            cell | {f"{mine[0].key} title": text(row[title])} for cell, row in zip(cells, rows, strict=True)
+        ]
+    return Table([c for c in mine if c.key not in empty or c is mine[0]], cells, caption, source)
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
@@ -71,22 +91,6 @@ def short(paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def wrapped(name: str, width: int) -> list[str]:
-    """`name` in lines of at most `width` characters, broken after a separator where there is one, not in 0.2."""
-    lines: list[str] = []
-    line = ""
-    for piece in re.findall(r"(?:[^\s.,=/_+-]|[.-](?=\d))*[\s.,=/_+-]?", name):
-        while len(line) + len(piece.rstrip()) > width:
-            if line.strip():
-                lines.append(line.rstrip())
-                line = ""
-            else:
-                lines.append(piece[:width])
-                piece = piece[width:]
-        line += piece
-    return [*lines, line.rstrip()] if line.strip() or not lines else lines
-
-
 def shortened(name: str, width: int) -> str:
     """`name` with its middle left out when it is longer than `width` characters."""
     if len(name) <= width:
@@ -95,12 +99,28 @@ def shortened(name: str, width: int) -> str:
     return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
 
 
+def wrapped(name: str, width: int) -> list[str]:
+    """`name` in lines of at most `width` characters, broken after a separator where there is one, not in 0.2."""
+    lines = [""]
+    for piece in re.findall(r"(?:[^\s.,=/_+-]|[.-](?=\d))*[\s.,=/_+-]?", name):
+        if lines[-1].strip() and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+        while len(lines[-1].rstrip()) > width:
+            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return [line.rstrip() for line in lines]
+
+
 def in_lines(name: str, width: int, most: int) -> str:
     """`name` in at most so many lines of `width` characters; the last is shortened where that is not enough."""
     lines = wrapped(text(name), width)
     if len(lines) > most:
-        lines[most - 1 :] = [shortened("".join(lines[most - 1 :]), width)]
+        rest = "".join(line if line[-1] in ",=/_+." else f"{line} " for line in lines[most - 1 :])
+        lines[most - 1 :] = [shortened(rest.rstrip(), width)]
     return "\n".join(lines)
+
+
+# Numbers
 
 
 def number(value: Any) -> float | None:
@@ -149,11 +169,8 @@ def significant(value: Any) -> str:
 def difference(diff: Any, low: Any, high: Any) -> str:
     """`+.012 [−.003, .027]`, with the digits that the interval supports."""
     places = decimals(low, high)
-    words = fixed(diff, places)
-    if words == NOTHING:
-        return NOTHING
-    sign = "+" if float(diff) > 0 and words.strip("0.") else ""
-    return sign + words + ("" if number(low) is None else f" {interval(low, high, places)}")
+    found = shown(diff, lambda known: wording.plus(known, places))
+    return found if NOTHING in (found, ends := interval(low, high, places)) else f"{found} {ends}"
 
 
 def interval(low: Any, high: Any, places: int) -> str:

@@ -1,16 +1,14 @@
-"""How fast variants are, in words and as tables: for the page, the terminal, MLflow and papers."""
+"""How fast variants are, as tables and in words: for page, terminal, MLflow and papers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import in_short_names
-from ablate.core.speed import BUSY, LEAST
-from ablate.report.palette import EXPLORATORY
+from ablate.core.speed import BUSY, COLUMNS, SpeedFacts
 from ablate.report.tables import (
     NOTHING,
     Column,
@@ -22,15 +20,14 @@ from ablate.report.tables import (
     is_true,
     number,
     shown,
+    tabulated,
     text,
 )
+from ablate.report.verdicts import Names
+from ablate.report.words import say
 
 STEP, MEMORY = "step_seconds", "step_memory"
-CALLS = {
-    STEP: "a training step",
-    "forward_seconds": "a forward pass",
-    "generation_seconds": "generation",
-}
+CALLS = {STEP: "a training step", "forward_seconds": "a forward pass", "generation_seconds": "generation"}
 """What was timed, what matters first, as a sentence names it."""
 MEASURES = {**CALLS, MEMORY: "the peak memory of a step"}
 HEADS = {
@@ -39,18 +36,8 @@ HEADS = {
     "generation_seconds": "Generation",
     MEMORY: "Memory",
 }
-WORDS = {"better": "faster", "worse": "slower"}
-"""Of verdicts about time."""
-LESS = {"better": "less", "worse": "more"}
-"""Of verdicts about memory."""
 MAX_PLACES = 3
 "Of a ratio."
-
-
-def verdict(row: Row) -> str:
-    """As it is shown: `slower` of time, `more` of memory."""
-    found = text(row["verdict"])
-    return (LESS if row["metric"] == MEMORY else WORDS).get(found, found)
 
 
 def ratio(row: Row) -> str:
@@ -64,12 +51,18 @@ def ratio(row: Row) -> str:
     return f"×{found}" + (f" {interval(low, high, places)}" if len({*ends}) > 1 else "")
 
 
-def value(row: Row, side: str = "variant") -> str:
+def value(row: Row) -> str:
     """`3.21 ms` or `12.4 MB`."""
-    memory = row["metric"] == MEMORY
-    return shown(
-        row[f"value_{side}"], lambda known: wording.size(round(known)) if memory else wording.seconds(known)
-    )
+    say = (lambda size: wording.size(round(size))) if row["metric"] == MEMORY else wording.seconds
+    return shown(row["value_variant"], say)
+
+
+def beyond(row: Row) -> bool:
+    """Whether the interval of a ratio lies beyond the noise floor and 2 %."""
+    low, high, slack = (number(row[name]) for name in ("ci_low", "ci_high", "slack"))
+    if low is None or high is None or slack is None or row["variant"] == row["baseline"]:
+        return False
+    return low > 1 + slack or high < 1 / (1 + slack)
 
 
 def own(rows: Sequence[Row]) -> list[Row]:
@@ -87,132 +80,60 @@ def call_shown(rows: Sequence[Row]) -> str:
     return next((call for call in CALLS if of(rows, call)), STEP)
 
 
-def on_task(rows: Sequence[Row], task: str) -> str:
-    """` on recall`, where there are several tasks."""
-    return f" on {text(task)}" if len({row["task"] for row in rows}) > 1 else ""
-
-
-def brief_tables(rows: Sequence[Row], names: Mapping[str, str]) -> Iterator[Table]:
-    """Time and memory of a training step at the study's own size, a table a task, in 80 columns."""
+def brief_tables(rows: Sequence[Row], names: Names) -> Iterator[Table]:
+    """Time and memory at the study's own size, of the call that matters most, a table a task."""
     rows = own(rows)
     call = call_shown(rows)
-    for task in dict.fromkeys(row["task"] for row in rows):
-        timed = of(rows, call, task)
-        memory = {row["variant"]: value(row) for row in of(rows, MEMORY, task)}
-        columns = [
-            Column("variant", "Variant"),
-            Column("time", HEADS[call], True),
-            Column("ratio", f"vs {BASELINE} [95 %]", True),
-            # Under the key of a verdict it would carry a filled mark, which is for those of the families.
-            Column("said", "Verdict"),
-            *([Column("memory", HEADS[MEMORY], True)] if memory else []),
-        ]
-        cells = [
-            {
-                "variant": text(names.get(row["variant"], row["variant"])),
-                "time": value(row),
-                "ratio": ratio(row) if row["variant"] != row["baseline"] else NOTHING,
-                "said": verdict(row) or NOTHING,
-                "memory": memory.get(row["variant"], NOTHING),
-            }
-            for row in timed
-        ]
-        n = max((int(number(row["n"]) or 0) for row in timed), default=0)
-        noise = "".join(f", noise floor {wording.in_percent(floor)}" for floor in floors(timed).values())
-        caption = f"speed: {MEASURES[call]}{on_task(rows, task)}, {_processes(n)}{noise}; {EXPLORATORY}"
-        yield Table(columns, cells, caption, "speed.csv")
+    for task in dict.fromkeys(row["task"] for row in of(rows, call)):
+        yield speed_table(
+            of(rows, call, task),
+            of(rows, MEMORY, task),
+            call,
+            names,
+            several=len({r["task"] for r in rows}) > 1,
+        )
 
 
 def speed_table(
-    rows: Sequence[Row], metric: str, facts: Facts, names: Mapping[str, str], *, sized: bool = False
+    rows: Sequence[Row],
+    memory: Sequence[Row],
+    call: str,
+    names: Names,
+    *,
+    several: bool = False,
+    over: str = "",
 ) -> Table:
-    """Rows of `analysis.speed` on one call as strings, a step with its memory; task and size where they vary."""
-    mine = of(rows, metric)
-    memory = (
-        {(r["variant"], r["task"], number(r["size"])): r for r in of(rows, MEMORY)} if metric == STEP else {}
-    )
-    over = facts.speed.over.rpartition(".")[2] if facts.speed else ""
+    """Rows of one call, a step with its memory; at each size where `over` names it."""
+    taken = {(row["variant"], number(row["size"])): row for row in memory if call == STEP}
+
+    def beside(row: Row, show: str) -> str:
+        found = taken.get((row["variant"], number(row["size"])))
+        if found is None or (show == "ratio" and row["variant"] == row["baseline"]):
+            return NOTHING
+        return value(found) if show == "value" else ratio(found)
+
     columns = [
-        Column("variant", "Variant"),
-        *([Column("task", "Task")] if len({row["task"] for row in mine}) > 1 else []),
-        *([Column("size", over or "Size", True)] if sized else []),
-        Column("time", "Time", True),
-        Column("ratio", f"vs {BASELINE} [95 %]", True),
-        Column("verdict", "Verdict", words=True),
-        Column("examples", "Examples/s", True),
-        Column("tokens", "Tokens/s", True),
-        Column("flops", "FLOPs", True),
-        Column("rate", "GFLOP/s", True),
-        *(
-            [Column("memory", "Memory", True), Column("memory_ratio", "Memory vs baseline", words=True)]
-            if memory
-            else []
-        ),
-        *([] if sized else [Column("parameters", "Parameters", True)]),
-        Column("note", "Note", below=True),
+        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        *([Column("size", over, True, show=lambda row: shown(row["size"], wording.brief))] if over else []),
+        Column("time", HEADS[call], True, show=value),
+        Column("ratio", f"vs {BASELINE} [95 %]", True, show=ratio),
+        Column("memory", HEADS[MEMORY], True, show=lambda row: beside(row, "value")),
+        Column("memory_ratio", f"vs {BASELINE}", True, show=lambda row: beside(row, "ratio"), spare=True),
+        Column("flops", "FLOPs", True, show=lambda row: shown(row["flops"], compact), spare=True),
     ]
-    cells = []
-    alike = shared_notes(mine)
-    for row in mine:
-        taken = memory.get((row["variant"], row["task"], number(row["size"])))
-        cells.append(
-            {
-                "variant": text(row["variant"]),
-                "task": text(row["task"]),
-                "size": shown(row["size"], wording.brief),
-                "time": value(row),
-                "ratio": ratio(row),
-                "verdict": _marked(row),
-                "examples": shown(row["examples_per_second"], compact),
-                "tokens": shown(row["tokens_per_second"], compact),
-                "flops": shown(row["flops"], compact),
-                "rate": shown(row["flops_per_second"], lambda rate: compact(rate / 1e9)),
-                "memory": NOTHING if taken is None else value(taken),
-                "memory_ratio": NOTHING
-                if taken is None or row["variant"] == row["baseline"]
-                else f"{ratio(taken)}, {verdict(taken)}",
-                "parameters": shown(row["parameters"], lambda count: f"{count:,.0f}"),
-                "note": "; ".join(own_notes(row, alike, names)),
-            }
-        )
-    caption = "; ".join([f"{_capital(MEASURES[metric])} of each variant", EXPLORATORY, *alike])
-    return Table(columns, cells, caption, "speed.csv")
-
-
-def shared_notes(rows: Sequence[Row]) -> list[str]:
-    """What is noted of every row, to be said once in the caption."""
-    notes = [_pieces(row) for row in rows]
-    return [piece for piece in notes[0] if all(piece in note for note in notes)]
-
-
-def own_notes(row: Row, shared: Collection[str], names: Mapping[str, str]) -> list[str]:
-    """What is noted of a row and not of all."""
-    return [in_short_names(piece, names) for piece in _pieces(row) if piece not in shared]
-
-
-def _pieces(row: Row) -> list[str]:
-    """The notes of a row, but for how busy the machine was, which `how_measured` says of all."""
-    found = text(row["note"]).split("; ")
-    return [piece for piece in found if piece and not piece.startswith("other processes kept")]
-
-
-def _marked(row: Row) -> str:
-    if row["variant"] == row["baseline"]:
-        return "two copies"
-    return f"{verdict(row)} ({EXPLORATORY})"
+    task, n = text(rows[0]["task"]), max(int(number(row["n"]) or 0) for row in rows)
+    floor = floors(rows).get(call)
+    said = (
+        say("speed.sizes", MEASURES[call], over)
+        if over
+        else say("speed.caption", MEASURES[call], task if several else "", n, floor)
+    )
+    return tabulated(columns, rows, said, "speed.csv", title="variant")
 
 
 def compact(amount: float) -> str:
     """`369k`, to three digits."""
     return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)
-
-
-def _processes(count: int) -> str:
-    return f"{count} process{'' if count == 1 else 'es'}"
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def floors(rows: Sequence[Row]) -> dict[str, float]:
@@ -227,37 +148,22 @@ def floors(rows: Sequence[Row]) -> dict[str, float]:
 
 def floor_words(rows: Sequence[Row]) -> str:
     """The noise floor of each call in a sentence; empty where it is not known."""
-    found = floors(rows)
-    if not found:
-        return ""
-    each = wording.joined(
-        [f"{wording.in_percent(floor)} ({MEASURES[call]})" for call, floor in found.items()]
-    )
-    return (
-        f"Two copies of the {BASELINE} differ by up to {each}: the noise floor. Nothing below it, or below "
-        f"{wording.in_percent(LEAST)}, is called faster or slower."
-    )
+    found = [(MEASURES[call], floor) for call, floor in floors(rows).items()]
+    return say("speed.floor", found) if found else ""
 
 
 def how_measured(evidence: Evidence) -> str:
-    """In how many processes and blocks, on what, and beside what, in a sentence or two; empty: nothing was timed."""
-    speed, timed = evidence.facts.speed, evidence.speed
+    """In how many processes and blocks, on what, and beside what; empty: nothing was timed."""
+    speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", COLUMNS)
     if speed is None or timed.empty:
         return ""
     blocks, busy = timed["blocks"].astype(float).median(), timed["busy"].astype(float).mean()
-    on = f" of {text(speed.machine)}" if speed.machine else ""
-    beside = (
-        f" Other programs kept {wording.significant(busy)} cores busy meanwhile, on average."
-        if busy >= BUSY
-        else ""
-    )
-    return (
-        f"Timed in {_processes(timed['process'].nunique())}, one after the other, each with {blocks:.0f} blocks in "
-        f"random order, interleaved with those of the {BASELINE}, on {wording.counted(speed.threads, 'thread')}{on}; "
-        f"the unit is the process.{beside}"
+    busy = busy if busy >= BUSY else 0.0
+    return say(
+        "speed.measured", timed["process"].nunique(), round(blocks), speed.threads, text(speed.machine), busy
     )
 
 
-def more_differ(count: int) -> str:
-    """`; 2 more differ`; nothing of none."""
-    return f"; {count} more {'differs' if count == 1 else 'differ'}" if count > 0 else ""
+def over(facts: Facts) -> str:
+    """The end of the path whose values are the sizes."""
+    return text(speed.over.rpartition(".")[2]) if (speed := SpeedFacts.of(facts)) else "size"

@@ -1,8 +1,7 @@
 """Samplers choose the next setting of a search; they are those of Optuna, with their own parameters.
 
-Each is a part of the slot `sampler`. Every trial gets a new sampler with a seed of its own, so that the settings
-depend on the results of the search alone: not on who ran it, nor on how often it was interrupted. Optuna keeps in the
-storage what a sampler must know of earlier trials (generations, covariance, place in a sequence).
+Each is a part of the slot `sampler`. A search has one, with a seed: asked the same questions and told the same results,
+it gives the same settings.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from pydantic import Field, PositiveInt
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import OnOff, PartConfig, register
-from ablate.base.streams import stream_seed
-from ablate.search.quiet import quiet
 from ablate.search.wrapped import Wrapped
 
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -30,11 +27,11 @@ class Sampler(Wrapped):
     numbers: ClassVar[int] = 0
     "The least number of numeric parameters without a condition; with fewer it would draw at random."
     exhaustive: ClassVar[bool] = False
-    "Whether it visits every point of the space once; then `build` is not used."
+    "Whether it visits every point of the space once; then what `build` returns is asked nothing."
 
     def build(self, seed: int, trials: int) -> Any:
-        """Returns Optuna's sampler for one trial with this `seed`, in a search of so many `trials`."""
-        return self._made(trials, seed=seed % NUM_SEEDS)
+        """Returns Optuna's sampler for a search of so many `trials`."""
+        return self.make(seed=seed % NUM_SEEDS)
 
 
 @register("sampler", "random")
@@ -48,6 +45,7 @@ class Random(Sampler):
 class Grid(Sampler):
     """Every point once; a float needs a `step`. What is not searched under a `when` is not repeated."""
 
+    wraps = "samplers.RandomSampler"
     exhaustive = True
 
 
@@ -78,10 +76,10 @@ class TPE(Sampler):
         if config.group and config.multivariate is False:
             raise Invalid("group", "models parameters together, which multivariate: off forbids", True, "off")
 
-    def arguments(self, length: int | None) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """The other settings of a batch count as bad (`constant_liar`), so that they are not drawn again."""
         together = self.config.group or self.config.multivariate
-        return super().arguments(length) | {"multivariate": together, "constant_liar": True}
+        return super().arguments() | {"multivariate": together, "constant_liar": True}
 
 
 @register("sampler", "gp")
@@ -121,19 +119,21 @@ class NSGA2(Sampler):
         swapping_prob: Probability = 0.5
         "Of each parameter, between the parents."
 
-    def arguments(self, length: int | None) -> dict[str, Any]:
-        """See `Wrapped.arguments`."""
-        size = self.config.population_size or max(4, (length or 0) // 5)
-        return super().arguments(length) | {"population_size": size}
+    def build(self, seed: int, trials: int) -> Any:
+        """See `Sampler.build`."""
+        size = self.config.population_size or max(4, trials // 5)
+        return self.make(seed=seed % NUM_SEEDS, population_size=size)
 
 
 @register("sampler", "qmc")
 class QuasiMonteCarlo(Sampler):
     """A sequence of low discrepancy, which fills a space more evenly than random draws (Sobol' 1967, Halton 1960).
 
-    It is scrambled (Matoušek 1998; Owen 2017), with one seed for all trials: unscrambled it would begin in a corner
-    of the space. It covers what the first setting has searched; that setting, and the rest, are drawn at random.
+    It is scrambled (Matoušek 1998; Owen 2017): unscrambled it would begin in a corner of the space. It covers what the
+    first setting has searched; that setting, and the rest, are drawn at random.
     """
+
+    wraps = "samplers.QMCSampler"
 
     class Config(PartConfig):
         """Parameters of the sequence."""
@@ -141,32 +141,9 @@ class QuasiMonteCarlo(Sampler):
         sequence: Literal["sobol", "halton"] = "sobol"
         "Which sequence; sobol is best for trials that are a power of two, and one for the first."
 
-    def build(self, seed: int, trials: int) -> Any:
-        """See `Sampler.build`."""
-        from optuna.samplers import QMCSampler, RandomSampler
-
-        class PlacedByNumber(QMCSampler):
-            """The number of a trial is its place in the sequence.
-
-            Optuna counts draws instead: an interruption, or a second driver, would leave out or repeat points.
-            """
-
-            def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
-                self._place = max(0, trial.number - 1)  # the first trial is drawn at random
-                return super().sample_relative(study, trial, search_space)
-
-            def _find_sample_id(self, study: Any, search_space: dict[str, Any]) -> int:
-                return self._place
-
-        with quiet():
-            return PlacedByNumber(
-                qmc_type=self.config.sequence,
-                scramble=True,
-                seed=stream_seed(0, "sampler", "qmc", self.config.sequence) % NUM_SEEDS,
-                independent_sampler=RandomSampler(seed % NUM_SEEDS),
-                warn_asynchronous_seeding=False,
-                warn_independent_sampling=False,
-            )
+    def arguments(self) -> dict[str, Any]:
+        """See `Wrapped.arguments`."""
+        return {"qmc_type": self.config.sequence, "scramble": True}
 
 
 @register("sampler", "cmaes")

@@ -1,7 +1,8 @@
-"""One search: draws settings batch by batch, asks for their trials, and tells Optuna their values.
+"""A search is replay: a seeded study of Optuna in memory is asked batch by batch, and answered from records.
 
-All settings of a batch are chosen before any is trained, and told in order when all are trained. The result depends
-therefore on the search alone: not on the number of workers, nor on how often it was interrupted.
+All settings of a batch are asked for before any is trained, and told in order when all are. What is asked depends
+therefore on the search and its records alone: not on the number of workers, and a search that was killed goes on by
+being asked again from its beginning. Nothing but the records is kept.
 """
 
 from __future__ import annotations
@@ -9,280 +10,271 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.cell import Cell
-from ablate.core.metric import Description, size_of
-from ablate.core.record import Record
-from ablate.core.search_table import Parameter, setting_name
-from ablate.core.trial import Trial
-from ablate.search.objectives import intermediate, measured, reported, summarised
-from ablate.search.pruning import BatchPruner
-from ablate.search.queue import Item, Queue
-from ablate.search.quiet import quiet
+from ablate.core.events import Progress
+from ablate.core.metric import Description
+from ablate.core.record import Record, lost_to_its_variant
+from ablate.core.search_table import Parameter
+from ablate.search.objectives import LOST, intermediate, measured, reported, summarised
+from ablate.search.wrapped import directions, quiet
 from ablate.study.searches import SearchSpec
 from ablate.study.space import Point
 
 if TYPE_CHECKING:
     import optuna
 
-Prepared = tuple[list[Trial], Description]
-"""The trials of a setting, one for each tuning seed, and what is known of it without training."""
+Prepare = Callable[[int, Point], tuple[list[Cell], Description]]
+"""From a number and a point to the cells of a setting, one for each tuning seed, and what is known of it without
+training; raises `Invalid` where it cannot be built."""
 
 
 @dataclass
 class Setting:
-    """One trial of the search that has not ended."""
+    """One setting of the open batch."""
 
-    item: Item
+    asked: optuna.Trial
     point: Point
     cells: list[Cell] = field(default_factory=list)
     "One for each tuning seed."
     description: Description | None = None
     invalid: str = ""
     "Why it cannot be built."
-    steps: dict[int, float] = field(default_factory=dict)
-    "The values that the pruner has seen."
-    attributes: dict[str, Any] = field(default_factory=dict)
-    "Attributes that the pruner has given it."
-    judged: bool = False
-    "Whether the pruner has seen every value that it reads."
+    shown: dict[int, float] = field(default_factory=dict)
+    "What the pruner has seen, by step or by place of the seed."
     pruned_at: int | None = None
 
 
 class Search:
     """The search of a sweep, or of one variant on one task.
 
-    `prepare` makes the trials of a point and raises `Invalid` if it cannot be built. Two searches of the same
-    `stream` draw the same random settings. `on` names the task in the names of cells, if there are several. `swept`:
-    the search is that of a sweep, not of a tuned variant.
+    Two searches of the same space, sampler and `stream` try the same settings as long as nothing that they are told
+    differs.
     """
 
+    @quiet()
     def __init__(
         self,
         spec: SearchSpec,
-        queue: Queue,
-        stream: str,
-        prepare: Callable[[Point], Prepared],
+        prepare: Prepare,
         variant: str,
         task: str = "",
-        *,
-        on: str = "",
-        swept: bool = False,
+        stream: str = "",
     ) -> None:
-        self.spec = spec
-        self.queue = queue
-        self.stream = stream
-        self.prepare = prepare
-        self.variant = variant
-        self.task = task
-        self.on = on
-        self.swept = swept
-        self.open: list[Setting] = []
-        self.elsewhere = 0
-        "Trials that other drivers train, when this one has nothing left to draw."
-        self.done = False
-        self._asked: set[str] = set()
-        self._judge: BatchPruner
-        self._grid: list[Point] = []
+        import optuna
+
+        self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
+        self.rows: list[dict[str, Any]] = []
+        "What each setting has come to, in the order in which they were asked for."
+        self.failed = False
+        self._batch: list[Setting] = []
+        self._wanted: set[str] = set()
         self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
         self._metric = spec.objectives[0].name
+        self._grid = list(spec.space.grid()) if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
+        seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.sampler), stream)
+        self.study = optuna.create_study(
+            sampler=spec.sampler.build().build(seed, spec.trials),
+            pruner=spec.pruner.build().make(),
+            directions=directions(spec.objectives),
+        )
 
-    def next(self, records: Mapping[str, Record]) -> list[Cell]:
-        """Returns the cells needed now; none if the search is done or waits for other drivers."""
+    @property
+    def complete(self) -> bool:
+        """Whether every setting of the budget has been tried."""
+        return not self.failed and len(self.rows) >= self.spec.trials
+
+    @property
+    def done(self) -> bool:
+        """Whether it asks for nothing more: it is complete, or a trial has failed, on which nothing may rest."""
+        return self.failed or self.complete
+
+    @property
+    def left(self) -> int:
+        """The most trainings that it may ask for later."""
+        if self.done:
+            return 0
+        later = {c.id for setting in self._batch if setting.pruned_at is None for c in setting.cells}
+        rest = self.spec.trials - len(self.rows) - len(self._batch)
+        return len(later - self._wanted) + rest * len(self.spec.seeds)
+
+    @quiet()
+    def ask(self, records: Mapping[str, Record]) -> list[Cell]:
+        """The cells of the batch that need a record; where all have theirs, those of the next one."""
         while not self.done:
-            if not self.open and not self._begin():
-                return []
-            needed = [cell for setting in self.open for cell in self._needed(setting, records)]
+            if not self._batch:
+                end = min(len(self.rows) + self.spec.batch, self.spec.trials)
+                self._batch = [self._setting(number) for number in range(len(self.rows), end)]
+            needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
+            self._wanted |= {cell.id for cell in needed}
             if needed:
-                self._asked |= {cell.id for cell in needed}
                 return needed
             self._tell(records)
         return []
 
-    @property
-    def left(self) -> int:
-        """The most trainings that this process may ask for later."""
-        if self.done:
-            return 0
-        later = [c for s in self.open if self._reads != "nothing" and s.pruned_at is None for c in s.cells]
-        return len({cell.id for cell in later} - self._asked) + self.queue.left * len(self.spec.seeds)
+    @quiet()
+    def hear(self, report: Progress) -> bool:
+        """Whether a trial that waits ends at its report."""
+        for setting in self._batch if self._reads == "steps" else []:
+            if setting.cells and setting.cells[0].id == report.trial_id:
+                # One that begins again after its process was lost reports its steps again.
+                setting.shown = {step: v for step, v in setting.shown.items() if step < report.step}
+                return self._ends(setting, report.step, reported(report.metrics, self._metric))
+        return False
 
-    def _begin(self) -> bool:
-        """Chooses the settings of the next batch; False if there is none."""
-        drawn = self.queue.draw(self.spec.batch)
-        self.elsewhere = 0 if drawn else self.queue.count_unfinished()
-        if not drawn:
-            self.done = not self.elsewhere
-            return False
-        self.open = [setting for item in drawn if (setting := self._setting(item)) is not None]
-        if self._reads != "nothing":
-            self._judge = self._judging(min(item.rank for item in drawn) // self.spec.batch)
-        return bool(self.open) or self._begin()
-
-    def _judging(self, batch: int) -> BatchPruner:
-        """Makes the pruner, which knows earlier batches alone: not what this one told before an interruption."""
-        earlier = self.queue.trials()[: batch * self.spec.batch]
-        told = [trial for trial in earlier if trial.state.name in ("COMPLETE", "PRUNED")]
-        reports = [s.description.reports[-1] for s in self.open if s.description and s.description.reports]
-        steps = [step for trial in told for step in trial.intermediate_values]
-        last = max(reports or steps, default=None) if self._reads == "steps" else len(self.spec.seeds) - 1
-        pruner = self.spec.pruner.build().build(last)
-        return BatchPruner(pruner, self.spec.objectives[0].direction, told, self.queue.name)
-
-    def _setting(self, item: Item) -> Setting | None:
-        """Chooses the setting of an item; None if another driver has taken the item over meanwhile."""
-        from optuna.exceptions import UpdateFinishedTrialError
-
+    def _setting(self, number: int) -> Setting:
+        """Asks for one setting."""
+        if self._grid:
+            self.study.enqueue_trial(self._grid[number])
+        asked, point = self.study.ask(), Point()
+        for parameter in self.spec.space.parameters:
+            if self.spec.space.active(parameter, point):
+                point[parameter.path] = parameter.rounded(_suggested(asked, parameter))
+        setting = Setting(asked, point)
         try:
-            with quiet():
-                point = self._choose(item)
-            self.queue.save_point(item, point)
-            setting = Setting(item, point)
-            try:
-                trials, setting.description = self.prepare(point)
-            except Invalid as error:
-                trials, setting.invalid = [], str(error).partition("\n")[0]
-        except UpdateFinishedTrialError:
-            return None
-        name, levels = setting_name(self.variant, item.rank, self.swept), self.spec.space.labels(point)
-        size, named = partial(size_of, setting.description), f"{name}{self.on} seed"
-        setting.cells = [
-            Cell(name, self.task, t.seed, t, f"{named} {t.seed}", levels, False, size) for t in trials
-        ]
+            setting.cells, setting.description = self.prepare(number, point)
+        except Invalid as error:
+            setting.invalid = str(error).partition("\n")[0]
         return setting
 
-    def _choose(self, item: Item) -> Point:
-        """Returns the point of an earlier attempt, of the grid, or of the sampler."""
-        import optuna
-
-        study = self.queue.study
-        fixed: Mapping[str, Any] | None = item.point
-        if self.spec.sampler.part.exhaustive and fixed is None:  # type: ignore[attr-defined]
-            self._grid = self._grid or list(self.spec.space.grid())
-            fixed = self._grid[item.rank]
-        if fixed is not None:
-            self.queue.fix(item, fixed)
-        study.sampler = self._sampler(item) if fixed is None else optuna.samplers.RandomSampler(0)
-        # Only `ask` and `tell` clear what samplers remember of the storage, and neither was called.
-        study._thread_local.cached_all_trials = None
-        trial = optuna.Trial(study, item.trial_id)
-        if fixed is None:
-            _ = trial.relative_params  # otherwise drawn at a parameter that an interruption would change
-        point: Point = {}
-        for parameter in self.spec.space.parameters:
-            if not self.spec.space.active(parameter, point):
-                continue
-            if fixed is None:
-                # With a seed of its own, for the same reason.
-                study.sampler = self._sampler(item, parameter.path)
-            point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
-        return point
-
-    def _sampler(self, item: Item, *names: str) -> Any:
-        seed = stream_seed(0, "search", self.stream, item.rank, *names)
-        return self.spec.sampler.build().build(seed, self.spec.trials)
-
     def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
-        """Returns the cells of a setting that must be looked up or trained next."""
-        if setting.invalid or setting.pruned_at is not None:
-            return []
+        """The cells of a setting that must be looked up or trained next."""
+        rest = [cell for cell in setting.cells if _unfinished(cell, records)]
+        if self._reads == "nothing" or not setting.cells:
+            return rest
+        setting.shown, setting.pruned_at = {}, None
         if self._reads == "seeds":
-            return self._needed_by_seed(setting, records)
-        if self._reads == "steps" and not setting.judged:
-            first = setting.cells[0]
-            record = records.get(first.id)
-            if record is None or not self._accepted(setting, record):
-                setting.steps, setting.attributes = {}, {}
-                return [replace(first, trial=replace(first.trial, prunable=True))]
-            setting.judged = True
-        return [c for c in setting.cells if setting.pruned_at is None and _unfinished(c, records)]
+            return self._next_seed(setting, records)
+        first = setting.cells[0]
+        record, prunable = records.get(first.id), replace(first, trial=replace(first.trial, prunable=True))
+        if record is None:
+            return [prunable]
+        # A record is cut where the pruner would have ended its training, wherever it comes from.
+        steps = {} if record.status == "failed" else intermediate(record, self._metric)
+        setting.pruned_at = next(
+            (step for step, value in steps.items() if self._ends(setting, step, value)), None
+        )
+        if setting.pruned_at is not None:
+            return []
+        # Another search, or this one with other settings before it, had it ended early.
+        return [prunable] if record.status == "pruned" else rest
 
-    def _accepted(self, setting: Setting, record: Record) -> bool:
-        """Whether a record agrees with the pruner, which sees one from the store step by step."""
-        if setting.steps or record.status not in ("completed", "pruned"):
-            return True
-        shown = intermediate(record, self._metric).items()
-        return any(self._prune(setting, *each) for each in shown) or record.status == "completed"
-
-    def _needed_by_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
+    def _next_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
+        """The first cell without a record, unless the results of those before it end the setting."""
         for index, cell in enumerate(setting.cells):
             if _unfinished(cell, records):
                 return [cell]
-            record = records[cell.id]
-            if record.status == "failed":
-                return []
-            if index in setting.steps:
-                continue
+            record, objective = records[cell.id], self.spec.objectives[0]
+            if _failed(record):
+                break
             value, _ = measured(record, self._metric, self.spec.at)
-            if record.status == "diverged" and self.spec.objectives[0].floor is not None:
-                value = self.spec.objectives[0].floor
-            if self._prune(setting, index, value) and cell is not setting.cells[-1]:
-                return []
-            setting.pruned_at = None
+            value = objective.floor if record.status in LOST and objective.floor is not None else value
+            if self._ends(setting, index, value) and cell is not setting.cells[-1]:
+                setting.pruned_at = index
+                break
         return []
 
-    def _prune(self, setting: Setting, step: int, value: float) -> bool:
-        """Shows the pruner one more value."""
-        setting.steps[step] = value
-        ends = self._judge.should_prune(setting.item.number, setting.steps, setting.attributes)
-        if ends:
-            setting.pruned_at = step
-        return ends
+    def _ends(self, setting: Setting, step: int, value: float) -> bool:
+        """Shows the pruner one more value. Of other settings it sees those that were told, of earlier batches."""
+        import optuna
 
-    def hear(self, trial_id: str, step: int, metrics: Mapping[str, float]) -> bool:
-        """Takes a report of a trial that waits, and returns whether it ends there."""
-        setting = next((s for s in reversed(self.open) if s.cells and s.cells[0].id == trial_id), None)
-        if setting is None or self._reads != "steps" or setting.judged:
-            return False
-        return self._prune(setting, step, reported(metrics, self._metric))
+        setting.shown[step] = value
+        running = optuna.trial.TrialState.RUNNING
+        so_far = optuna.create_trial(state=running, intermediate_values=dict(setting.shown))
+        return bool(self.study.pruner.prune(self.study, so_far))
 
     def _tell(self, records: Mapping[str, Record]) -> None:
-        """Tells Optuna the values of the settings of the batch, in order of rank."""
-        for setting in self.open:
-            found = [records[cell.id] for cell in setting.cells if cell.id in records]
-            state, values, result = self._outcome(setting, found)
-            # For Optuna's own plots and pruners: of the first seed, or seed by seed.
-            steps = setting.steps or (intermediate(found[0], self._metric) if found else {})
-            shown = state != "FAIL" and len(self.spec.objectives) == 1
-            known = {step: value for step, value in steps.items() if shown and not math.isnan(value)}
-            self.queue.tell(setting.item, state, values, result, known, setting.attributes)
-        self.open = []
+        """Tells the values of the settings of the batch, in the order in which they were asked for."""
+        from optuna.trial import TrialState
+
+        for setting in self._batch:
+            # Of seeds behind the one at which it was pruned, another search may know.
+            end = (
+                None
+                if setting.pruned_at is None
+                else 1 + (setting.pruned_at if self._reads == "seeds" else 0)
+            )
+            found = [records[cell.id] for cell in setting.cells[:end] if cell.id in records]
+            state, values, row = self._outcome(setting, found)
+            self.rows.append(row)
+            if state != "FAIL" and len(self.spec.objectives) == 1:
+                steps = setting.shown or (intermediate(found[0], self._metric) if found else {})
+                for step, value in steps.items():
+                    if not math.isnan(value):
+                        setting.asked.report(value, step)
+            self.study.tell(setting.asked, values, TrialState[state])
+            self.failed |= state == "FAIL"
+        self._batch = []
 
     def _outcome(
         self, setting: Setting, records: Sequence[Record]
     ) -> tuple[str, Sequence[float] | None, dict[str, Any]]:
-        """Returns the state, the values and the result of a setting."""
-        result: dict[str, Any] = {
-            "point": setting.point,
+        """Returns the state and the values of a setting for Optuna, and its row of the table."""
+        row: dict[str, Any] = {
+            "variant": self.variant,
+            "task": self.task,
+            "number": setting.asked.number,
             "ids": [record.id for record in records],
+            "seeds": len(records),
             "train_seconds": sum(r.metrics.get("train_seconds") or 0.0 for r in records),
+            **setting.point,
         }
         if setting.description is None:
             # Pruned without a value: a sampler that reads this state learns to avoid such points.
-            return "PRUNED", None, result | {"status": "invalid", "reason": setting.invalid}
-        result |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
-        if failed := [record for record in records if record.status == "failed"]:
-            return "FAIL", None, result | {"status": "failed", "reason": failed[0].reason}
-        found = summarised(records, self.spec.objectives, setting.description, self.spec.at)
-        values = dict(zip((o.name for o in self.spec.objectives), found.values, strict=True))
-        result |= {"by_seed": found.by_seed, "spread": found.spread, "own": found.own, "values": values}
-        result["diverged"] = found.diverged
+            return "PRUNED", None, row | {"status": "invalid", "reason": setting.invalid}
+        row |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
+        if failed := [record for record in records if _failed(record)]:
+            return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
+        if setting.pruned_at is not None and self._reads == "steps":
+            # What a finished record has beyond its cut is not known either.
+            records = [
+                replace(r, status="pruned", metrics={f"validation_{self._metric}": None}, curves={})
+                for r in records
+            ]
+        values, more = summarised(records, self.spec.objectives, setting.description, self.spec.at)
+        row |= more | dict(zip((o.name for o in self.spec.objectives), values, strict=True))
         if setting.pruned_at is not None:
-            values[self._metric] = setting.steps[setting.pruned_at]
-            at = setting.pruned_at
-            unit, at = ("seed", at + 1) if self._reads == "seeds" else ("step", at)
-            result |= {"status": "pruned", "reason": f"pruned after {unit} {at}", "pruned_at": at}
-            return "PRUNED", None, result
-        diverged = [record for record in records if record.status == "diverged"]
-        result |= {
-            "status": "diverged" if diverged else "completed",
-            "reason": f"{len(diverged)} of {len(records)} seeds {diverged[0].reason}" if diverged else "",
-        }
-        return "COMPLETE", found.values, result
+            unit, at = (
+                ("seed", 1 + setting.pruned_at) if self._reads == "seeds" else ("step", setting.pruned_at)
+            )
+            row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
+            return "PRUNED", None, row | {"status": "pruned", "reason": f"pruned after {unit} {at}"}
+        reasons = [record.reason for record in records if record.status in LOST]
+        why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
+        return "COMPLETE", values, row | {"status": "diverged" if why else "completed", "reason": why}
+
+
+class SearchPlan:
+    """Several searches that proceed together, so that all workers are busy; see `core.plan.Plan`."""
+
+    def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
+        """`enlist` hears of cells before they are trained."""
+        self.searches, self.enlist = searches, enlist
+
+    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """The cells that the searches need now."""
+        cells = [cell for search in self.searches for cell in search.ask(records)]
+        self.enlist(cells)
+        return cells
+
+    def hear(self, report: Progress) -> bool:
+        """Whether a setting that waits ends here."""
+        # Each of those that share the trial keeps what it hears.
+        answers = [search.hear(report) for search in self.searches]
+        return any(answers)
+
+    @property
+    def left(self) -> int:
+        """The most trainings that the searches may ask for later."""
+        return sum(search.left for search in self.searches)
+
+
+def _failed(record: Record) -> bool:
+    """Whether a trial has failed for no reason of its variant, so that nothing is known of its setting."""
+    return record.status == "failed" and not lost_to_its_variant(record.status, record.reason)
 
 
 def _unfinished(cell: Cell, records: Mapping[str, Record]) -> bool:

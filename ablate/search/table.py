@@ -1,75 +1,52 @@
-"""From Optuna's storage to one table of searches."""
+"""From searches to one table of their settings; from a table to the best settings, and to a study of Optuna's."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ablate.core.metric import sign
-from ablate.core.search_table import COLUMNS, Objective, SearchTable, undominated
-from ablate.search.result import result_of
+from ablate.core.search_table import COLUMNS, Objective, Parameter, SearchTable, undominated
 from ablate.search.search import Search
+from ablate.search.wrapped import directions, quiet, versions
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
 
 OUTCOMES = ("completed", "diverged")
 """Statuses of settings that have a value."""
+STATES = {"completed": "COMPLETE", "diverged": "COMPLETE", "failed": "FAIL"}
+"""Optuna's states of settings by their statuses; all others are pruned."""
 
 
-def table(searches: Sequence[Search], storage: str) -> SearchTable:
-    """Returns one row for every trial that has ended; `chosen` is empty."""
-    import pandas as pd
-
-    spec = searches[0].spec
-    paths = [parameter.path for parameter in spec.space.parameters]
-    names = [objective.name for objective in spec.objectives]
+def table(searches: Sequence[Search]) -> SearchTable:
+    """Returns one row for every setting that has been tried; `chosen` is empty."""
+    facts = replace(searches[0].spec.facts(), versions=versions())
+    if any(row.get("own") for search in searches for row in search.rows):
+        own = [replace(o, source="own") if o.source == "validation" else o for o in facts.objectives]
+        facts = replace(facts, objectives=own)
     rows: list[dict[str, Any]] = []
-    own = False
     for search in searches:
-        results = enumerate(map(result_of, search.queue.trials()))
-        ended = [(rank, result) for rank, result in results if result]
-        mine = [_row(search, rank, result, paths, names) for rank, result in ended]
-        own |= any(result.get("own", False) for _, result in ended)
-        front = _front(mine, spec.objectives)
-        rows += [row | {"front": flag} for row, flag in zip(mine, front, strict=True)]
-    frame = pd.DataFrame(rows, columns=list(dict.fromkeys([*COLUMNS, *paths, *names])))
-    facts = spec.facts(storage)
-    if own:
-        objectives = [replace(o, source="own") if o.source == "validation" else o for o in facts.objectives]
-        facts = replace(facts, objectives=objectives)
-    return SearchTable(facts, frame)
-
-
-def _row(
-    search: Search, rank: int, result: Mapping[str, Any], paths: Sequence[str], names: Sequence[str]
-) -> dict[str, Any]:
-    by_seed = [math.nan if value is None else float(value) for value in result.get("by_seed", [])]
-    row: dict[str, Any] = {
-        "variant": search.variant,
-        "task": search.task,
-        "number": rank,
-        "status": result["status"],
-        "reason": result.get("reason", ""),
-        "chosen": "",
-        "seeds": len(result["ids"]),
-        "diverged": result.get("diverged", 0),
-        **{name: result.get(name, math.nan) for name in ("spread", "pruned_at", "parameters", "flops")},
-        "train_seconds": result["train_seconds"],
-        "ids": list(result["ids"]),
-        "values": by_seed,
-    }
-    values, point = result.get("values", {}), result.get("point", {})
-    row |= {name: values.get(name, math.nan) for name in names if name not in row}
-    return row | {path: point.get(path) for path in paths}
+        front = _front(search.rows, facts.objectives)
+        rows += [
+            {"chosen": "", "diverged": 0, "values": [], **row, "front": flag}
+            for row, flag in zip(search.rows, front, strict=True)
+        ]
+    names = [*COLUMNS, *(p.path for p in facts.parameters), *(o.name for o in facts.objectives)]
+    return SearchTable(facts, pd.DataFrame(rows, columns=list(dict.fromkeys(names))))
 
 
 def _front(rows: Sequence[dict[str, Any]], objectives: Sequence[Objective]) -> list[bool]:
     """Whether no other setting is as good in every objective and better in one."""
-    signs = [sign(objective) for objective in objectives]
-    values = np.array([[row[o.name] for o in objectives] for row in rows], dtype=float)
-    values = values.reshape(len(rows), len(objectives)) * np.array(signs)
+    signs = np.array([sign(objective) for objective in objectives])
+    values = np.array([[row.get(o.name, math.nan) for o in objectives] for row in rows], dtype=float)
+    values = values.reshape(len(rows), len(objectives)) * signs
     flags = np.array([row["status"] in OUTCOMES for row in rows], bool) & np.isfinite(values).all(axis=1)
     flags[flags] = undominated(values[flags])
     return [bool(flag) for flag in flags]
@@ -85,13 +62,62 @@ def best(searched: SearchTable, variant: str, task: str, count: int = 1) -> list
     mine = frame[(frame["variant"] == variant) & (frame["task"] == task) & frame["status"].isin(OUTCOMES)]
     finite = np.isfinite(mine[[o.name for o in objectives]].to_numpy(float)).all(axis=1)
     mine = mine[finite & (mine["diverged"] < mine["seeds"])]
-    if not len(mine):
-        return []
     ascending = [objective.direction == "min" for objective in objectives]
     order = mine.sort_values(
         [*(o.name for o in objectives), "number"], ascending=[*ascending, True], kind="stable"
     )
     if len(objectives) > 1:
-        order = order[order["front"]]
+        order = order[order["front"].astype(bool)]
     distinct = order[~order[searched.paths].astype(str).duplicated()]
     return [int(place) for place in distinct.index[:count]]
+
+
+@quiet()
+def rebuilt(
+    searched: SearchTable, variant: str, task: str, storage: str | None = None, name: str = ""
+) -> Study:
+    """The study of Optuna's that one search of a table was, for its figures and its dashboard.
+
+    In memory, or in a `storage` that Optuna takes, under a `name`. Paths are parameters, and objectives values; a
+    setting without a finite value has failed.
+    """
+    import optuna
+
+    objectives = searched.facts.objectives
+    mine = searched.trials[(searched.trials["variant"] == variant) & (searched.trials["task"] == task)]
+    study = optuna.create_study(storage=storage, study_name=name or None, directions=directions(objectives))
+    study.set_metric_names([o.name for o in objectives])
+    for row in mine.sort_values("number", kind="stable").to_dict("records"):
+        has = [p for p in searched.facts.parameters if not pd.isna(row[p.path])]
+        values = [float(row[o.name]) for o in objectives]
+        state = STATES.get(row["status"], "PRUNED")
+        if state == "COMPLETE" and not np.isfinite(values).all():
+            state = "FAIL"
+        study.add_trial(
+            optuna.create_trial(
+                state=optuna.trial.TrialState[state],
+                values=values if state == "COMPLETE" else None,
+                params={p.path: _plain(p, row[p.path]) for p in has},
+                distributions={p.path: _distribution(p, _plain(p, row[p.path])) for p in has},
+                user_attrs={key: str(row[key]) for key in ("status", "reason", "chosen")},
+            )
+        )
+    return study
+
+
+def _plain(parameter: Parameter, value: Any) -> Any:
+    kinds: dict[str, type] = {"int": int, "float": float, "choice": str}
+    return kinds[parameter.kind](value)
+
+
+def _distribution(parameter: Parameter, value: Any) -> BaseDistribution:
+    """The values that a parameter could have, and the one that it has where a search of before had others."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if parameter.kind == "choice":
+        return CategoricalDistribution(list(dict.fromkeys([*parameter.choices, value])))
+    low, high = parameter.bounds
+    low, high = min(low, value), max(high, value)
+    if parameter.kind == "int":
+        return IntDistribution(int(low), int(high), log=parameter.log)
+    return FloatDistribution(low, high, log=parameter.log)

@@ -14,23 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
+from ablate.records.verdicts import SCALING, SPEED, STABILITY
 from ablate.stages.options import Outcome
 
 if TYPE_CHECKING:
     from ablate.stages.plan import Planned
 
 TEXT = {
-    *("variant", "baseline", "task", "metric", "verdict", "decided_by", "half", "at", "note"),
+    *("variant", "baseline", "task", "metric", "verdict", "settings"),
     *("claim", "hash", "declared", "reason"),
 }
 """Columns whose values are words, whatever they look like."""
 BESIDE = {
-    "noise_floor": NOISE,
     "stability": STABILITY,
     "speed": SPEED,
     "scaling": SCALING,
-    "time_to_target": TARGET,
 }
 """Key → the table whose rows it lists."""
 
@@ -112,7 +110,7 @@ def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
                     "training_flops": described.training_flops,
                     "trials": experiment.study.seeds.count,
                     "cached": cached,
-                    "seconds_each": plan.seconds.get((variant.name, task)),
+                    "seconds_each": plan.pace.seconds.get((variant.name, task)),
                 }
             )
     return {
@@ -121,7 +119,7 @@ def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
         "to_train": len(plan.todo),
         "at_most": plan.at_most,
         "expected_seconds": plan.expected if plan.at_most else 0.0,
-        "workers": plan.jobs,
+        "workers": plan.pace.jobs,
         "speed": speed and {"processes": speed.processes, "kept": plan.timed, "seconds": plan.timing_seconds},
         "power": dataclasses.asdict(plan.power),
         "cautions": list(plan.cautions),

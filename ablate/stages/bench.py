@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ablate.base.clock import now
 from ablate.base.errors import AblateError, Problem, StudyError, listed
+from ablate.base.locks import exclusive, interruptible
 from ablate.base.typed import at_results, typed
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
@@ -17,19 +18,17 @@ from ablate.stages.cached import staying_current
 from ablate.stages.choose import as_reported, study_path
 from ablate.stages.claims import date_claims, is_of_time
 from ablate.stages.confirm import changed, confirming
-from ablate.stages.differences import differences
 from ablate.stages.engine import reference
 from ablate.stages.gather import gather
-from ablate.stages.match import match
 from ablate.stages.options import Options
-from ablate.stages.place import held_place, reported, source_of
+from ablate.stages.place import place, refuse_another, reported, source_of
 from ablate.stages.publish import publish
 from ablate.stages.speed import speed_facts, was_timed
-from ablate.stages.timing import measured
+from ablate.stages.timing import Timed, measured
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
+from ablate.study.given import resolved_text
 from ablate.study.prepare import prepare
-from ablate.study.resolved import resolved_text
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
 from ablate.study.sections.speed import SpeedSection
 from ablate.study.speed import lacks_operations
@@ -50,19 +49,21 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     their number, in place of the study's. Raises `NotTimedError`, and `StudyError` where nothing can be timed at all.
     """
     path, results = study_path(path, options.results), options.results
-    given = confirming(prepare(path, options.sets), results)
+    prepared = prepare(path, options.sets)
+    refuse_another(prepared, results)
+    given = confirming(prepared, results)
     section = _section(given, processes)
-    name, line = given.study.name, given.document.line(("name",))
-    facts = reported(StudyFolder(results, name))
-    as_run = Options(results=results, sweep=facts is not None and facts.searched == "sweep")
     # How variants are timed changes nothing of what is reported beside.
-    differs = [text for text in differences(given, options) if not text.startswith(("speed.", "speed="))]
+    folder, differs = place(given.document, options, beside="speed")
+    facts = reported(folder)
+    as_run = Options(results=results, sweep=facts is not None and facts.searched == "sweep")
     store = Store(results / "store", warn)
     with (
-        held_place(path, results, name, line, differs, say, sweep=as_run.sweep) as (folder, differing),
+        exclusive(store.root, folder.name, say),
+        interruptible(),
         staying_current(folder, path, as_run),
     ):
-        experiment = match(given.reporting(folder.name, differing), folder, say)
+        experiment = given.reporting(folder.name, differs)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder) if trained else experiment
         if stale := _trained_otherwise(experiment, folder) if trained else []:
@@ -79,8 +80,8 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         except AblateError as error:
             raise NotTimedError(str(error)) from error
         evidence = _evidence(experiment, claims, folder)
-        facts = replace(evidence.facts, speed=speed_facts(experiment, section))
-        folder.save_evidence(replace(evidence, facts=facts, speed=frame))
+        facts = Timed(facts=speed_facts(experiment, section)).added(evidence.facts)
+        folder.save_evidence(replace(evidence, facts=facts, frames={**evidence.frames, "speed": frame}))
         publish(folder, warn)
     return folder
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,8 @@ from ablate.records.measured import here, is_measurement
 from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
 from ablate.stages.options import Options
-from ablate.stages.place import as_written, reported
+from ablate.stages.place import reported
+from ablate.study.document import Document
 
 _PACKAGES = (
     *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),
@@ -27,23 +29,11 @@ _PACKAGES = (
 )
 
 
-def up_to_date(path: Path, options: Options) -> StudyFolder | None:
-    """The folder of the study, when running it would train nothing and report the same."""
-    if options.partial or options.fresh or options.tracking_uri:
-        return None
-    from ablate.study.document import read_document
-
-    name = read_document(path).data.get("name")
-    if not isinstance(name, str) or not name or Path(name).name != name:
-        return None
-    main = StudyFolder(options.results, names.confirming(name) if options.confirm else name)
-    if _is_current(main, path, options):
-        return main
-    differing = (each for each in StudyFolder.all(options.results) if names.written(each.name) == main.name)
-    found = next((folder for folder in differing if _is_current(folder, path, options)), None)
-    # Without a report of the study as written, the run would report in its place.
-    facts = reported(main) if found is not None else None
-    return found if facts is not None and as_written(main, facts) else None
+def up_to_date(folder: StudyFolder, document: Document, options: Options) -> bool:
+    """Whether running a study, which reports in `folder`, would train nothing and report the same."""
+    if options.partial or options.fresh or options.tracking_uri or document.problems:
+        return False
+    return re.fullmatch(names.NAME, folder.name) is not None and _is_current(folder, document.path, options)
 
 
 def _is_current(folder: StudyFolder, path: Path, options: Options) -> bool:
@@ -101,7 +91,7 @@ def _digest(
     records = Store(folder.results / "store").stamp(trials)
     if not records:
         raise ValueError("a record is missing")
-    asked: list[Any] = [list(options.sets), options.seeds, options.sweep, options.confirm]
+    asked: list[Any] = [options.of_report]
     if any(is_measurement(path.parent / file) for file in files):
         asked.append(here())  # speed is that of one machine
     # What is confirmed depends on the report of the study.

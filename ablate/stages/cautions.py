@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ablate.analysis.family import family_size
 from ablate.analysis.looks import weights
 from ablate.analysis.power import ALPHA
-from ablate.analysis.solving import seeds_without_failure
+from ablate.analysis.rates import seeds_without_failure
 from ablate.base.errors import listed
 from ablate.base.wording import exact
 from ablate.study.experiment import Experiment
+from ablate.study.facts import facts_of
 
 MAX_NAMES = 4
 """The most variants that a caution names."""
@@ -43,9 +45,7 @@ def _too_few_seeds(experiment: Experiment) -> Iterator[str]:
     """Of all-or-nothing tasks with a margin, on which n runs that all solve are too few to be called equivalent."""
     study, baseline = experiment.study, experiment.describe(experiment.variants[0])
     metric = experiment.metric
-    variants = sum(not variant.placebo for variant in experiment.variants[1:])
-    judged = [metric, *study.metric.also]
-    m = variants * sum(name in described.metrics for described in baseline for name in judged)
+    m = family_size(facts_of(experiment)) if len(experiment.variants) > 1 else 0
     level = ALPHA * weights(max(1, len(study.seeds.looks)))[-1]
     for task, described in zip(experiment.tasks, baseline, strict=True):
         info, margin = described.metrics.get(metric), study.metric.margin

@@ -34,9 +34,12 @@ def date_claims(
     is trained; claims that the study no longer makes are removed.
     """
     own = {row["hash"]: row for row in folder.claims()}
-    # A run that differs from its study makes its claims, which were dated then.
-    before = [each for each in (folder.written, folder) if each is not None]
-    known = {row["hash"]: row for each in before for row in each.claims()}
+    # Runs that differ from a study make its claims too: the first of all dates counts.
+    main = folder.written or folder
+    beside = (e for e in StudyFolder.all(folder.results) if e.written and e.written.name == main.name)
+    before = list({each.name: each for each in (main, folder, *beside)}.values())
+    rows = sorted((row for each in before for row in each.claims()), key=lambda row: row["declared"])
+    known = {row["hash"]: row for row in reversed(rows)}
     ran = {cell.variant for cell in cells if store.has(cell.id)}
     timed = timed or any(each.has_report for each in before)
     tried = any(each.has_trials for each in before)

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.analysis.verdicts import DECIDED
-from ablate.base.errors import AblateError, listed
+from ablate.analysis.judge import DECIDED
+from ablate.base.errors import AblateError, StudyError, listed
 from ablate.base.wording import counted, joined
 from ablate.records.folder import StudyFolder
-from ablate.report.brief.verdicts import verdict_rows
+from ablate.report.verdicts import planned_rows
 from ablate.stages.choose import as_reported
 from ablate.stages.claims import is_of_time
-from ablate.stages.match import match
 from ablate.study.experiment import Experiment
 from ablate.study.load import load
 from ablate.study.schema import StudyBase
@@ -27,7 +26,7 @@ from ablate.study.sections.seeds import TUNING_SEEDS_FROM, Asked, SeedsSection, 
 SETTLED = ("supported", "refuted")
 BESIDE = (
     *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
-    *("time_limit", "checkpoint", "save_every", "speed", "target"),
+    *("time_limit", "checkpoint", "save_every", "speed"),
 )
 """Sections of a study in which it may differ from its report."""
 
@@ -50,13 +49,11 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     if not source.has_trials:
         raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")
     _check_unchanged(experiment, source)
-    found = as_reported(match(experiment, source), source)
-    if found.awaits_rates:
-        raise AblateError(f"{source.path}: has no measured rates to match by; run {source.name} again")
+    found = as_reported(experiment, source)
     facts = source.facts()
     decided = {
         row["variant"]
-        for row in verdict_rows(source.comparisons())
+        for row in planned_rows(source.comparisons())
         if row["metric"] in facts.judged and row["verdict"] in DECIDED
     }
     settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
@@ -103,22 +100,19 @@ def _check_unchanged(experiment: Experiment, source: StudyFolder) -> None:
 
 def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
     """The sections in which a study differs from the one of a report, but for those `BESIDE`. Raises `AblateError`."""
-    document, reported, _ = load(source.study_file)
-    if document.problems:
+    try:
+        reported = load(source.study_file)[1]
+    except StudyError:
         raise AblateError(
             f"{source.study_file}: is of another version of ablate; run {source.name} again first"
-        )
+        ) from None
     now, then = (_compared(study) for study in (experiment.study, reported))
     return [key for key in now if key not in then or now[key] != then[key]]
 
 
-def _compared(study: StudyBase | None) -> dict[str, Any]:
+def _compared(study: StudyBase) -> dict[str, Any]:
     """All that decides the results of a study except its seeds."""
-    sections = {} if study is None else study.model_dump(exclude=set(BESIDE))
-    for kind in ("search", "tune"):
-        if sections.get(kind):
-            sections[kind].pop("storage")
-    return sections
+    return study.model_dump(exclude=set(BESIDE))
 
 
 def unseen(given: SeedsSection, used: Sequence[int], asked: Asked, source: StudyFolder) -> SeedsSection:

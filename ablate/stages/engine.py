@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from threading import Thread
 
 from ablate.base.plugins import load_plugin
@@ -17,14 +16,14 @@ from ablate.execution.local_pool import LocalPool, Standby, default_jobs
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line
-from ablate.study.document import read_document
+from ablate.study.document import Document
 from ablate.study.experiment import Experiment
 from ablate.study.load import DEFAULT_WORKLOAD
 
 
-def standby(path: Path, jobs: int | None) -> Standby:
+def standby(document: Document, jobs: int | None) -> Standby:
     """Workers for a study of the package's own workload; others may need none of its parts."""
-    if read_document(path).data.get("workload", DEFAULT_WORKLOAD) != DEFAULT_WORKLOAD:
+    if document.data.get("workload", DEFAULT_WORKLOAD) != DEFAULT_WORKLOAD:
         return Standby(0)
     return Standby(default_jobs() if jobs is None else jobs)
 

@@ -115,13 +115,13 @@ class Work:
             self.facts(environment, cautions(self.experiment)),
             source=source_of(self.experiment.path, folder),
             reported=now(),
-            speed=timed.facts,
         )
-        folder.save_evidence(replace(self._evidence(facts, records), speed=timed.frame))
+        found = self._evidence(timed.added(facts), records)
+        folder.save_evidence(replace(found, frames={**found.frames, "speed": timed.frame}))
 
     def _evidence(self, facts: Facts, records: Mapping[str, Record]) -> Evidence:
-        stress = stress_frame(facts.stress, self.stressed, records)
-        return replace(gather(facts, self.cells, records), stress=stress)
+        stress = stress_frame(facts.features.get("stress", {}), self.stressed, records)
+        return replace(gather(facts, self.cells, records), frames={"stress": stress})
 
     def facts(self, environment: Mapping[str, Any] | None = None, limits: Sequence[str] = ()) -> Facts:
         """The study as it was trained, with the claims that these variants can settle."""
@@ -158,4 +158,4 @@ def work_of(
 def _as_given(cell: Cell) -> Cell:
     variant = f"{cell.variant}{UNTUNED}"
     name = f"{variant}{cell.name.removeprefix(cell.variant)}"
-    return replace(cell, variant=variant, name=name, judged=False)
+    return replace(cell, variant=variant, name=name, role="untuned")

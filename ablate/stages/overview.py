@@ -10,8 +10,8 @@ from ablate.base.wording import counted
 from ablate.core import names
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.report.brief.verdicts import verdict_rows
 from ablate.report.tables import NOTHING, Column, Table
+from ablate.report.verdicts import planned_rows
 from ablate.stages.place import reported
 
 COLUMNS = [
@@ -43,7 +43,7 @@ def _row(folder: StudyFolder) -> dict[str, str]:
             state = "cannot be read" if folder.has_report else "no report yet"
             return empty | {"state": state, "trials": str(count) if count else NOTHING}
         statuses = Counter(folder.statuses())
-        verdicts = Counter(row["verdict"] for row in verdict_rows(folder.comparisons()))
+        verdicts = Counter(row["verdict"] for row in planned_rows(folder.comparisons()))
     except (AblateError, OSError, ValueError, KeyError):
         return empty | {"state": "cannot be read"}
     planned = facts.planned

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,11 @@ from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.typed import at_results, typed
 from ablate.core.names import confirmed
-from ablate.core.short_names import short_names
+from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import NOISE, SCALING, SPEED, STABILITY, TARGET
+from ablate.records.verdicts import SCALING, SPEED, STABILITY
+from ablate.report.verdicts import planned_rows
+from ablate.report.words import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,28 +36,18 @@ def publish(
 
     `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
     """
-    from ablate.analysis.noise import noise
     from ablate.stages.claims import with_waiting
 
     with gc_paused():
-        from ablate.report.sections.headline import answers
+        from ablate.report.answer import answers, noise_lines
 
         found = material(folder)
-        before = found.untuned_comparisons
         folder.save_verdicts(
             found.comparisons,
             with_waiting(found.claims, folder),
-            None if before is None else before.assign(exploratory=True),
-            answers(found),
-            {
-                STABILITY: found.stability,
-                NOISE: found.comparisons
-                if found.evidence.only_timed
-                else noise(found.evidence, found.comparisons),
-                SPEED: found.speeds,
-                SCALING: found.scaling,
-                TARGET: found.targets,
-            },
+            found.untuned_comparisons,
+            [*answers(found), *noise_lines(found)],
+            {STABILITY: found.stability, SPEED: found.speeds, SCALING: found.scaling},
         )
     judged()
     with gc_paused():
@@ -66,13 +58,11 @@ def publish(
 
 def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
-    from ablate.analysis.agreement import explained
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.scaling import overtakings, scaling
+    from ablate.analysis.scaling import scaling
     from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
-    from ablate.analysis.target import targets
     from ablate.core.derived import DERIVED
     from ablate.report.section import Material
 
@@ -81,26 +71,22 @@ def material(folder: StudyFolder) -> Material:
     kind = evidence.facts.searched
     untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
-    if evidence.only_timed:
+    if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
         claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]
-    measured = speeds(evidence)
     return Material(
         evidence,
         comparisons,
-        explained(claims, comparisons, evidence.facts),
+        claims,
         evaluated,
         left_out,
         folder.search_table(kind),
-        folder.importances() if kind == "sweep" else None,
         untuned,
-        compare(untuned) if untuned is not None else None,
+        compare(untuned, planned=False) if untuned is not None else None,
         stability=steady,
-        speeds=measured,
+        speeds=speeds(evidence),
         scaling=scaling(evidence),
-        overtakings=overtakings(evidence),
-        targets=targets(evidence, measured),
         results=folder.results,
     )
 
@@ -117,26 +103,10 @@ def _checkpoint(folder: StudyFolder) -> str:
 
 def describe(folder: StudyFolder) -> str:
     """Question, answer and verdicts in markdown, for MLflow."""
-    from ablate.report.markdown import markdown_line, verdict_markdown
-    from ablate.report.terminal import brief_of
+    from ablate.report.markdown import summary_markdown
+    from ablate.report.summary import summary
 
-    question = folder.facts().question or f"Verdicts of {folder.name}"
-    answer = map(markdown_line, folder.answer())
-    return printable(
-        "\n\n".join([question, *answer, *_steadiness(folder), verdict_markdown(brief_of(folder))])
-    )
-
-
-def _steadiness(folder: StudyFolder) -> Iterator[str]:
-    """Verdicts about stability in markdown; nothing where none is decided and no run diverged."""
-    from ablate.report.markdown import markdown_line, markdown_table
-    from ablate.report.steadiness import finding, notable, stability_table
-
-    rows, names = folder.beside(STABILITY), short_names(folder.facts())
-    if said := finding(rows, names):
-        table = stability_table(notable(rows), "", names)
-        yield markdown_line(said)
-        yield markdown_table(replace(table, columns=[c for c in table.columns if not c.below]))
+    return printable(summary_markdown(summary(folder)))
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:
@@ -156,38 +126,40 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     """Where the report and MLflow are, and what to do next, as it can be typed."""
     results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
-    lines = {"Report": str(folder.report_file), "MLflow": mlflow, **_next(folder, results)}
+    lines = [
+        say("terminal.report", folder.report_file),
+        say("terminal.mlflow", mlflow),
+        *_next(folder, results),
+    ]
     console.print()
-    for name, line in lines.items():
-        console.print(printable(f"{name}: {line}"), markup=False, highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def _next(folder: StudyFolder, results: list[str]) -> dict[str, str]:
+def _next(folder: StudyFolder, results: list[str]) -> list[str]:
     """What would settle what is open, or, where nothing is, test what was found on seeds that the study has not seen.
 
     Nothing for the report of a run that differs from its study, and where more seeds would not help.
     """
-    from ablate.report.brief.verdicts import verdict_rows
-
     facts = folder.facts()
     source = Path(os.path.relpath(folder.path.resolve() / facts.source))
     if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
-        return {}
+        return []
     command = "sweep" if facts.searched == "sweep" else "run"
-    rows = verdict_rows(folder.comparisons())
-    if any(row["verdict"] == "inconclusive" for row in rows):
-        needed = [float(row["seeds_needed"] or "inf") for row in rows if row["verdict"] == "inconclusive"]
+    rows = planned_rows(folder.comparisons())
+    if needed := [_needed(row["reason"]) for row in rows if row["verdict"] == "inconclusive"]:
         enough = [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]
         if not enough:
-            return {}
-        some = "what is open" if len(enough) == len(needed) else "some of what is open"
+            return []
         # Seeds that have been looked at would be another chance for a false verdict.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
-        return {f"To settle {some} on fresh seeds": typed(command, source, "--set", fresh, *results)}
-    if (
-        command == "run"
-        and not confirmed(folder.name)
-        and any(row["verdict"] in ("better", "worse", "equivalent") for row in rows)
-    ):
-        return {"To test this on fresh seeds": typed(command, source, "--confirm", *results)}
-    return {}
+        return [f"{say('terminal.resolve', len(enough))}: {typed(command, source, '--set', fresh, *results)}"]
+    if command == "run" and not confirmed(folder.name) and rows:
+        return [f"{say('terminal.confirm')}: {typed(command, source, '--confirm', *results)}"]
+    return []
+
+
+def _needed(reason: str) -> float:
+    """The seeds that would settle a comparison, by its reason; infinite where seeds would not, or it does not say."""
+    found = Reason.parse(reason)
+    return found.numbers.get("seeds", math.inf) if found is not None and found.code == "open" else math.inf

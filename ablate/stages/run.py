@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing, nullcontext
 
 from rich.console import Console
 
@@ -11,23 +10,22 @@ from ablate.base.errors import StoreError
 from ablate.execution.local_pool import Standby
 from ablate.records.folder import Kind, StudyFolder
 from ablate.records.store import Store
-from ablate.search.importances import importances
 from ablate.stages.cached import remember
 from ablate.stages.cautions import cautions
 from ablate.stages.claims import date_claims
 from ablate.stages.engine import reference
 from ablate.stages.gather import comparable
 from ablate.stages.options import Options, Outcome
-from ablate.stages.publish import describe, print_places, print_table, publish
+from ablate.stages.publish import print_places, print_table, publish
 from ablate.stages.search import SearchStage, for_sweep
 from ablate.stages.speed import was_timed
 from ablate.stages.stress import stressed
 from ablate.stages.timing import time_variants
+from ablate.stages.track import Tracker
 from ablate.stages.train import Trained, failed, train
 from ablate.study.experiment import Experiment
-from ablate.study.resolved import resolved_text
+from ablate.study.given import resolved_text
 from ablate.study.schema import StudyBase
-from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
 
@@ -56,44 +54,44 @@ def run(
         say(f"note: {caution}.")
     where = reference(experiment)
     environment = where.environment()
-    with closing(search) if search is not None else nullcontext():
-        planned = experiment.cells() if search is None else []
-        planned += stressed(experiment, planned) if search is None else []
-        begun = search is not None and search.begun
-        # What a search chooses is not known yet; its learning rate costs no time.
-        known = kind is None and study.speed is not None and was_timed(experiment, store, study.speed)
-        claims = date_claims(folder, given.claims, planned, store, begun, known)
-        folder.begin(resolved_text(experiment, folder.path), planned)
-        with Tracker(folder, store, describe, options.tracking_uri, warn) as tracker:
-            trained = train(
-                experiment, claims, search, folder, store, options, where, ready, tracker, console, say, warn
-            )
-            if isinstance(trained, Outcome):
-                return trained
-            work, records = trained.work, trained.records
-            halted = options.fail_fast and any(record.status == "failed" for record in records.values())
-            if measures := study.speed is not None and not options.partial and not halted:
-                tracker.rest()
-            timed = time_variants(
-                work.experiment, folder, store, where, say, warn, measures=measures, fresh=options.fresh
-            )
-            if trained.count:
-                say("Comparing, and writing the report …")
-            _keep_search(trained, kind, study, folder)
-            paired = comparable(work.everything, records, warn)
-            work.save_evidence(folder, environment, paired, timed)
-            publish(folder, warn, lambda: print_table(folder, console))
-            print_places(folder, console, options.tracking_uri)
-            # The study keeps its own variants after a sweep, and settings that the storage has beyond this run's.
-            kept = [*trained.planned.everything, *given.cells()]
-            try:
-                if options.partial:
-                    folder.roster.add(kept)
-                else:
-                    folder.roster.close(kept, search.ids() if search is not None else ())
-            except StoreError as error:
-                warn(f"{error}. The roster keeps what it had, and no trial is lost")
-            tracked = tracker.finish()
+    planned = experiment.cells() if search is None else []
+    planned += stressed(experiment, planned) if search is None else []
+    begun = search is not None and search.begun
+    # What a search chooses is not known yet; its learning rate costs no time.
+    known = kind is None and study.speed is not None and was_timed(experiment, store, study.speed)
+    claims = date_claims(folder, given.claims, planned, store, begun, known)
+    folder.begin(resolved_text(experiment, folder.path), planned)
+    with Tracker(folder, options.tracking_uri, warn) as tracker:
+        trained = train(
+            experiment, claims, search, folder, store, options, where, ready, tracker, console, say, warn
+        )
+        if isinstance(trained, Outcome):
+            return trained
+        work, records = trained.work, trained.records
+        halted = options.fail_fast and any(record.status == "failed" for record in records.values())
+        if measures := study.speed is not None and not options.partial and not halted:
+            tracker.rest()
+        timed = time_variants(
+            work.experiment, folder, store, where, say, warn, measures=measures, fresh=options.fresh
+        )
+        tracker.prepare()
+        if trained.count:
+            say("Comparing, and writing the report …")
+        _keep_search(trained, kind, study, folder)
+        paired = comparable(work.everything, records, warn)
+        work.save_evidence(folder, environment, paired, timed)
+        publish(folder, warn, lambda: print_table(folder, console))
+        print_places(folder, console, options.tracking_uri)
+        # The study keeps its own variants after a sweep.
+        kept = [*trained.planned.everything, *given.cells()]
+        try:
+            if options.partial:
+                folder.roster.add(kept)
+            else:
+                folder.roster.close(kept)
+        except StoreError as error:
+            warn(f"{error}. The roster keeps what it had, and no trial is lost")
+        tracked = tracker.finish()
     found = {cell.id: records[cell.id] for cell in work.everything if cell.id in records}
     asked = [*work.cells, *work.stressed]
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in asked)
@@ -118,5 +116,3 @@ def _keep_search(trained: Trained, kind: Kind | None, study: StudyBase, folder: 
     if kind == "tuning" and not trained.work.untuned:
         folder.forget_search(kind)  # with the untuned variants of an earlier report
     folder.save_search_table(kind, trained.table)
-    if kind == "sweep":
-        folder.save_importances(importances(trained.table))

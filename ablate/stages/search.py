@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-import platform
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ablate.base.errors import Invalid, listed
-from ablate.base.files import write_text
-from ablate.base.passwords import masked
-from ablate.base.streams import stream_seed
-from ablate.core import names
+from ablate.base.errors import listed
 from ablate.core.cell import Cell
 from ablate.core.engine import Engine
 from ablate.core.events import Listen
 from ablate.core.facts import BASELINE
+from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
-from ablate.core.search_table import SearchTable
+from ablate.core.search_table import SearchTable, setting_name
 from ablate.execution.driver import drive
 from ablate.records.folder import Kind, StudyFolder
-from ablate.records.roster import Roster
 from ablate.records.store import Store
-from ablate.search.plans import SearchPlan
-from ablate.search.queue import Queue
-from ablate.search.result import result_of
-from ablate.search.search import Prepared, Search
-from ablate.search.storage import open_storage, storage_errors, url_of
+from ablate.search.search import Search, SearchPlan
 from ablate.search.table import table
+from ablate.search.wrapped import versions
 from ablate.stages.choose import spec_of
 from ablate.stages.options import Options
-from ablate.study.designs.design import Config, Variant
+from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.schema import PLACEBO, winner_names
-from ablate.study.searches import SearchSpec
 from ablate.study.space import Point
 
 
 class SearchStage:
-    """The searches of one study, in Optuna's storage; close it to stop its heartbeats."""
+    """The searches of one study, as far as the store can answer them."""
 
     def __init__(
         self,
@@ -50,86 +40,76 @@ class SearchStage:
         options: Options,
         say: Callable[[str], None],
     ) -> None:
-        """Raises `StorageError` when the storage does not answer."""
-        self.experiment = experiment
-        self.kind = kind
-        self.folder = folder
-        self.say = say
+        self.experiment, self.kind, self.folder, self.say = experiment, kind, folder, say
         self.spec = spec_of(experiment, kind)
-        url = url_of(self.spec.storage, folder.search_database)
-        self.url = masked(url)
-        if self.spec.storage is None:
-            folder.path.mkdir(parents=True, exist_ok=True)
-        with storage_errors(url):
-            self._storage = open_storage(url)
-            self._driver = _driver(store)
-            self.searches = self._open(options.only)
-        self.plan = _Enlisting(self.searches, say, url)
-        self.plan.roster = folder.roster
+        variants = experiment.variants[:1] if kind == "sweep" else experiment.variants
+        every = [self._search(v, index) for v in variants for index in range(len(v.configs))]
+        self.plan = SearchPlan(every, folder.roster.add)
+        known = self._replay(store)
+        self.begun = bool(known)
+        "Whether a training of it is in the store, so that a claim could have been read from it."
+        if options.only:
+            # Variants that nobody asks for are compared where they are tuned already.
+            asked = (BASELINE, *options.only)
+            self.plan.searches = [one for one in every if one.variant in asked or one.complete]
+        self.missing = len({cell.id for cell in self.plan.ask(known)} - known.keys()) + self.plan.left
+        "The most trainings that are left."
+        self._compare_versions()
 
-    def _open(self, only: Sequence[str]) -> list[Search]:
-        """The searches of the variants that `only` asks for, and those that are complete."""
-        variants = self.experiment.variants[:1] if self.kind == "sweep" else self.experiment.variants
-        found = []
-        for variant in variants:
-            mine = [self._search(variant, index, config) for index, config in enumerate(variant.configs)]
-            if not only or variant.name in (BASELINE, *only) or all(s.queue.finished for s in mine):
-                found += mine
-        return found
+    def _search(self, variant: Variant, index: int) -> Search:
+        task, stream = self.experiment.tasks[index], PLACEBO if variant.placebo else ""
+        prepare = partial(self._prepare, variant, index, stream)
+        return Search(self.spec, prepare, variant.name, task, stream)
 
-    def _search(self, variant: Variant, index: int, config: Config) -> Search:
-        experiment, spec = self.experiment, self.spec
-        task, stream = experiment.tasks[index], PLACEBO if variant.placebo else ""
-        first = experiment.trial(config, spec.seeds[0], stream).id
-        # Also where the run differs from its study, so that it finds the same settings.
-        study = names.stem(experiment.study.name)
-        name = " ".join(filter(None, [study, variant.name, task]))
-        name = f"{name} {_digest(spec, first, self._sources(config))}"
-        objectives = [objective.name for objective in spec.objectives]
-        directions = [objective.direction for objective in spec.objectives]
-        queue = Queue(self._storage, name, directions, spec.trials, self._driver, objectives)
-        prepare = partial(self._prepare, config, index, stream)
-        return Search(
-            spec,
-            queue,
-            study + stream,
-            prepare,
-            variant.name,
-            task,
-            on=experiment.on(task),
-            swept=self.kind == "sweep",
-        )
+    def _prepare(
+        self, variant: Variant, index: int, stream: str, number: int, point: Point
+    ) -> tuple[list[Cell], Description]:
+        experiment, space, task = self.experiment, self.spec.space, self.experiment.tasks[index]
+        setting = experiment.patched(variant.configs[index], space.patches(point), index)
+        known = experiment.workload.describe(setting)
+        name, levels = setting_name(variant.name, number, self.kind == "sweep"), space.labels(point)
+        cells = []
+        for seed in self.spec.seeds:
+            # Only the trials of the comparison are evaluated.
+            trial = replace(experiment.trial(setting, seed, stream), checkpoint="none")
+            named = f"{name}{experiment.on(task)} seed {seed}"
+            cells.append(Cell(name, task, seed, trial, named, levels, "tried", partial(size_of, known)))
+        return cells, known
 
-    def _sources(self, config: Config) -> list[str]:
-        """Trial ids that change with the source of any part that the space may name."""
-        found = []
-        for parameter in self.spec.space.parameters:
-            for value in parameter.choices or ():
-                point = self.spec.space.satisfying(parameter) | {parameter.path: value}
-                try:
-                    setting = self.experiment.patched(config, self.spec.space.patches(point))
-                except Invalid:
-                    continue  # A setting that cannot be built alone has no id.
-                found.append(self.experiment.trial(setting, self.spec.seeds[0]).id)
-        return found
+    def _replay(self, store: Store) -> dict[str, Record]:
+        """Answers from the store as far as it goes; with what."""
+        records: dict[str, Record] = {}
+        while True:
+            asked = {cell.id: cell.trial for cell in self.plan.ask(records) if cell.id not in records}
+            found = {
+                i: record
+                for i, trial in asked.items()
+                if (record := store.load(trial)) and store.is_finished(record, pruned=trial.prunable)
+            }
+            if not found:
+                return records
+            records |= found
 
-    def _prepare(self, config: Config, index: int, stream: str, point: Point) -> Prepared:
-        setting = self.experiment.patched(config, self.spec.space.patches(point), index)
-        trials = [self.experiment.trial(setting, seed, stream) for seed in self.spec.seeds]
-        # Only the trials of the comparison are evaluated.
-        trials = [replace(trial, checkpoint="none") for trial in trials]
-        return trials, self.experiment.workload.describe(setting)
-
-    @property
-    def begun(self) -> bool:
-        """Whether some setting has ended already, so that a claim could have been read from it."""
-        with storage_errors(self.url):
-            return any(t.state.is_finished() for search in self.searches for t in search.queue.trials())
+    def _compare_versions(self) -> None:
+        """Says what it costs where a table of the same space was searched with other versions."""
+        before = self.folder.search_table(self.kind)
+        if before is None or not self.missing or before.facts.parameters != list(self.spec.space.parameters):
+            return
+        now, then = versions(), before.facts.versions
+        changed = [
+            f"{name} {then.get(name, 'of another version')}" for name in now if now[name] != then.get(name)
+        ]
+        if changed:
+            here = listed(f"{name} {version}" for name, version in now.items())
+            self.say(
+                f"note: the settings in {self.folder.search_tables[self.kind]} were suggested by {listed(changed)}; "
+                f"{here} may suggest others, which costs at most {self.missing} trainings."
+            )
 
     @property
     def later(self) -> int:
         """Trainings that the comparison of the chosen settings takes, at most."""
-        study, searched = self.experiment.study, {search.variant for search in self.searches}
+        study, searched = self.experiment.study, {search.variant for search in self.plan.searches}
         variants = len(searched) if self.kind == "tuning" else 1 + self.spec.winners + study.placebo
         each = 1 + sum(map(len, study.stress.values()))
         each += self.kind == "tuning" and self.experiment.trains_untuned
@@ -138,43 +118,17 @@ class SearchStage:
     @property
     def over(self) -> bool:
         """Whether the budget is used."""
-        return self.plan.done
+        return all(search.complete for search in self.plan.searches)
 
     def run(self, engine: Engine, store: Store, listen: Listen, *, fail_fast: bool) -> dict[str, Record]:
-        """Searches until the budget is used, or a failed trial ends the run; the records by trial id."""
+        """Searches until the budget is used, or a failed trial ends it; the records by trial id."""
         for remark in self.spec.remarks:
             self.say(f"note: {remark}.")
-        with storage_errors(self.url):
-            for search in self.searches:
-                search.queue.requeue()
         return drive(self.plan, engine, store, listen, later=self.later, fail_fast=fail_fast)
 
     def table(self) -> SearchTable:
-        """Every setting that has ended; none is chosen."""
-        with storage_errors(self.url):
-            return table(self.searches, self.url)
-
-    def ids(self) -> set[str]:
-        """The trials of every setting in the storage that has ended, also of those beyond the budget of this run."""
-        with storage_errors(self.url):
-            ended = [t for search in self.searches for t in search.queue.study.get_trials(deepcopy=False)]
-        return {trial_id for t in ended for trial_id in result_of(t).get("ids", [])}
-
-    def close(self) -> None:
-        """Stops the heartbeats of this driver."""
-        for search in self.searches:
-            search.queue.close()
-
-
-class _Enlisting(SearchPlan):
-    """A plan that adds its cells to the roster before they are trained."""
-
-    roster: Roster
-
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        cells = super().ask(records)
-        self.roster.add(cells)
-        return cells
+        """Every setting that has been tried; none is chosen."""
+        return table(self.plan.searches)
 
 
 def for_sweep(experiment: Experiment, say: Callable[[str], None]) -> Experiment:
@@ -188,23 +142,3 @@ def for_sweep(experiment: Experiment, say: Callable[[str], None]) -> Experiment:
             "`ablate run`."
         )
     return experiment.settling([*names, *winner_names(spec.winners)])
-
-
-def _driver(store: Store) -> str:
-    """The name under which this store's driver draws trials; kept in the store, so that it recognises them later.
-
-    It includes the machine and the folder, so that a copy of the store is another driver.
-    """
-    path = store.root / "driver"
-    if not path.is_file():
-        write_text(path, uuid.uuid4().hex + "\n")
-    name = stream_seed(
-        0, path.read_text(encoding="utf-8").strip(), platform.node(), str(path.resolve().parent)
-    )
-    return f"{platform.node()} {name:016x}"
-
-
-def _digest(spec: SearchSpec, first: str, sources: Sequence[str]) -> str:
-    """Changes with everything that a search depends on except its budget: only the same search is continued."""
-    same = (spec.space, spec.objectives, spec.sampler, spec.pruner, spec.seeds, spec.batch, spec.at)
-    return f"{stream_seed(0, repr(same), first, *sources):016x}"[:8]

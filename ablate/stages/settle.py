@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ablate.analysis.settled import Place, unsettled
+from ablate.analysis.claims import Place, unsettled
 from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.evidence import Evidence

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ablate.base.errors import AblateError
 from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
-from ablate.core.evidence import no_speed
 from ablate.core.facts import BASELINE
-from ablate.core.speed import SpeedFacts
+from ablate.core.speed import COLUMNS, SpeedFacts
 from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import machine
 from ablate.records.measured import Measurements, here
@@ -45,7 +44,7 @@ class Kept:
     """What the store has of a study's speed."""
 
     frame: pd.DataFrame
-    "As `Evidence.speed`."
+    "With `core.speed.COLUMNS`."
     files: Sequence[Path]
     processes: int
     "Those that have timed every variant at every size."
@@ -87,7 +86,7 @@ def measure(
     section: SpeedSection,
     fresh: bool = False,
 ) -> pd.DataFrame:
-    """The frame `Evidence.speed` of a study; what is missing in the store is measured now, in its own processes.
+    """The frame `speed` of a study; what is missing in the store is measured now, in its own processes.
 
     `fresh`: all is measured again. Raises `AblateError` with the variant, and the size, that cannot be timed.
     """
@@ -128,7 +127,7 @@ def _frame(
     import pandas as pd
 
     rows = [row for key, place in places.items() for row in _rows(place, found[key][: section.processes])]
-    return pd.DataFrame(rows, columns=no_speed().columns)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _complete(

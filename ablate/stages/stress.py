@@ -11,10 +11,13 @@ import pandas as pd
 
 from ablate.base.printable import printable
 from ablate.core.cell import Cell
-from ablate.core.evidence import no_stress
+from ablate.core.evidence import no_rows
 from ablate.core.record import Record
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
+
+COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
+"""One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none."""
 
 
 def stressed(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
@@ -47,7 +50,7 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
                     own.get(trial.id) or replace(trial, checkpoint="none"),
                     f"{variant.name}{experiment.on(task)} seed {seed} at {word} {level:g}",
                     {**experiment.levels(variant, index), path: level},
-                    judged=False,
+                    role="stress",
                     size=partial(experiment.size, variant, index),
                 )
             )
@@ -57,10 +60,10 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
 def stress_frame(
     stress: Mapping[str, Sequence[float]], cells: Sequence[Cell], records: Mapping[str, Record]
 ) -> pd.DataFrame:
-    """The records of the grid as a frame with the columns of `Evidence.stress`; cells that have not run are absent."""
+    """The records of the grid as a frame with `COLUMNS`; cells that have not run are absent."""
     rows = [
         (
-            *(cell.id, cell.variant, cell.task, cell.seed, cell.levels[path]),
+            *(cell.id, cell.name, cell.variant, cell.task, cell.seed, cell.levels[path]),
             *(record.status, printable(record.reason)),
             *(_number(record, name) for name in ("test_loss", "initial_loss")),
         )
@@ -68,7 +71,7 @@ def stress_frame(
         for cell in cells
         if (record := records.get(cell.id)) is not None
     ]
-    return pd.DataFrame(rows, columns=no_stress().columns) if rows else no_stress()
+    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else no_rows(COLUMNS)
 
 
 def _number(record: Record, name: str) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError
-from ablate.core.evidence import no_speed
-from ablate.core.speed import SpeedFacts
+from ablate.core.evidence import no_rows
+from ablate.core.facts import Facts
+from ablate.core.speed import COLUMNS, SpeedFacts
 from ablate.execution.trial import WorkloadRef
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -28,14 +29,19 @@ Say = Callable[[str], None]
 class Timed:
     """The speed of a study's variants, as far as it is known."""
 
-    frame: pd.DataFrame = field(default_factory=no_speed)
-    "As `Evidence.speed`."
+    frame: pd.DataFrame = field(default_factory=lambda: no_rows(COLUMNS))
+    "With `core.speed.COLUMNS`."
     facts: SpeedFacts | None = None
     "None where nothing is known."
     files: Sequence[Path] = ()
     "Those of the store that the study asks for."
     whole: bool = True
     "Whether nothing that it asks for is missing."
+
+    def added(self, facts: Facts) -> Facts:
+        """The facts of a study, with how it was timed."""
+        speed = {} if self.facts is None else {"speed": asdict(self.facts)}
+        return replace(facts, features={**facts.features, **speed})
 
 
 def time_variants(
@@ -55,7 +61,8 @@ def time_variants(
     warning.
     """
     asked, facts = experiment.study.speed, reported(folder)
-    section = asked or (SpeedSection.of(facts.speed) if facts is not None and facts.speed else None)
+    before = None if facts is None else SpeedFacts.of(facts)
+    section = asked or (SpeedSection.of(before) if before is not None else None)
     if section is None:
         return Timed()
     try:

@@ -104,7 +104,7 @@ def train(
         if search is None:
             todo = {c.id: (c.variant, c.task) for c in work.everything if wanted(c)}
             places = [place for i, place in todo.items() if options.fresh or not store.has(i)]
-            display.expected = seconds_each(experiment, places, len(places), engine, jobs, store)
+            display.expected = seconds_each(experiment.cells(), places, store)
         plan = work.plan(experiment.study.seeds)
         records = drive(
             plan, engine, store, listen, wanted=wanted, fresh=options.fresh, fail_fast=options.fail_fast
@@ -117,11 +117,8 @@ def _search(
 ) -> Mapping[str, Record]:
     """Tries what is left of a search; the records of its trainings."""
     if not search.over:
-        places = [(one.variant, one.task) for one in search.searches]
-        total = search.plan.left + search.later
-        display.expected = seconds_each(
-            search.experiment, places, total, engine, display.jobs, store, search.table()
-        )
+        places = [(one.variant, one.task) for one in search.plan.searches]
+        display.expected = seconds_each(search.experiment.cells(), places, store, search.table())
     return search.run(engine, store, listen, fail_fast=options.fail_fast)
 
 

@@ -132,7 +132,7 @@ class Walk:
         task, (config,) = self.experiment.tasks[0], variant.configs
         name, trial = variant.name, self.experiment.trial
         return [
-            Cell(name, task, seed, trial(config, seed), f"{name} seed {seed}", judged=False)
+            Cell(name, task, seed, trial(config, seed), f"{name} seed {seed}", role="step")
             for seed in self.seeds
         ]
 

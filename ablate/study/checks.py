@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from ablate.base.datafile import FOLDER
-from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, listed, nearest
+from ablate.base.errors import Invalid, Problem, described, listed, nearest
 from ablate.base.plugins import raised_by_plugin
-from ablate.base.probe import described
-from ablate.base.registry import CATALOGUE, StrictModel
-from ablate.core.claim import Claim
-from ablate.core.metric import Description, Metric
+from ablate.base.registry import StrictModel
 from ablate.core.workload import Workload
-from ablate.study.claimable import claimable
-from ablate.study.claims import parse_claim
-from ablate.study.designs.design import Config, Design, Resolve
+from ablate.study.designs.design import Config, Design
 from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
-from ablate.study.labels import short_label
 from ablate.study.load import translated
-from ablate.study.patch import value_at
-from ablate.study.schema import PLACEBO, StudyBase, winner_names
-from ablate.study.sections.search import MAX_WINNERS
-from ablate.study.sides import Refused
+from ablate.study.schema import StudyBase, winner_names
 
 MAX_TRIALS = 1_000_000
 MAX_CHECKED = 500
@@ -53,35 +44,6 @@ def check_keeping(workload: Workload, study: StudyBase, document: Document) -> N
         )
 
 
-def check_faulty_paths(study: StudyBase, baseline: Config, document: Document) -> None:
-    """Checks the paths of sections that were refused for another reason, so that one mistake does not hide the next."""
-    sections: dict[str, Config] = {k: found for k, found in document.data.items() if isinstance(found, dict)}
-    named: list[tuple[str, PathKey]] = []
-    for kind in ("search", "tune"):
-        over = sections.get(kind, {}).get("over")
-        over = over if isinstance(over, dict) else {}
-        for path in over:
-            outer = any(path.startswith(f"{other}.") for other in over)
-            if document.is_faulty((kind, "over", path)) and not outer:
-                named.append((path, (kind, "over", path)))
-    by = sections.get("match", {}).get("by")
-    if study.match is None and isinstance(by, str):
-        named.append((by, ("match", "by")))
-    for path, at in named:
-        with document.reporting(*at, given=NOT_GIVEN):
-            value_at(baseline, path)
-
-
-def with_stand_in(baseline: list[Config], resolve: Resolve, document: Document) -> list[Config]:
-    """The baseline on some other task, when the study's own cannot be read: so that more mistakes are found."""
-    for name in CATALOGUE.names("task"):
-        try:
-            return [resolve({**config, "task": name}) for config in baseline]
-        except Invalid:
-            continue
-    raise StudyError(document.problems)
-
-
 def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) -> Config:
     """A config with its defaults filled in, and files relative to `folder`.
 
@@ -102,8 +64,7 @@ def check_baseline(workload: Workload, baseline: list[Config], document: Documen
         for problem in problems:
             several = problem.path[:1] == ("task",) and len(baseline) > 1
             path = ("tasks", index, *problem.path[1:]) if several else problem.path
-            if not document.is_faulty(path):
-                document.report(replace(problem, path=path))
+            document.report(replace(problem, path=path))
     return found
 
 
@@ -123,16 +84,7 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
         return None, [Problem(f"cannot be built: {described(error)[0]}", hint=hint)]
 
 
-def check_design(
-    workload: Workload, study: StudyBase, design: Design, known: list[Problem], document: Document
-) -> None:
-    """The variants of a study: their number, whether they build, their names for readers."""
-    _check_number(study, design, document)
-    _check_variants(workload, design, known, document)
-    _check_labels(study, design, document)
-
-
-def _check_number(study: StudyBase, design: Design, document: Document) -> None:
+def check_number(study: StudyBase, design: Design, document: Document) -> None:
     """Refuses a study of more trials than anyone trains."""
     each = 1 + sum(map(len, study.stress.values()))
     count = len(design.variants) * len(design.variants[0].configs) * study.seeds.count * each
@@ -141,21 +93,21 @@ def _check_number(study: StudyBase, design: Design, document: Document) -> None:
         document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
 
 
-def _check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:
+def check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:
     """Builds every distinct variant; in a large factorial each level and an even sample of the rest.
 
     Problems of the baseline, which are `known`, are not repeated.
     """
-    levels = [v for v in design.variants if len(v.patches) == 1]
-    rest = [v for v in design.variants if len(v.patches) > 1]
+    alone = [v for v in design.variants if v.at != ("factors",)]
+    crossed = [v for v in design.variants if v.at == ("factors",)]
     before = len(document.problems)
-    for group in (levels, rest[:: max(1, -(-len(rest) // MAX_CHECKED))]):
+    for group in (alone, crossed[:: max(1, -(-len(crossed) // MAX_CHECKED))]):
         for variant in group if len(document.problems) == before else ():
             found = [problem for config in variant.configs for problem in attempt(workload.check, config)[1]]
             report_at([p for p in found if p not in known], variant.patches, variant.at, document)
 
 
-def _check_labels(study: StudyBase, design: Design, document: Document) -> None:
+def check_labels(study: StudyBase, design: Design, document: Document) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
     levels = {
         f"{path}={level}": None for path in design.paths for level in design.labels(path).values() if level
@@ -169,63 +121,6 @@ def _check_labels(study: StudyBase, design: Design, document: Document) -> None:
             document.refuse(("labels", name), "is neither a variant nor a level", name, listed(known), hint)
         elif name != first:
             document.refuse(("labels", name), f"is also the label of {first}", label, "a label of its own")
-
-
-def parse_claims(
-    workload: Workload,
-    study: StudyBase,
-    design: Design,
-    metrics: Mapping[str, Metric],
-    ranges: Mapping[str, float],
-    described: Sequence[Description],
-    document: Document,
-) -> list[Claim]:
-    """The claims of a study; problems are reported to the document.
-
-    `metrics`, `ranges` and `described` are of `check_metric`.
-    """
-    configs = (config for variant in design.variants for config in variant.configs)
-    others = (found for config in configs if (found := attempt(workload.describe, config)[0]))
-    beside = claimable(workload, study, described, others, document)
-    if metrics:
-        metrics, ranges = {**beside.metrics, **metrics}, {**beside.ranges, **ranges}
-    claims: list[Claim] = []
-    if study.search is not None:
-        # A claim may be about winners before they are known.
-        winners = [replace(design.variants[0], name=name) for name in winner_names(study.search.winners)]
-        design = replace(design, variants=[*design.variants, *winners])
-    refused = _refused(document, design)
-    for index, text in enumerate(study.claims):
-        if not document.is_faulty(("claims", index)):
-            with document.reporting("claims", index):
-                claim = parse_claim(text, design, metrics, ranges, refused, beside.lacking)
-                if claim is None:
-                    continue
-                if any(claim.hash == known.hash for known in claims):
-                    raise Invalid("", "is made twice", text)
-                claims.append(claim)
-    return claims
-
-
-def _refused(document: Document, design: Design) -> Refused:
-    """The variants and levels that the document has and the design lacks, since something is wrong with them."""
-    given = document.data
-    factors, variants = given.get("factors") or {}, given.get("variants") or {}
-    # Under a design that cannot be, it is unknown which variants there are.
-    if not (isinstance(factors, dict) and isinstance(variants, dict)) or document.is_faulty(("design",)):
-        return Refused(everything=True)
-    names = {*variants} - {variant.name for variant in design.variants}
-    if document.is_faulty(("search",)):
-        names |= {*winner_names(MAX_WINNERS)}
-    if document.is_faulty(("placebo",)):
-        names.add(PLACEBO)
-    levels = {
-        path: [short_label(value) for value in values] if isinstance(values, list) else []
-        for path, values in factors.items()
-        if path not in design.paths or document.is_faulty(("factors", path))
-    }
-    wrong = {problem.path for problem in document.problems}
-    return Refused(names, levels, [path for path in levels if ("factors", path) in wrong])
 
 
 def check_live(workload: Workload, design: Design, document: Document) -> None:
@@ -243,8 +138,6 @@ def check_live(workload: Workload, design: Design, document: Document) -> None:
     for _, problems in reference:
         document.report_all(problems)
     for at, patches, configs in models:
-        if document.is_faulty(at):
-            continue
         found = [attempt(workload.fingerprint, config) for config in configs]
         problems = [problem for _, faults in found for problem in faults]
         if not problems and found == reference:

@@ -19,7 +19,7 @@ from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.core.claim import INTERACTION, Claim
 from ablate.core.derived import DERIVED
 from ablate.study.designs.design import Design
-from ablate.study.sides import NOTHING, Refused, compared, crossed
+from ablate.study.sides import Sides
 
 GRAMMAR = (
     "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "
@@ -40,13 +40,12 @@ _PATTERNS = {
 
 def parse_claim(
     text: str,
-    design: Design,
+    design: Design | None,
     metrics: Collection[str],
-    ranges: Mapping[str, float] | None = None,
-    refused: Refused = NOTHING,
+    ranges: Mapping[str, float] = MappingProxyType({}),
     lacking: Mapping[str, str] = MappingProxyType({}),
-) -> Claim | None:
-    """Reads a claim about the variants of `design`; None for one about what is `refused`.
+) -> Claim:
+    """Reads a claim about the variants of `design`; without one, its sides are not looked up.
 
     Without `metrics`, any name may be one; `ranges` are those of `check_margin`; `lacking` of `Claimable`. Raises
     `Invalid` with everything that is wrong.
@@ -57,32 +56,32 @@ def parse_claim(
         hints = (nearest(word, VERBS) for word in text.split() if word not in (*VERBS, "on", "within", "by"))
         raise Invalid("", "is not a claim", text, GRAMMAR, next(filter(None, hints), ""))
     kind, match = matches[0]
-    metric = match["metric"]
+    metric, names, levels = match["metric"], match.group("a", "b"), tuple[str, ...]()
     by = 0.0
-    sides: list[list[str]] = [[]]
+    sides: list[list[str]] = []
     with Gather() as at:
         if metric in lacking:
-            at.refuse(
-                True, "", f"is about {metric}, which this study cannot tell", text, hint=lacking[metric]
-            )
+            rule = f"is about {metric}, which this study cannot tell"
+            at.refuse(True, "", rule, text, hint=lacking[metric])
         elif metrics and metric not in metrics:
             at.refuse(True, "", f"unknown metric {metric!r}", text, listed(metrics), nearest(metric, metrics))
         if kind == INTERACTION:
+            levels = match.group("more", "less")
             over_seeds = metric in DERIVED and DERIVED[metric].kind != "mean"
             rule = f"an interaction takes a metric that each run has, and {metric} is none"
             at.refuse(over_seeds, "", rule, text, hint="Claim each of the two differences")
-            with at():
-                sides = crossed(match.group("a", "b"), match.group("more", "less"), text, design, refused)
         else:
             with at():
                 by = _number(match["by"], text, positive=kind != "beats")
-                check_margin(by, metric, ranges or {}, text)
+                check_margin(by, metric, ranges, text)
+        if design is not None:
             with at():
-                sides = compared(match.group("a", "b"), text, design, refused)
-    if not all(sides):
-        return None
-    a, b, *less = sides
-    a_less, b_less = less or ([], [])
+                sides = (
+                    Sides(text, design).crossed(names, levels)
+                    if levels
+                    else Sides(text, design).compared(names)
+                )
+    a, b, a_less, b_less = [*sides, [], [], [], []][:4]
     return Claim(text, kind, metric, a, b, by, a_less=a_less, b_less=b_less)
 
 

@@ -29,10 +29,18 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
             (where,), "are too many, all levels and variants counted", count, f"at most {MAX_LEVELS:,}"
         )
         return Design([Variant(BASELINE, baseline)], {}, [])
+    before = len(document.problems)
     every = {path: _factor(path, study, baseline, resolve, document) for path in study.factors}
     factors = {path: levels for path, levels in every.items() if levels is not None}
     kind: Kind = study.design.build()
-    found = _combinations(kind, factors, study, baseline, resolve, document)
+    # What is left of factors that are wrong themselves may be too few for a design.
+    whole = len(document.problems) == before
+    if whole:
+        with document.reporting():
+            kind.check({path: len(levels) for path, levels in factors.items()}, study)
+        whole = len(document.problems) == before
+    every_factor = whole or not (kind.crosses or kind.walks)
+    found = _combinations(kind, factors, baseline, resolve, document) if every_factor else []
     named = []
     for name, patches in study.variants.items():
         at: PathKey = ("variants", name)
@@ -65,14 +73,11 @@ def _factor(
 ) -> list[Level] | None:
     """The levels of a factor that change something; None where its path does not exist, which is reported."""
     at: PathKey = ("factors", path)
-    keys = tuple(path.split("."))
     try:
         for config in baseline:
             value_at(config, path)
     except Invalid as error:
-        # A section that was refused took its default, so that a path below it cannot be judged.
-        if not any(keys[:length] in document.faulty for length in range(1, len(keys))):
-            document.report_all(error.problems, at, given=NOT_GIVEN)
+        document.report_all(error.problems, at, given=NOT_GIVEN)
         return None
     levels: list[Level] = []
     faulty = False
@@ -88,7 +93,7 @@ def _factor(
             document.refuse((*at, index), "is listed twice", value)
         elif configs != baseline:
             levels.append(Level(value, configs, (*at, index)))
-    if not levels and not faulty and not document.is_faulty(keys):
+    if not levels and not faulty:
         document.refuse(
             at,
             "has no level but the baseline's, so that nothing is compared",
@@ -101,19 +106,11 @@ def _factor(
 def _combinations(
     kind: Kind,
     factors: Mapping[str, list[Level]],
-    study: StudyBase,
     baseline: list[Config],
     resolve: Resolve,
     document: Document,
 ) -> list[Variant]:
-    """The variants that the design makes of the factors; none where it refuses them, which is reported."""
-    try:
-        kind.check({path: len(levels) for path, levels in factors.items()}, study)
-    except Invalid as error:
-        # What is left of factors that are wrong themselves may be too few.
-        if not any(document.is_faulty((section,)) for section in ("factors", "variants", "design")):
-            document.report_all(error.problems)
-        return []
+    """The variants that the design makes of the factors."""
     found: dict[str, Variant] = {}
     for combination in kind.combinations(list(factors.values())):
         chosen = {path: level for path, level in zip(factors, combination, strict=True) if level is not None}

@@ -17,15 +17,12 @@ from ablate.core.facts import Matched
 from ablate.core.metric import Description, size_of
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
-from ablate.study.checks import (
-    attempt,
-)
+from ablate.study.checks import attempt
 from ablate.study.designs.design import Config, Design, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
 from ablate.study.labels import part_labels, short_label
-from ablate.study.load import refuse_if_faulty
-from ablate.study.match import Matcher, match_variants
+from ablate.study.match import Matcher
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 from ablate.study.searches import SearchSpec
@@ -48,7 +45,7 @@ class Experiment:
     variants: list[Variant]
     "As they are trained, the baseline first: those of the design, with `match:` as it matches them."
     matcher: Matcher | None = None
-    "Matches a config; None where nothing is matched, or rates are not measured yet."
+    "Matches a config; None where nothing is matched."
     matched: Mapping[str, Sequence[Matched]] = dataclasses.field(default_factory=dict)
     "Variant → what it was given, one a task; empty where nothing is matched."
     search: SearchSpec | None = None
@@ -72,11 +69,6 @@ class Experiment:
     def reads_files(self) -> bool:
         """Whether some variant is trained on files of data."""
         return any(self._ids.identity(config).files for v in self.variants for config in v.configs)
-
-    @property
-    def awaits_rates(self) -> bool:
-        """Whether seconds are matched, and the rates for it are not known yet."""
-        return self.study.match is not None and self.matcher is None
 
     @property
     def walks(self) -> bool:
@@ -147,43 +139,6 @@ class Experiment:
         if problems := attempt(self.workload.check, config)[1]:
             raise Invalid.many(problems)
         return self.matcher(config, task_index)[0] if self.matcher else config
-
-    def timed(self) -> dict[str, dict[str, Config]]:
-        """Task → variant → the config whose rate `with_rates` needs, the baseline first; empty where none is."""
-        if not self.awaits_rates:
-            return {}
-        return {
-            task: {variant.name: variant.configs[index] for variant in self.design.variants}
-            for index, task in enumerate(self.tasks)
-        }
-
-    def rate_key(self, config: Config) -> str:
-        """The key of a config among rates: that of its trial, whatever its number of steps."""
-        return self._rate_keys(config, 0, "rate")
-
-    @cached_property
-    def _rate_keys(self) -> TrialIds:
-        return TrialIds(self.workload, [self.workload.steps_path or ""])
-
-    def with_rates(self, seconds_per_step: Mapping[str, float]) -> Experiment:
-        """The same study with its variants matched in seconds, by rates that have the keys of `rate_key`.
-
-        Raises `StudyError`, with their lines, for variants that cannot be matched.
-        """
-        match = self.study.match
-        if match is None or not self.awaits_rates:
-            return self
-        document = dataclasses.replace(self.document, problems=[], faulty=[])
-        matcher = Matcher(
-            match,
-            self.workload,
-            self.design.variants[0].configs,
-            self.resolve,
-            lambda config: seconds_per_step.get(self.rate_key(config)),
-        )
-        variants, matched = match_variants(matcher, self.design.variants, document)
-        refuse_if_faulty(document)
-        return dataclasses.replace(self, matcher=matcher, variants=variants, matched=matched, _described={})
 
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
         """The same study with the variants that a search has found, the baseline first, which differ on `paths`."""

@@ -10,7 +10,7 @@ from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric
 from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
-from ablate.study.metrics import units
+from ablate.study.metrics import target_of
 from ablate.study.patch import value_at
 
 
@@ -35,8 +35,6 @@ def facts_of(
         design=study.design.name,
         seeds=list(study.seeds.values),
         looks=study.seeds.looks,
-        also=metric.also,
-        units=units(study, experiment.tasks, described[0], name),
         tasks=[
             # Some other variant may have attention where the first has none.
             TaskFacts(task, dict(d.metrics), d.outcome, d.sampling, {**_stability(others), **d.stability})
@@ -51,14 +49,22 @@ def facts_of(
         environment=dict(environment or {}),
         rate=_rate(experiment),
         cautions=list(cautions),
-        stress={path: list(levels) for path, levels in study.stress.items()},
+        features={"stress": study.stress} if study.stress else {},
         labels=dict(study.labels),
         searched=experiment.searched,
         left_out=experiment.left_out,
         differs=list(experiment.differs),
-        target=study.target,
+        target=_target(experiment, described[0][0]),
         match=study.match.facts() if study.match and experiment.matched else None,
     )
+
+
+def _target(experiment: Experiment, baseline: Description) -> dict[str, float]:
+    """The value that counts as learned, where the study asks how soon its runs get there."""
+    asked = experiment.study.metric.target is not None or any(
+        claim.metric == "steps_to_target" for claim in experiment.claims
+    )
+    return target_of(experiment.study, baseline.metrics) if asked else {}
 
 
 def _rate(experiment: Experiment) -> str:

@@ -1,8 +1,7 @@
-"""A study file, validated: every mistake is named, and what is left is repaired so that more can be found."""
+"""A study file, validated: every mistake against the schema is named at once."""
 
 from __future__ import annotations
 
-import copy
 import inspect
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,24 +13,19 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ablate.base.datafile import FOLDER
-from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
-from ablate.base.passwords import masked
+from ablate.base.errors import NOT_GIVEN, Problem, listed, nearest
 from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.reading import unreadable
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
 from ablate.core import names
 from ablate.core.workload import Workload
-from ablate.study.document import Document, PathKey, parse_value, read_document
-from ablate.study.nodes import MAX_DEPTH
-from ablate.study.patch import is_empty
+from ablate.study.document import Document, PathKey, read_document
 from ablate.study.schema import StudyBase, base_of, study_model
-from ablate.study.sections.seeds import Asked, asked_for
 from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
 
-EMPTY = "changes nothing: an empty mapping is laid over what is there"
+GONE = (("metric", "also"), ("metric", "aggregate"), ("match", "seconds"))
+"""Keys that the resolved studies of older reports have, and that mean nothing where they are empty."""
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
-MAX_SHOWN = 200
-"""Characters of a `--set` that its problems show."""
 _RULES = {
     "missing": "is required",
     "int_type": "must be a whole number",
@@ -47,23 +41,19 @@ _RULES = {
 }
 
 
-def load(
-    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
-) -> tuple[Document, StudyBase | None, Workload]:
-    """The document with its problems, the study as far as it could be read, and its workload.
+def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, StudyBase, Workload]:
+    """A study that agrees with the schema: its document, what it says and its workload.
 
-    `sets` are the `PATH=VALUE` of `--set`; `confirm` names it as the confirmation of itself. The study is None when
-    too little of it is left to go on.
+    `source` is a file, or one that was read, and changed by options; `confirm` names it as the confirmation of itself.
+    Raises `StudyError` with all mistakes against the schema; where plugins or the workload, which make it, cannot be
+    used, with those alone.
     """
-    document = read_document(path)
-    for text in sets:
-        _set(document, text)
-    if seeds is not None:
-        given = document.data.get("seeds")
-        plain: Any = seeds if isinstance(seeds, int) else [*seeds]
-        if isinstance(given, dict) and isinstance(seeds, int):
-            plain = {"from": given.get("from", 0), "count": seeds}
-        document.set("seeds", plain, f"--seeds {asked_for(seeds)}")
+    document = source if isinstance(source, Document) else read_document(source)
+    path = document.path
+    for section, key in GONE:
+        found = document.data.get(section)
+        if isinstance(found, dict) and key in found and not found[key]:
+            del found[key]
     name = str(document.data.get("name", ""))
     if names.written(name) and path.resolve().parent.name != name:
         rule = "names a run that differs from a study, which `ablate run` does itself"
@@ -83,30 +73,10 @@ def load(
     return document, _validated(document, study_model(workload), folder), workload
 
 
-def _set(document: Document, text: str) -> None:
-    path, equals, value = text.partition("=")
-    path = path.strip()
-    option = masked(f"--set {text}")
-    option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
-    if not equals or not all(path.split(".")):
-        document.note(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
-    elif path.count(".") >= MAX_DEPTH:
-        document.note(Problem(f"has a path of more than {MAX_DEPTH} steps", source=option))
-    else:
-        try:
-            parsed = parse_value(value)
-        except ValueError as error:
-            document.note(Problem(f"has a value that is not YAML: {error}", source=option))
-            return
-        if is_empty(parsed):
-            document.note(Problem(EMPTY, source=option, hint=f"Give the values to change under {path}"))
-        else:
-            document.set(path, parsed, option)
-
-
 def _load_plugins(document: Document, folder: Path) -> None:
     plugins = document.data.get("plugins", [])
     stems: dict[str, str] = {}
+    before = len(document.problems)
     for index, name in enumerate(plugins if isinstance(plugins, list) else []):
         at: PathKey = ("plugins", index)
         if not isinstance(name, str):
@@ -116,15 +86,12 @@ def _load_plugins(document: Document, folder: Path) -> None:
             continue
         path = (folder / name).resolve()
         if stems.setdefault(path.stem, name) != name:
-            document.refuse(
-                at,
-                f"has the name of another plugin, {stems[path.stem]}",
-                name,
-                hint="Rename one of the files",
-            )
+            rule = f"has the name of another plugin, {stems[path.stem]}"
+            document.refuse(at, rule, name, hint="Rename one of the files")
         elif fault := plugin_fault(path):
             document.refuse(at, f"{FAILS}: {fault}", hint="Correct the plugin")
-            document.doubtful = {f"unknown {slot}" for slot in CATALOGUE.slots()}
+    if len(document.problems) > before:
+        document.raise_problems()
 
 
 def _workload(document: Document) -> Workload:
@@ -134,63 +101,30 @@ def _workload(document: Document) -> Workload:
     try:
         part = CATALOGUE.get("workload", name)
     except UnknownPart as error:
-        if document.is_faulty(("plugins",)):
-            refuse_if_faulty(document)  # a plugin that is not loaded may register it
         document.refuse(("workload",), "unknown workload", name, listed(error.names), error.hint)
-        del document.data["workload"]
-        part = CATALOGUE.get("workload", DEFAULT_WORKLOAD)
+        document.raise_problems()
     if not issubclass(part, Workload) or inspect.isabstract(part):
-        document.refuse(
-            ("workload",),
-            "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`",
-            name,
-            hint="Correct the plugin",
-        )
-        refuse_if_faulty(document)
+        rule = "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`"
+        document.refuse(("workload",), rule, name, hint="Correct the plugin")
+        document.raise_problems()
     workload: Workload = part()
     workload.load_parts()
     return workload
 
 
-def _validated(document: Document, model: type[StudyBase], folder: Path) -> StudyBase | None:
-    """The study, with files relative to `folder`.
-
-    Where it is wrong, problems are noted and the faulty keys take their defaults.
-    """
-    data = copy.deepcopy(document.data)
-    for _ in range(20):
-        try:
-            return model.model_validate(data, context={FOLDER: folder})
-        except ValidationError as error:
-            for problem in translated(error, model, data):
-                if not document.is_faulty(problem.path):
-                    document.report(problem)
-            repaired = [_repair(data, details["loc"]) for details in error.errors()]
-            if not all(repaired):
-                return None
-    return None
-
-
-def _repair(data: dict[str, Any], path: PathKey) -> bool:
-    """Takes the faulty key out; False when its absence is the fault."""
-    if path == ("name",):
-        data["name"] = "study"
-        return True
-    if path[:1] == ("claims",) and len(path) == 2:
-        data["claims"][path[1]] = ""  # the others keep their places
-        return True
-    node: Any = data
-    found: list[tuple[dict[str, Any], Any]] = []
-    for key in path:
-        # A list goes as a whole: an index must keep its meaning for the problems that are still to be found.
-        if isinstance(node, dict) and key in node:
-            found.append((node, key))
-        elif not (isinstance(node, list) and key in range(len(node))):
-            break
-        node = node[key]
-    for inner, key in found[-1:]:
-        del inner[key]
-    return bool(found)
+def _validated(document: Document, model: type[StudyBase], folder: Path) -> StudyBase:
+    """The study, with files relative to `folder`; raises `StudyError`."""
+    tasks = [bool(document.data.get(key)) or (key,) in document.unread for key in ("task", "tasks")]
+    if "task" in model.model_fields and all(tasks) == any(tasks):
+        document.refuse(("task",), "give either `task`, or `tasks` with several")
+    try:
+        study = model.model_validate(document.data, context={FOLDER: folder})
+    except ValidationError as error:
+        for problem in translated(error, model, document.data):
+            if problem.path not in document.unread:
+                document.report(problem)
+    document.raise_problems()
+    return study
 
 
 def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -288,9 +222,3 @@ def parts_of(config: Any) -> Iterator[PartConfig]:
             yield from parts_of(getattr(config, name))
     elif isinstance(config, (list, tuple)):
         yield from itertools.chain.from_iterable(map(parts_of, config))
-
-
-def refuse_if_faulty(document: Document) -> None:
-    """Raises `StudyError` with everything that was found."""
-    if document.problems:
-        raise StudyError(document.problems)

@@ -21,12 +21,8 @@ NOUNS = {
     "parameters": "parameters",
     "flops": "FLOPs of a forward pass",
     "compute": "FLOPs of the whole training",
-    "seconds": "seconds of training",
 }
 OTHER_PATH = "Match by another path"
-
-Rate = Callable[[Config], float | None]
-"""Seconds of one training step of a config; None where it was not measured."""
 
 
 class Matcher:
@@ -38,14 +34,12 @@ class Matcher:
         workload: Workload,
         baseline: Sequence[Config],
         resolve: Resolve,
-        rate: Rate | None = None,
     ) -> None:
-        """`baseline` is resolved, one config a task; `rate` is needed to match seconds."""
+        """`baseline` is resolved, one config a task."""
         self.match = match
         self.workload = workload
         self.baseline = baseline
         self.resolve = resolve
-        self.rate = rate
         self.noun = NOUNS[match.quantity]
         self._amounts: dict[str, float | None] = {}
         self._matched: dict[tuple[str, int], tuple[Config, Matched]] = {}
@@ -80,15 +74,12 @@ class Matcher:
             percent = f"{100 * result.residual:+.2f} %".replace("-", "−")
             raise Invalid(
                 by,
-                f"cannot give {of}{self._shown(target)} {self.noun} within {100 * within:.3g} %: the nearest is "
-                f"{by} = {result.value:.6g}, with {self._shown(result.achieved)} ({percent})",
+                f"cannot give {of}{target:,.0f} {self.noun} within {100 * within:.3g} %: the nearest is "
+                f"{by} = {result.value:.6g}, with {result.achieved:,.0f} ({percent})",
                 start,
                 hint=f"{OTHER_PATH}, or allow more with `within`",
             )
         return matched, result
-
-    def _shown(self, amount: float) -> str:
-        return f"{amount:.4g}" if self.match.quantity == "seconds" else f"{amount:,.0f}"
 
     def target(self, task_index: int = 0) -> float:
         """The quantity that every config is given; raises `Invalid` where the baseline's is not known."""
@@ -114,9 +105,8 @@ class Matcher:
         if problems:
             raise Invalid.many(problems)
         if not amount:
-            seconds = self.match.quantity == "seconds"
-            why = "its rate was not measured" if seconds else "they cannot be counted"
-            raise Invalid("", f"has no known {self.noun}: {why}", hint="Match another quantity")
+            rule = f"has no known {self.noun}: they cannot be counted"
+            raise Invalid("", rule, hint="Match another quantity")
         return amount
 
     def check_effect(self, config: Config) -> None:
@@ -152,10 +142,7 @@ class Matcher:
     def _amount(self, config: Config) -> float | None:
         key, quantity = key_of(config), self.match.quantity
         if key not in self._amounts:
-            if quantity == "seconds":
-                rate = self.rate(config) if self.rate else None
-                self._amounts[key] = None if rate is None else rate * self.number(config)
-            elif quantity == "parameters":
+            if quantity == "parameters":
                 self._amounts[key] = self.workload.parameters(config)
             else:
                 self._amounts[key] = getattr(self.workload.describe(config), quantity)
@@ -172,11 +159,9 @@ def check_match(
 ) -> Matcher | None:
     """Checks a `match:` and returns its matcher.
 
-    None where there are problems, which are reported to the document, and where rates must be measured first.
+    None where there are problems, which are reported to the document.
     """
     before = len(document.problems)
-    if match.quantity == "seconds":
-        _check_timed(match, study, workload, document)
     _check_conflicts(match, study, document)
     if len(document.problems) > before:
         return None
@@ -184,35 +169,14 @@ def check_match(
     try:
         for index, config in enumerate(matcher.baseline):
             matcher.number(config)
-            if match.quantity != "seconds":
-                matcher.target(index)
-                matcher.check_effect(config)
+            matcher.target(index)
+            matcher.check_effect(config)
     except Invalid as error:
         for problem in error.problems:
             at = ("match", "by" if problem.path else match.quantity)
             document.report(replace(problem, rule=_of_baseline(problem, match.by), path=at))
         return None
-    return None if match.quantity == "seconds" else matcher
-
-
-def _check_timed(match: MatchSection, study: StudyBase, workload: Workload, document: Document) -> None:
-    at, steps_path = ("match", "seconds"), workload.steps_path
-    if steps_path is None:
-        document.refuse(
-            at,
-            f"needs a workload that says what its steps are, which {study.workload} does not",
-            hint="Match another quantity",
-        )
-    elif match.by != steps_path:
-        document.refuse(
-            ("match", "by"), "must be the number of steps, whose time is measured", match.by, steps_path
-        )
-    for kind in study.searches():
-        document.refuse(
-            at,
-            f"cannot be matched with `{kind}`: rates are measured for variants, not for every setting",
-            hint="Match compute",
-        )
+    return matcher
 
 
 def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
@@ -248,8 +212,6 @@ def match_variants(
     found: list[Variant] = []
     given: dict[str, list[Matched]] = {}
     for variant in variants:
-        if variant.at and document.is_faulty(variant.at):
-            continue
         try:
             pairs = [matcher(config, index) for index, config in enumerate(variant.configs)]
         except Invalid as error:

@@ -1,58 +1,35 @@
-"""Checks of the metrics that a study judges, and of the units in which it averages over tasks."""
+"""The metrics that a study judges, its claims, and the metrics that these may be about beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ablate.base.errors import Invalid, listed, nearest
-from ablate.core.derived import DERIVED
+from ablate.core.claim import Claim
+from ablate.core.derived import DERIVED, Offer
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
-from ablate.study.claims import check_margin
-from ablate.study.designs.design import Config, Resolve
+from ablate.study.claims import check_margin, parse_claim
+from ablate.study.designs.design import Config, Design, Resolve
 from ablate.study.document import Document
-from ablate.study.schema import StudyBase
+from ablate.study.schema import StudyBase, winner_names
 
 
-def check_metric(
-    workload: Workload, baseline: list[Config], study: StudyBase, resolve: Resolve, document: Document
-) -> tuple[Mapping[str, Metric], Mapping[str, float], list[Description]]:
-    """The metrics that all tasks have, of which the study's must be one; the range of each that has one; and the
-    description of the baseline on each task.
-    """
-    found = [_described(workload, config, resolve) for config in baseline]
-    described = [description.metrics for description in found]
-    shared = {name: info for name, info in described[0].items() if all(name in other for other in described)}
-    name = study.metric.name
-    if name in DERIVED and name not in shared and not document.is_faulty(("metric",)):
-        rule = "is a metric that only claims may use: no single run has it"
-        document.refuse(("metric", "name"), rule, name, listed(shared))
-    elif shared and name is not None and name not in shared and not document.is_faulty(("metric",)):
-        document.refuse(("metric", "name"), "no such metric", name, listed(shared), nearest(name, shared))
-    for first in {next(iter(metrics)) for metrics in described if metrics} - {name}:
-        if study.checkpoint == "best" and name in shared:
-            rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
-            document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
-    spans = {metric: [span for of in described if (span := of[metric].span) is not None] for metric in shared}
-    # A margin applies to every task.
-    ranges = {metric: min(of) for metric, of in spans.items() if of}
-    judged = name or next(iter(shared), "")
-    if study.metric.margin is not None:
-        with document.reporting("metric", "margin"):
-            check_margin(study.metric.margin, judged, ranges, study.metric.margin)
-    for other, margin in study.metric.also.items() if shared else ():
-        with document.reporting("metric", "also", other):
-            if other == judged:
-                raise Invalid("", "is the primary metric, which is judged anyway", other)
-            if other not in shared:
-                raise Invalid("", "no such metric", other, listed(shared), nearest(other, shared))
-            if margin is not None:
-                check_margin(margin, other, ranges, margin)
-    return shared, ranges, found
+@dataclass(frozen=True)
+class Claimable:
+    """Metrics that claims may use."""
+
+    metrics: Mapping[str, Metric]
+    ranges: Mapping[str, float] = field(default_factory=dict)
+    "The range of each that has one; the smallest, of several tasks."
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    "Derived metric that the study cannot give → what it would have to give for it."
 
 
-def _described(workload: Workload, config: Config, resolve: Resolve) -> Description:
+def described(workload: Workload, config: Config, resolve: Resolve) -> Description:
     """The description of a config; where it cannot be built, of its task with everything else at its default."""
     task = config.get("task")
     simpler: list[Config] = [{"task": task}, {"task": {"name": task["name"]}}] if task else [{}]
@@ -63,37 +40,105 @@ def _described(workload: Workload, config: Config, resolve: Resolve) -> Descript
     return Description({})
 
 
-def units(
-    study: StudyBase, tasks: Sequence[str], described: Sequence[Description], metric: str
-) -> dict[str, float]:
-    """Task → the difference in `metric` that counts as one unit in the aggregate; empty where there is none."""
-    asked = study.metric.aggregate
-    if isinstance(asked, dict):
-        return dict(asked)
-    spans = {
-        task: of.metrics[metric].span
-        for task, of in zip(tasks, described, strict=True)
-        if metric in of.metrics
+def check_metric(study: StudyBase, tasks: Sequence[Description], document: Document) -> Claimable:
+    """The metrics that all `tasks` have, of which the study's must be one; these are descriptions of the baseline."""
+    metrics = [description.metrics for description in tasks]
+    shared = {name: info for name, info in metrics[0].items() if all(name in other for other in metrics)}
+    spans = {name: [span for of in metrics if (span := of[name].span) is not None] for name in shared}
+    ranges = {name: min(of) for name, of in spans.items() if of}
+    asked, name = study.metric, study.metric.name
+    with document.reporting("metric", "name"):
+        if name in DERIVED and name not in shared:
+            rule = "is a metric that only claims may use: no single run has it"
+            raise Invalid("", rule, name, listed(shared))
+        if shared and name is not None and name not in shared:
+            raise Invalid("", "no such metric", name, listed(shared), nearest(name, shared))
+    for first in {next(iter(of)) for of in metrics if of} - {name}:
+        if study.checkpoint == "best" and name in shared:
+            rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
+            document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
+    judged = name or next(iter(shared), "")
+    if asked.margin is not None:
+        with document.reporting("metric", "margin"):
+            check_margin(asked.margin, judged, ranges, asked.margin)
+    if asked.target is not None and judged in shared:
+        with document.reporting("metric", "target"):
+            for of in metrics:
+                _check_target(asked.target, of[judged])
+    return Claimable(shared, ranges)
+
+
+def _check_target(value: float, metric: Metric) -> None:
+    """Raises `Invalid` for a value that guessing has or nothing can reach."""
+    sign = 1 if metric.direction == "max" else -1
+    guessed = metric.floor is not None and sign * value <= sign * metric.floor
+    if guessed or (metric.ceiling is not None and sign * value > sign * metric.ceiling):
+        rule = f"is {'what guessing has' if guessed else 'out of reach'}, so that it tells nothing"
+        words = ("more than", "at most") if sign > 0 else ("less than", "at least")
+        bounds = zip(words, (metric.floor, metric.ceiling), strict=True)
+        raise Invalid("", rule, value, ", ".join(f"{word} {of:g}" for word, of in bounds if of is not None))
+
+
+def target_of(study: StudyBase, metrics: Mapping[str, Metric]) -> dict[str, float]:
+    """The metric with the value at which a run has learned: the study's own, or that at which the task is solved."""
+    name = study.metric.name or next(iter(metrics), "")
+    solved = metrics[name].solved if name in metrics else None
+    value = solved if study.metric.target is None else study.metric.target
+    return {} if value is None else {name: value}
+
+
+def claimable(
+    workload: Workload,
+    study: StudyBase,
+    judged: Claimable,
+    tasks: Sequence[Description],
+    others: Iterable[Description],
+) -> Claimable:
+    """All that claims may use: what is `judged`, numbers of stability, and derived metrics.
+
+    `tasks` are descriptions of the baseline, `others` those of the variants, of which no more are taken than it
+    needs to know what is claimed.
+    """
+    asked = {found[1] for text in study.claims if (found := re.search(r" on (\S+)", text))}
+    numbers = {name: metric for task in tasks for name, metric in task.stability.items()}
+    known = {*DERIVED, *(name for task in tasks for name in task.metrics)}
+    each = iter(others)
+    while not asked <= {*known, *numbers} and (one := next(each, None)) is not None:
+        numbers = {**one.stability, **numbers}
+    timed = study.speed.calls if study.speed else ()
+    offers = [
+        Offer(task.metrics, bool(study.stress), workload.rate_path, timed, target_of(study, task.metrics))
+        for task in tasks
+        if task.metrics
+    ]
+    lacking = {
+        name: derived.lacks(offers[0])
+        for name, derived in DERIVED.items()
+        if offers and all(map(derived.lacks, offers))
     }
-    return {task: span for task, span in spans.items() if span} if asked == "range" else {}
+    metrics = numbers | {name: of.metric for name, of in DERIVED.items() if name not in lacking}
+    ranges = {name: metric.span for name, metric in metrics.items() if metric.span is not None}
+    if not judged.metrics:  # a baseline that cannot be built: any name may be one
+        return Claimable({}, {}, lacking)
+    return Claimable({**metrics, **judged.metrics}, {**ranges, **judged.ranges}, lacking)
 
 
-def check_units(
-    study: StudyBase, tasks: Sequence[str], described: Sequence[Description], metric: str, document: Document
-) -> None:
-    """Refuses an aggregate that lacks a unit, or has one too many."""
-    asked = study.metric.aggregate
-    if asked is None or document.is_faulty(("metric", "aggregate")):
-        return
-    known = units(study, tasks, described, metric)
-    with document.reporting("metric", "aggregate"):
-        if len(tasks) < 2:
-            raise Invalid("", "averages over tasks, and the study has one", asked, hint="Leave it out")
-        for task in known:
-            if task not in tasks:
-                raise Invalid(task, "is no task of the study", task, listed(tasks), nearest(task, tasks))
-        if lacking := [task for task in tasks if task not in known]:
-            rule = f"has no unit for {listed(lacking)}"
-            if asked == "range":
-                rule = f"cannot take the range of {metric} on {listed(lacking)}, which has none"
-            raise Invalid("", rule, asked, f"a positive number for each of {listed(tasks)}")
+def parse_claims(
+    study: StudyBase, design: Design | None, known: Claimable, document: Document
+) -> list[Claim]:
+    """The claims of a study; problems are reported to the document.
+
+    Without a design, one with mistakes of its own, nothing is said of the variants that they name.
+    """
+    claims: list[Claim] = []
+    if study.search is not None and design is not None:
+        # A claim may be about winners before they are known.
+        winners = [replace(design.variants[0], name=name) for name in winner_names(study.search.winners)]
+        design = replace(design, variants=[*design.variants, *winners])
+    for index, text in enumerate(study.claims):
+        with document.reporting("claims", index):
+            claim = parse_claim(text, design, known.metrics, known.ranges, known.lacking)
+            if any(claim.hash == other.hash for other in claims):
+                raise Invalid("", "is made twice", text)
+            claims.append(claim)
+    return claims

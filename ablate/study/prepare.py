@@ -1,80 +1,85 @@
-"""From a study file to an experiment: read, expanded, checked and matched, with every mistake named at once."""
+"""From a study file to an experiment: read once, checked in two stages, expanded and matched."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from ablate.core.facts import Matched
 from ablate.study.checks import (
+    attempt,
     check_baseline,
-    check_design,
-    check_faulty_paths,
     check_keeping,
+    check_labels,
     check_live,
-    parse_claims,
+    check_number,
+    check_variants,
     resolved,
-    with_stand_in,
 )
+from ablate.study.document import Document, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
 from ablate.study.labels import task_labels
-from ablate.study.load import load, refuse_if_faulty
+from ablate.study.load import load
 from ablate.study.match import check_match, match_variants
-from ablate.study.metrics import check_metric, check_units
+from ablate.study.metrics import check_metric, claimable, described, parse_claims
 from ablate.study.schema import config_model
 from ablate.study.searches import read_searches
 from ablate.study.sections.seeds import Asked
-from ablate.study.speed import check_speed, check_target
+from ablate.study.speed import check_speed
 from ablate.study.stress import check_stress
 
 
 def prepare(
-    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
+    source: Path | Document, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
 ) -> Experiment:
-    """Reads, expands, checks and matches a study; raises `StudyError` with all of its problems.
+    """Reads, expands, checks and matches a study: a file, or one that was read.
 
-    The arguments are those of `load`; see `ablate.stages.confirm` for what is left of a study to confirm.
-    Where seconds are matched, the variants are not yet: see `Experiment.with_rates`.
+    Raises `StudyError` with all mistakes against the schema; where there is none, with all mistakes of meaning, as far
+    as they do not follow from one another. `sets` and `seeds` are those of the options; see `load` for `confirm`, and
+    `ablate.stages.confirm` for what is left of a study to confirm.
     """
-    document, study, workload = load(path, sets, seeds, confirm=confirm)
+    read = source if isinstance(source, Document) else read_document(source)
+    read.apply(sets, seeds)
+    document, study, workload = load(read, confirm=confirm)
+    path = document.path
     sections = list(workload.schema())
-    if study is None:
-        refuse_if_faulty(document)
-        raise AssertionError("a study that cannot be read has a problem")
     check_keeping(workload, study, document)
-    refused = document.is_faulty(("task",)) or document.is_faulty(("tasks",))
-    given = [getattr(study, name, None) for name in ("task", "tasks")]
-    if "task" in sections and not refused and all(given) == any(given):
-        document.refuse(("task",), "give either `task`, or `tasks` with several")
     resolve = partial(resolved, config_model(workload), folder=study.base(path))
     baseline = study.configs(sections)
-    if any(config.get("task", {}) is None for config in baseline):
-        baseline = with_stand_in(baseline, resolve, document)
-    check_faulty_paths(study, baseline[0], document)
+    tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
+    for task in {task for task in tasks if tasks.count(task) > 1}:
+        document.refuse(("tasks",), "names the same task twice", task)
+    before = len(document.problems)
     known = check_baseline(workload, baseline, document)
     design = expand(study, baseline, resolve, document)
-    check_design(workload, study, design, known, document)
-    tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
-    for task in {task for task in tasks if tasks.count(task) > 1 and not document.is_faulty(("tasks",))}:
-        document.refuse(("tasks",), "names the same task twice", task)
-    metrics, ranges, described = check_metric(workload, baseline, study, resolve, document)
-    check_units(study, tasks, described, study.metric.name or next(iter(metrics), ""), document)
-    check_target(study, metrics, [of.metrics for of in described], document)
-    claims = parse_claims(workload, study, design, metrics, ranges, described, document)
+    check_number(study, design, document)
+    check_variants(workload, design, known, document)
+    whole = len(document.problems) == before
+    of_tasks = [described(workload, config, resolve) for config in baseline]
+    judged = check_metric(study, of_tasks, document)
+    each = chain.from_iterable(variant.configs for variant in design.variants)
+    others = (found for config in each if (found := attempt(workload.describe, config)[0]))
+    claims = parse_claims(
+        study, design if whole else None, claimable(workload, study, judged, of_tasks, others), document
+    )
     variants, matcher, search, tune = design.variants, None, None, None
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:
-        check_live(workload, design, document)
         check_stress(workload, study, design, resolve, document)
+        search, tune = read_searches(workload, study, design, judged.metrics, resolve, document)
+    # What is wrong with a variant itself is said once.
+    if whole:
+        check_labels(study, design, document)
+        check_live(workload, design, document)
         check_speed(workload, study, design, resolve, document)
-        search, tune = read_searches(workload, study, design, metrics, resolve, document)
         if study.match is not None:
             matcher = check_match(study.match, study, workload, design, resolve, document)
             if matcher is not None:
                 variants, matched = match_variants(matcher, variants, document)
-    refuse_if_faulty(document)
+    document.raise_problems()
     return Experiment(
         path=path,
         document=document,

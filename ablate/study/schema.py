@@ -25,7 +25,7 @@ from ablate.core.workload import Workload
 from ablate.study.sections.metric import MetricAsked, MetricSection
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
 from ablate.study.sections.seeds import Seeds, SeedsSection
-from ablate.study.sections.speed import Speed, Target
+from ablate.study.sections.speed import Speed
 from ablate.study.sections.stress import Stress
 
 MAX_NAME = 100
@@ -112,8 +112,6 @@ class StudyBase(StrictModel):
     its own, for `lr_sensitivity`."""
     speed: Speed = None
     "The variants timed beside one another, after training: `on`, or {calls, over, processes, margin}."
-    target: Target = {}
-    "Metric → the value on validation data, such as accuracy: 0.95: how soon each run gets there."
     match: MatchSection | None = None
     "The quantity that is made equal for all variants."
     time_limit: PositiveFloat | None = None

@@ -39,10 +39,9 @@ class SearchSpec:
     at: str
     "`last`, or `best_validation`: the evaluation that counts."
     winners: int = 1
-    storage: str | None = None
     remarks: tuple[str, ...] = field(default=(), compare=False)
 
-    def facts(self, storage: str) -> SearchFacts:
+    def facts(self) -> SearchFacts:
         """The facts that tables and reports show."""
         return SearchFacts(
             parameters=list(self.space.parameters),
@@ -52,7 +51,6 @@ class SearchSpec:
             trials=self.trials,
             seeds=list(self.seeds),
             batch=self.batch,
-            storage=storage,
         )
 
 
@@ -129,7 +127,6 @@ class SearchReader:
             batch=section.batch,
             at=self.study.metric.at,
             winners=winners,
-            storage=section.storage,
             remarks=tuple(remarks),
         )
 

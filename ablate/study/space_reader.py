@@ -55,9 +55,14 @@ class SpaceReader:
         space = Space(tuple(ordered), choices, {path: found for path, found in conditions.items() if found})
         remarks: list[str] = []
         for parameter, (name, base) in itertools.product(ordered, self.bases):
-            if not self.document.is_faulty((*self.at, parameter.path)):
+            if not self._refused(parameter):
                 remarks += self._check(space, parameter, name, base)
         return None if len(self.document.problems) > before else (space, list(dict.fromkeys(remarks)))
+
+    def _refused(self, parameter: Parameter) -> bool:
+        """Whether something is wrong with a parameter already."""
+        at = (*self.at, parameter.path)
+        return any(problem.path[: len(at)] == at for problem in self.document.problems)
 
     def _patched(self, config: Config, patches: Mapping[str, Any]) -> Config | None:
         """A config with `patches`, resolved; None where it is not valid."""
@@ -189,7 +194,7 @@ class SpaceReader:
             if same != value:
                 self.document.refuse(inside, f"is the same as {same}", value, hint=TAKE_OUT)
             configs.append((value, config))
-        if self.document.is_faulty(at):
+        if self._refused(parameter):
             return []
         if parameter.kind == "int" and parameter.num_values() <= MAX_BUILT:
             path = parameter.path
@@ -214,7 +219,7 @@ class SpaceReader:
             problem = replace(problem, given=used)
         if parameter.kind != "float" or "whole number" not in problem.rule:
             self.document.report(replace(problem, path=inside))
-        elif not self.document.is_faulty(at):
+        elif not self._refused(parameter):
             self.document.report(replace(problem, path=at, hint="Write {int: [low, high]}"))
 
 

@@ -1,13 +1,11 @@
-"""Checks of `speed:` and `target:` against the study that they are in."""
+"""Checks of `speed:` against the study that it is in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from ablate.base.errors import Problem, listed, nearest
-from ablate.core.metric import Metric
+from ablate.base.errors import Problem, listed
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
 from ablate.study.designs.design import Config, Design, Resolve
@@ -86,43 +84,10 @@ def _check_sizes(path: str, workload: Workload, design: Design, resolve: Resolve
     for index, size in enumerate(document.data["speed"]["over"][path]):
         found: dict[str, tuple[Problem, dict[str, None]]] = {}
         for variant in design.variants:
-            # What is wrong with a variant at any size is said there.
-            if variant.placebo or (variant.at and document.is_faulty(variant.at)):
+            if variant.placebo:
                 continue
             for config in variant.configs:
                 for problem in attempt(check, apply_patches(config, {path: size}))[1]:
                     found.setdefault(str(problem), (problem, {}))[1][variant.name] = None
         problems = [replace(p, rule=f"{p.rule} (in {listed(names, 4)})") for p, names in found.values()]
         report_at(problems, {path: size}, ("speed", "over", path, index), document)
-
-
-def check_target(
-    study: StudyBase,
-    metrics: Mapping[str, Metric],
-    described: Sequence[Mapping[str, Metric]],
-    document: Document,
-) -> None:
-    """Refuses a target that is no metric of all tasks, and a value that guessing has or nothing can reach.
-
-    `metrics`: those that all tasks have; `described`: those of each.
-    """
-    for name, value in study.target.items() if metrics else ():
-        at: PathKey = ("target", name)
-        if name not in metrics:
-            document.refuse(at, "no such metric", name, listed(metrics), nearest(name, metrics))
-            continue
-        for metric in (of[name] for of in described):
-            sign = 1 if metric.direction == "max" else -1
-            guessed = metric.floor is not None and sign * value <= sign * metric.floor
-            beyond = metric.ceiling is not None and sign * value > sign * metric.ceiling
-            if guessed or beyond:
-                rule = f"is {'what guessing has' if guessed else 'out of reach'}, so that it tells nothing"
-                document.refuse(at, rule, value, _between(metric))
-                break
-
-
-def _between(metric: Metric) -> str:
-    """The values that a target may have, in words."""
-    words: dict[str, Any] = {"more than" if metric.direction == "max" else "less than": metric.floor}
-    words["at most" if metric.direction == "max" else "at least"] = metric.ceiling
-    return ", ".join(f"{word} {value:g}" for word, value in words.items() if value is not None)

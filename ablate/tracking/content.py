@@ -23,25 +23,19 @@ from ablate.core.record import Record
 from ablate.records.roster import digest_with_files
 
 # Limits of MLflow's tracking stores, in characters.
-MAX_KEY = 250
-MAX_PARAM = 6000
-MAX_TAG = 8000
+MAX_KEY, MAX_PARAM, MAX_TAG = 250, 6000, 8000
 
-STUDY_TAG = "ablate.study"
-TRIAL_TAG = "ablate.trial"
-STATUS_TAG = "ablate.status"
+STUDY_TAG, TRIAL_TAG, STATUS_TAG = "ablate.study", "ablate.trial", "ablate.status"
+# Digest of the content; an ended run that has it is whole.
 DIGEST_TAG = "ablate.complete"
-"Digest of the content; an ended run that has it is whole."
-NOTE_TAG = "mlflow.note.content"
-PARENT_TAG = "mlflow.parentRunId"
+NOTE_TAG, PARENT_TAG = "mlflow.note.content", "mlflow.parentRunId"
+# The group of all curves.
 CURVES = "Curves"
-"""The group of all curves."""
+# Of a record's environment: shown among the metrics.
 SIZES = ("parameters", "flops", "training_flops")
-"""Of a record's environment: shown among the metrics."""
 
-
+# One value of one metric: its key, the value, milliseconds since 1970, and the step.
 Point = tuple[str, float, int, int]
-"""One value of one metric: its key, the value, milliseconds since 1970, and the step."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +45,9 @@ class Content:
     params: Mapping[str, str]
     tags: Mapping[str, str]
     points: tuple[Point, ...]
-    texts: Mapping[str, str]
-    "File name → content."
+    texts: Mapping[str, str]  # file name → content
     status: str
-    start: int
-    "Milliseconds since 1970."
+    start: int  # milliseconds since 1970, as the end
     end: int
 
     @property

@@ -12,22 +12,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import (
-    ARTIFACTS,
-    DATABASE,
-    SWITCHES,
-    database_uri,
-    ensure_database,
-    experiments,
-)
-from ablate.tracking.parent import Describe
-from ablate.tracking.sync import sync_all
-from ablate.tracking.tracker import to_stderr
-from ablate.tracking.view import VIEW, VIEW_TAG
+from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, database_uri, first_line, opened
+from ablate.tracking.parent import VIEW, VIEW_TAG, Describe
+from ablate.tracking.sync import sync
 
 HOST = "127.0.0.1"
 _SERVER = {
@@ -37,8 +29,10 @@ _SERVER = {
     # Background jobs are for language models only, and would cost processes and tables.
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
 }
+# Without it, MLflow opens an experiment, whatever its kind, on the pages for language models, which show no runs.
 _KIND = "?workflowType=machine_learning"
-"Without it, MLflow opens an experiment, whatever its kind, on the pages for language models, which show no runs."
+# Seconds to wait for another process that brings the same database up to date.
+_WAIT = 30.0
 
 
 def serve(results: Path, port: int, describe: Describe) -> int:
@@ -59,8 +53,7 @@ def serve(results: Path, port: int, describe: Describe) -> int:
             raise AblateError(
                 f"port {port} of {HOST} cannot be used ({error}); choose another with --port"
             ) from None
-    ensure_database(store / DATABASE, repair=True, warn=to_stderr)
-    bring_up_to_date(results, describe, to_stderr)
+    shown = bring_up_to_date(results, describe, lambda warning: print(warning, file=sys.stderr))
     command = [
         *(sys.executable, "-m", "mlflow", "server", "--workers", "1"),
         *("--backend-store-uri", database_uri(store / DATABASE)),
@@ -82,10 +75,10 @@ def serve(results: Path, port: int, describe: Describe) -> int:
             if server.poll() is None:
                 pages = f"http://{HOST}:{port}/#/experiments"
                 print(f"MLflow on {results}: {pages}{_KIND} (Ctrl-C ends it)")
-                for number, study, viewed in experiments(store / DATABASE, VIEW_TAG + VIEW):
+                for study in shown:
                     # A key of a view that is not there would lead to the pages for language models.
-                    view = f"&viewStateShareKey={VIEW}" if viewed else ""
-                    print(f"  {study}: {pages}/{number}/runs{_KIND}{view}")
+                    view = f"&viewStateShareKey={VIEW}" if VIEW_TAG in study.tags else ""
+                    print(f"  {study.name}: {pages}/{study.experiment_id}/runs{_KIND}{view}")
                 sys.stdout.flush()
             server.wait()
         except KeyboardInterrupt:
@@ -101,9 +94,29 @@ def serve(results: Path, port: int, describe: Describe) -> int:
         )
 
 
-def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], None]) -> None:
-    """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report."""
-    sync_all(StudyFolder.all(results), Store(results / "store", warn), describe, warn)
+def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], None]) -> list[Any]:
+    """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report.
+
+    One that cannot be read is a warning. Returns MLflow's experiments, but for its own. Raises `AblateError` where the
+    database cannot be used.
+    """
+    store = Store(results / "store", warn)
+    try:
+        with opened(store.root, None, _WAIT, warn) as client:
+            for folder in StudyFolder.all(results):
+                try:
+                    if folder.has_report:
+                        sync(client, folder, store, describe)
+                except Exception as error:
+                    warn(f"{folder.path}: MLflow is not up to date: {first_line(error)}")
+            return [
+                found for found in client.search_experiments(order_by=["name"]) if found.name != "Default"
+            ]
+    except Exception as error:
+        raise AblateError(
+            f"{store.root / DATABASE}: MLflow's database cannot be made or written: {first_line(error)}; use a folder "
+            "that you may write"
+        ) from error
 
 
 def _answers(port: int) -> bool:

@@ -10,7 +10,7 @@ from itertools import islice
 
 import torch
 
-from ablate.base.probe import described
+from ablate.base.errors import described
 from ablate.core.record import Record, Status
 from ablate.core.trial import Emit, Trial
 from ablate.models.inspection import cut

@@ -116,19 +116,6 @@ class SequenceWorkload(Workload):
         model = build_model(trial.model, trial.task.build().signature, device="meta")
         return sum(model.parameters_by_part().values())
 
-    def timed(self, config: Mapping[str, Any], steps: int) -> Mapping[str, Any]:
-        """Evaluated once, at the end, on one example where the task lets its sizes be chosen.
-
-        The learning rate costs nothing, and so the schedule stays.
-        """
-        short = {"steps": steps, "eval_every": steps, "warmup_steps": 0}
-        few = {size: 1 for size in ("validation_size", "test_size") if size in config["task"]}
-        return {
-            **config,
-            "task": {**config["task"], **few},
-            "training": {**config["training"], **short},
-        }
-
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         """Inputs that the output cannot see, test examples seen in training, and the best without an ability."""
         trial = _within_limits(config)

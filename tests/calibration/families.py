@@ -32,10 +32,6 @@ def families(rng: np.random.Generator, place: Place) -> Iterator[Check]:
         d = family(rng, place.studies, shifts, n, shared)
         setting = {"n": n, "margin": margin, "nulls": nulls, "shared": shared}
         yield frequency(what, falsely_rejected(d, shifts, margin), setting)
-    d = family(rng, place.studies, _shifts(5, 4.0), 20, 0.0)
-    found = falsely_rejected(d, _shifts(5, 4.0), 4.0, holm=True)
-    setting = {"n": 20, "margin": 4.0, "nulls": 5, "shared": 0.0}
-    yield frequency(what, found, setting, rules="Holm on either list")
 
 
 def _shifts(nulls: int, margin: float) -> list[float]:

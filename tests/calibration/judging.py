@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast
+from ablate.analysis.judge import ALPHA, row
 from ablate.analysis.paired import Differences
-from ablate.analysis.verdicts import judge
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, Outcome, Sampling
 
@@ -47,10 +47,8 @@ def contrasts(
             one[None],
             other[None],
             Differences.between(one, other, metric.resolution, overlap=overlap),
-            ~gone[:, i].any(axis=0),
-            (int(gone[0, i].sum()), int(gone[1, i].sum())),
-            0,
-            None if solved is None else (solved[0, i], solved[1, i]),
+            int(gone[:, i].sum()),
+            solved=None if solved is None else (solved[0, i], solved[1, i]),
         )
 
 
@@ -58,7 +56,8 @@ def verdicts(
     a: Floats, b: Floats, *, m: int = 1, margin: float | None = None, **options: Any
 ) -> NDArray[np.str_]:
     """The verdict of each study in a family of m; `options` as of `contrasts`."""
-    return np.array([judge(one, m, margin).verdict for one in contrasts(a, b, **options)])
+    made = contrasts(a, b, **options)
+    return np.array([row(one.estimate(margin), margin, ALPHA / m).verdict for one in made])
 
 
 def differs(a: Floats, b: Floats, *, m: int = 1, **options: Any) -> Flags:

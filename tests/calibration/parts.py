@@ -15,12 +15,12 @@ from .runs import placebos, runs
 from .same import same
 from .sequential import sequential
 from .single import single
-from .speed import speed
+from .speed import ratios, speed
 
 PARTS: dict[str, Part] = {
     part.__name__: part
     for part in (
         *(same, single, families, sequential, mixtures, diverged, equivalence, coverage, examples, power),
-        *(runs, placebos, planted, speed),
+        *(ratios, runs, placebos, planted, speed),
     )
 }

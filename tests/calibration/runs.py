@@ -49,7 +49,8 @@ def runs(rng: np.random.Generator, place: Place) -> Iterator[Check]:
                 drawn = [compare(fictitious(rng, evidence, kind, n)) for _ in range(place.draws)]
                 for metric, rows in pd.concat(drawn).groupby("metric", sort=False):
                     setting = {"task": task, "metric": str(metric), "n": n}
-                    wrong = rows["verdict"].isin(["better", "worse"])
+                    # Of other metrics, which have no verdict, whether the interval leaves 0 out.
+                    wrong = (rows["ci_low"] > 0) | (rows["ci_high"] < 0)
                     yield frequency(
                         f"Trained runs, {kind}: `better` or `worse`", wrong, setting, exactly=True
                     )
@@ -74,8 +75,10 @@ def placebos(rng: np.random.Generator, place: Place) -> Iterator[Check]:
 
 
 def _of_placebo(results: Results) -> str:
-    rows = results.comparisons.query("placebo")
-    return str(rows.loc[rows["metric"] == results.evidence.facts.metric, "verdict"].iloc[0])
+    placebos = {variant.name for variant in results.evidence.facts.variants if variant.placebo}
+    rows = results.comparisons
+    rows = rows[rows["variant"].isin(placebos) & ~rows["exploratory"]]
+    return str(rows["verdict"].iloc[0])
 
 
 def _slim(evidence: Evidence) -> Evidence:

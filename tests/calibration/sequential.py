@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ablate.analysis.judge import ALPHA, DECIDED, row
 from ablate.analysis.looks import weights
-from ablate.analysis.verdicts import DECIDED, judge
 
 from .check import Check, Place, frequency
 from .judging import contrasts
@@ -54,13 +54,13 @@ def settled(
     d: Floats, m: int = 1, margin: float | None = None, by: Sequence[float] = ()
 ) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
     """The verdict of each study once it is decided, or "", and the seeds taken by then; `by`: weights of the looks."""
-    found, before = np.full(len(d), "", object), [None] * len(d)
+    found = np.full(len(d), "", object)
     taken = np.full(len(d), SEEDS[-1])
     for n, weight in zip(SEEDS, by or weights(len(SEEDS)), strict=True):
         still = np.flatnonzero(found == "")
         first = d[still, :n]
         for i, one in zip(still, contrasts(first, np.zeros_like(first)), strict=True):
-            before[i] = now = judge(one, m, margin, weight=weight, before=before[i])
+            now = row(one.estimate(margin), margin, ALPHA * weight / m)
             if now.verdict in DECIDED:
                 found[i], taken[i] = now.verdict, n
     return found.astype(str), taken

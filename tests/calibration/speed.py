@@ -1,5 +1,5 @@
 """Speed: real processes of one configuration beside a busy one, as fictitious variants; a delay that was planted; and
-simulated ratios without the rule of 2 %."""
+simulated ratios."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.speed import Compared, speeds
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.estimates import Mean
+from ablate.analysis.judge import ALPHA, Kind, judge
+from ablate.analysis.speed import log_ratios, speeds
+from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.core.speed import SpeedFacts
+from ablate.core.speed import LEAST, SpeedFacts
 from ablate.records.store import Store
 from ablate.stages.engine import reference
 from ablate.stages.speed import measure
@@ -35,32 +39,57 @@ MARGIN = 0.1
 
 
 def speed(rng: np.random.Generator, place: Place) -> Iterator[Check]:
-    """Of measured processes first, of simulated ones after."""
+    """Of measured processes."""
     with busy(os.cpu_count() or 1):
         pool = timed(place, "speed")
-    variant = next(name for name in pool.speed["variant"].unique() if name != BASELINE)
-    verdicts = [drawn(rng, pool, N).at[variant, "verdict"] for _ in range(DRAWS)]
-    called = np.isin(verdicts, ["better", "worse"])
+    variant = next(name for name in pool.frames["speed"]["variant"].unique() if name != BASELINE)
+    called = [drawn(rng, pool, N)[variant] != "inconclusive" for _ in range(DRAWS)]
     yield frequency("Measured processes, A/A, on a loaded machine: `faster` or `slower`", called, {"n": N})
     quiet = timed(place, "speed", processes=N)
     step = float(steps(quiet).at[BASELINE, "value_baseline"])
     level = f"training.optimizer=[{{name: delayed, seconds: {DELAY * step:.3g}}}]"
-    found = steps(timed(place, "delayed", [f"factors.{level}"]))
+    slow = timed(place, "delayed", [f"factors.{level}"])
+    found, said = steps(slow), verdicts(slow)
     for name, row in found.drop(index=BASELINE).iterrows():
         planted = "delayed" in str(name)
-        setting = {"ratio": f"{row['ratio']:.3f}", "verdict": str(row["verdict"])}
-        called = float(row["verdict"] == "worse") if planted else float(row["verdict"] in ("better", "worse"))
+        setting = {"ratio": f"{row['ratio']:.3f}", "verdict": said[str(name)]}
+        called = float(said[str(name)] == "refuted" if planted else said[str(name)] != "inconclusive")
         what = (
-            "Planted delay of 5 %: called `slower`"
-            if planted
-            else "Nothing planted: called `faster` or `slower`"
+            "Planted delay of 5 %: claimed faster, refuted" if planted else "Nothing planted: a claim decided"
         )
         yield Check(what, setting, called, float(planted), float(planted))
     loads = {"busy": steps(pool), "idle": found}
     place.frames["speed"] = pd.concat([rows.assign(load=load) for load, rows in loads.items()]).reset_index()
+
+
+def ratios(rng: np.random.Generator, place: Place) -> Iterator[Check]:
+    """Simulated processes, judged with 2 % of slack."""
     for m in FAMILIES:
-        yield of(rng, SIMULATED, m)
-        yield at_the_margin(rng, SIMULATED, m)
+        what = f"Simulated ratios, {m} variants, no difference: any claim decided"
+        yield frequency(what, claimed(rng, m, "beats", 0.0, 0.0), {"n": N})
+        what = f"Simulated ratios, {m} variants, 2 % slower: any claimed faster or slower"
+        yield frequency(what, claimed(rng, m, "beats", 0.0, np.log1p(LEAST)), {"n": N}, rate=0.025)
+        what = f"Simulated ratios, {m} variants off by the margin: any `matches` supported"
+        yield frequency(what, claimed(rng, m, "matches", MARGIN, np.log1p(MARGIN), ("supported",)), {"n": N})
+
+
+def claimed(
+    rng: np.random.Generator,
+    m: int,
+    kind: Kind,
+    by: float,
+    shift: float,
+    outcomes: Sequence[str] = ("supported", "refuted"),
+) -> list[bool]:
+    """Whether any of m claims has one of these outcomes, a study; log ratios are apart by `shift`."""
+    level, slack = ALPHA / m, float(np.log1p(LEAST))
+    return [
+        any(
+            judge(Mean(log_ratios(logs)), kind, float(np.log1p(by)), level, slack).outcome in outcomes
+            for logs in rng.normal(shift, 0.03, (m, N))
+        )
+        for _ in range(SIMULATED)
+    ]
 
 
 @contextmanager
@@ -83,49 +112,31 @@ def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | No
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
     frame = measure(experiment, store, reference(experiment), print, section=section)
-    return replace(
-        Evidence(facts_of(experiment), pd.DataFrame(), pd.DataFrame()),
-        facts=replace(facts_of(experiment), speed=section.facts(1, "here")),
-        speed=frame,
-    )
+    features = {"speed": asdict(section.facts(1, "here"))}
+    facts = replace(facts_of(experiment), features=features)
+    return Evidence(facts, pd.DataFrame(), pd.DataFrame(), frames={"speed": frame})
 
 
-def drawn(rng: np.random.Generator, pool: Evidence, n: int) -> pd.DataFrame:
+def drawn(rng: np.random.Generator, pool: Evidence, n: int) -> dict[str, str]:
     """The verdicts of a study with `n` of the pool's processes, by variant."""
-    every = pool.speed["process"].unique()
+    every = pool.frames["speed"]["process"].unique()
     chosen = rng.choice(every, n, replace=False)
-    facts = replace(pool.facts, speed=replace(pool.facts.speed or SpeedFacts(), processes=n))
-    frame = pool.speed[pool.speed["process"].isin(chosen)]
-    return steps(replace(pool, facts=facts, speed=frame))
+    speed = replace(SpeedFacts.of(pool.facts) or SpeedFacts(), processes=n)
+    facts = replace(pool.facts, features={"speed": asdict(speed)})
+    frame = pool.frames["speed"]
+    frame = frame[frame["process"].isin(chosen)]
+    return verdicts(replace(pool, facts=facts, frames={"speed": frame}))
+
+
+def verdicts(evidence: Evidence) -> dict[str, str]:
+    """Variant → what is said of the claim that a step of it takes less time than one of the baseline."""
+    names = [variant.name for variant in evidence.facts.variants[1:]]
+    claims = [Claim(name, "beats", "step_seconds", [name], [BASELINE], 0.0) for name in names]
+    found = judge_claims(replace(evidence, facts=replace(evidence.facts, claims=claims)))
+    return dict(zip(names, found["verdict"], strict=True))
 
 
 def steps(evidence: Evidence) -> pd.DataFrame:
-    """The verdicts on the time of a step, by variant."""
+    """The ratios of the time of a step, by variant."""
     found = speeds(evidence)
     return found[found["metric"] == "step_seconds"].set_index("variant")
-
-
-def of(rng: np.random.Generator, studies: int, m: int) -> Check:
-    """Log ratios of normal processes, so far apart that 2 % protects nobody."""
-    found = [
-        any(
-            Compared(logs, 0.0, 0.02, m).verdict in ("better", "worse")
-            for logs in rng.normal(0, 0.3, (m, N)) + rng.normal(0, 0.2, N)
-        )
-        for _ in range(studies)
-    ]
-    return frequency(
-        f"Simulated ratios, {m} variants, no difference: any `faster` or `slower`", found, {"n": N}
-    )
-
-
-def at_the_margin(rng: np.random.Generator, studies: int, m: int) -> Check:
-    """The same, apart by the margin."""
-    found = [
-        any(
-            Compared(logs, 0.0, MARGIN, m).verdict == "equivalent"
-            for logs in rng.normal(np.log1p(MARGIN), 0.03, (m, N))
-        )
-        for _ in range(studies)
-    ]
-    return frequency(f"Simulated ratios, {m} variants off by the margin: any `equivalent`", found, {"n": N})

@@ -19,6 +19,8 @@ from ablate.records.folder import StudyFolder
 from ablate.stages.cached import up_to_date
 from ablate.stages.claims import WAITING
 from ablate.stages.options import Options
+from ablate.stages.place import place
+from ablate.study.document import read_document
 
 FASTER, BETTER = (
     "baseline beats model.width=40 on step_seconds by 0.5",
@@ -35,6 +37,11 @@ BUDGET = 0.005
 @pytest.fixture(autouse=True)
 def _measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ablate.stages.speed, "BUDGET", BUDGET)
+
+
+def current(study: Path, options: Options) -> bool:
+    document = read_document(study)
+    return up_to_date(place(document, options)[0], document, options)
 
 
 def kept(folder: Path) -> list[list[str]]:
@@ -74,15 +81,14 @@ def test_a_study_is_timed_before_it_is_trained(timed: Path) -> None:
     evidence = folder.evidence()
     assert len(evidence.trials) == 0
     assert {"id", "variant", "task", "seed", "status", "accuracy"} <= set(evidence.trials)
-    speed = evidence.speed
+    speed = evidence.frames["speed"]
     assert set(zip(speed.variant, speed.call, speed.process, strict=True)) == {
         (variant, call, process)
         for variant in ("baseline", "model.width=40")
         for call in ("forward", "step")
         for process in range(5)
     }
-    assert evidence.facts.speed is not None
-    assert evidence.facts.speed.processes == 5
+    assert evidence.facts.features["speed"]["processes"] == 5
     claims = {row["claim"]: row for row in folder.claims()}
     assert claims[FASTER]["verdict"] in JUDGED
     assert (claims[BETTER]["verdict"], claims[BETTER]["reason"]) == ("", WAITING)
@@ -124,31 +130,34 @@ def test_a_claim_that_another_study_has_measured_already_is_late(copy: Path, com
 
 def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study, folder, before = copy / "study.yaml", StudyFolder(copy / "results", "toy"), kept(copy)
-    speed, dates = folder.evidence().speed, {row["claim"]: row["declared"] for row in folder.claims()}
+    speed, dates = (
+        folder.evidence().frames["speed"],
+        {row["claim"]: row["declared"] for row in folder.claims()},
+    )
     assert run_here(study)[0].trained == 9
     assert kept(copy) == before
     evidence = folder.evidence()
-    pd.testing.assert_frame_equal(evidence.speed, speed)
+    pd.testing.assert_frame_equal(evidence.frames["speed"], speed)
     assert len(evidence.trials) == 9
     assert {row["claim"]: row["declared"] for row in folder.claims()} == dates
     assert {row["exploratory"] for row in folder.claims()} == {"False"}
     assert run_here(study)[1].startswith("Nothing to train")
     # Without its measurement, or elsewhere, there is something to do.
     options = Options(results=folder.results)
-    assert up_to_date(study, options)
+    assert current(study, options)
     (measurement,) = (copy / "results/store/speed").iterdir()
     text = measurement.read_text()
     measurement.unlink()
-    assert up_to_date(study, options) is None
+    assert not current(study, options)
     measurement.write_text(text)
-    assert up_to_date(study, options)
+    assert current(study, options)
     with monkeypatch.context() as patch:
         patch.setattr("ablate.records.measured.machine", lambda: "another")
-        assert up_to_date(study, options) is None
+        assert not current(study, options)
     # A study that no longer asks for speed keeps what it has, and a part of a study measures nothing.
     study.write_text(PLAIN)
     assert run_here(study)[0].trained == 0
-    pd.testing.assert_frame_equal(folder.evidence().speed, speed)
+    pd.testing.assert_frame_equal(folder.evidence().frames["speed"], speed)
     study.write_text(STUDY.replace("[40]", "[40, 50]"))
     run_here(study, only=["model.width=50"], seed=0)
     assert kept(copy) == before
@@ -190,7 +199,7 @@ def test_killed_in_its_middle_it_goes_on(write: Callable[..., Path], tmp_path: P
     outcome, printed = run_here(study)
     (after,) = kept(tmp_path)
     assert (outcome.trained, len(after), after[:1]) == (0, 5, before)
-    assert set(StudyFolder(tmp_path / "results", "toy").evidence().speed.process) == set(range(5))
+    assert set(StudyFolder(tmp_path / "results", "toy").evidence().frames["speed"].process) == set(range(5))
     assert "process 1 of 5" not in printed
 
 
@@ -203,7 +212,7 @@ def test_a_variant_that_cannot_be_timed_costs_no_training(write: Callable[..., P
         assert (outcome.trained, outcome.failed) == (trained, [])
         assert "warning: training.fault=raise: cannot be timed: RuntimeError: the toy broke" in printed
     evidence = StudyFolder(tmp_path / "results", "toy").evidence()
-    assert (len(evidence.trials), len(evidence.speed), evidence.facts.speed) == (9, 0, None)
+    assert (len(evidence.trials), evidence.frames, evidence.facts.features) == (9, {}, {})
     assert "cannot be timed" in said("bench", "study.yaml", cwd=tmp_path, code=1)
 
 
@@ -261,7 +270,7 @@ def test_what_a_search_has_chosen_is_timed(write: Callable[..., Path], tmp_path:
     text = PLAIN.replace("model.width: [40]", "model.effect: [0.1]") + "speed: {processes: 5}\n"
     study, folder = write(f"{text}tune: {over}, untuned: off}}\n"), StudyFolder(tmp_path / "results", "toy")
     run_here(study)
-    assert set(folder.evidence().speed.variant) == {"baseline", "model.effect=0.1"}
+    assert set(folder.evidence().frames["speed"].variant) == {"baseline", "model.effect=0.1"}
     before = kept(tmp_path)
     said("bench", "study.yaml", cwd=tmp_path)
     assert kept(tmp_path) == before
@@ -270,7 +279,10 @@ def test_what_a_search_has_chosen_is_timed(write: Callable[..., Path], tmp_path:
     before = kept(tmp_path)
     said("bench", "study.yaml", cwd=tmp_path)
     assert kept(tmp_path) == before
-    assert set(StudyFolder(tmp_path / "results", "swept").evidence().speed.variant) == {"baseline", "winner"}
+    assert set(StudyFolder(tmp_path / "results", "swept").evidence().frames["speed"].variant) == {
+        "baseline",
+        "winner",
+    }
 
 
 @pytest.mark.slow
@@ -282,10 +294,10 @@ def test_a_confirmation_is_about_seeds_and_leaves_speed_out(copy: Path) -> None:
     before = kept(copy)
     run_here(study, confirm=True)
     folder = StudyFolder(copy / "results", "toy@confirm")
-    assert (len(folder.evidence().speed), folder.claims()) == (0, [])
+    assert (folder.evidence().frames, folder.claims()) == ({}, [])
     assert kept(copy) == before
     said("bench", "toy@confirm", cwd=copy)
-    assert len(folder.evidence().speed)
+    assert len(folder.evidence().frames["speed"])
 
 
 @pytest.mark.slow
@@ -300,12 +312,12 @@ def test_the_built_in_workload_is_timed(write: Callable[..., Path], tmp_path: Pa
         factors: {model.mixer: [gru]}
         seeds: 2
         speed: {processes: 5, over: {task.seq_len: [6, 9, 17]}}
-        target: {accuracy: 0.9}
+        metric: {target: 0.9}
         """
     )
     _, printed = run_here(study)
     assert "warning" not in printed
-    speed = StudyFolder(tmp_path / "results", "tiny").evidence().speed
+    speed = StudyFolder(tmp_path / "results", "tiny").evidence().frames["speed"]
     assert len(speed) == 2 * 3 * 2 * 5
     assert speed.groupby("size").own.first().to_dict() == {6.0: True, 9.0: False, 17.0: False}
     assert (speed[speed.call == "step"].memory > 0).all()

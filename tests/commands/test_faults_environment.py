@@ -73,6 +73,7 @@ def tracked(folder: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tracking")
 def test_a_clock_that_is_set_back_again_and_again(
     write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
@@ -129,6 +130,7 @@ def test_what_was_claimed_before_the_results_is_not_told_by_dates(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tracking")
 def test_counts_in_mlflow_are_those_of_the_last_report_whatever_the_clock_says(
     write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
@@ -143,6 +145,7 @@ def test_counts_in_mlflow_are_those_of_the_last_report_whatever_the_clock_says(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tracking")
 def test_time_limits_hold_when_the_clock_is_set_back(
     write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
@@ -260,6 +263,7 @@ def copy(finished: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tracking")
 def test_results_that_may_only_be_read(
     finished: Path, copy: Path, locked: Callable[[Path, int], None]
 ) -> None:
@@ -276,7 +280,8 @@ def test_results_that_may_only_be_read(
         f"results/store/locks/bench.lock: cannot be written: {denied}; nothing was removed."
     )
     said = refused("ui", "--port", 50999, cwd=copy)
-    assert f"MLflow's database cannot be made or written: {denied}; use a folder that you may write" in said
+    assert "MLflow's database cannot be made or written: " in said
+    assert denied in said
     # What only reads goes on.
     for command in (("run", "study.yaml"), ("plan", "study.yaml"), ("show", next(iter(records(finished))))):
         done = ablate(*command, cwd=finished, preexec_fn=give_up_the_rights_of_root)

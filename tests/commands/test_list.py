@@ -11,8 +11,8 @@ from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
-from ablate.commands.list import describe, kind
 from ablate.models.reference import cost_of
+from ablate.report.parts import describe, kind
 from ablate.study.json_schema import fields
 
 PLUGIN = '''

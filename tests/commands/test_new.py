@@ -7,7 +7,7 @@ from harness import ablate_here
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
-from ablate.commands.new import SCHEMA, SMALL, create, study_text
+from ablate.commands.templates.fill import SCHEMA, SMALL, create, study_text
 from ablate.study.document import read_document
 from ablate.study.patch import apply_patches
 from ablate.study.prepare import prepare

@@ -110,7 +110,7 @@ def test_numbers_that_cannot_be_are_refused(here: Path) -> None:
 def test_changes_may_be_a_dict_and_one_variant_a_word(here: Path) -> None:
     seeds = np.array([2, 0])
     results = ablate.run(TOY_DICT, sets={"model.width": 5}, only="model.noise=0.3", seeds=seeds, jobs=0)
-    assert results.folder.name == "toy"
+    assert results.folder.name == "toy@model.width=5,seeds=0+2,only=model.noise=0.3"
     assert set(results.trials.seed) == {0, 2}
     assert set(results.trials.variant) == {"baseline", "model.noise=0.3"}
 

@@ -54,9 +54,20 @@ def test_every_variant_is_trained_over_the_grid(run: Run, folder: StudyFolder, t
     assert (outcome.trained, outcome.missing) == (6 + 8, 0)
     assert "model.limit=0.05 seed 1 at lr 0.1: diverged: too fast" in printed
     evidence = folder.evidence()
-    assert evidence.facts.stress == {"training.lr": [0.001, 0.01, 0.1]}
-    stress = evidence.stress
-    words = ["id", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss"]
+    assert evidence.facts.features["stress"] == {"training.lr": [0.001, 0.01, 0.1]}
+    stress = evidence.frames["stress"]
+    words = [
+        "id",
+        "name",
+        "variant",
+        "task",
+        "seed",
+        "value",
+        "status",
+        "reason",
+        "test_loss",
+        "initial_loss",
+    ]
     assert list(stress.columns) == words
     assert stress[["value", "test_loss", "initial_loss"]].dtypes.eq(float).all()
     places = {(v, s, x) for v in ("baseline", "model.limit=0.05") for s in (0, 1) for x in (0.001, 0.01, 0.1)}
@@ -96,8 +107,8 @@ def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgo
     store = tmp_path / "results/store"
     store.rename(tmp_path / "elsewhere")
     rebuild(folder.path, folder.results, Console(file=io.StringIO()))
-    pd.testing.assert_frame_equal(folder.evidence().stress, before.stress)
-    grid = set(before.stress.id) - set(before.trials.id)
+    pd.testing.assert_frame_equal(folder.evidence().frames["stress"], before.frames["stress"])
+    grid = set(before.frames["stress"].id) - set(before.trials.id)
     assert {cell.id for cell in folder.cells()} == set(before.trials.id) | grid
     assert {cell.name for cell in folder.cells() if cell.id in grid} == {
         f"{variant} seed {seed} at lr {lr}"
@@ -108,7 +119,7 @@ def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgo
     (tmp_path / "elsewhere").rename(store)
     run(STUDY)
     after = folder.evidence()
-    assert (len(after.stress), after.facts.stress) == (0, {})
+    assert (after.frames, after.facts.features) == ({}, {})
     assert not (folder.path / "stress.parquet").exists()
     assert folder.ids() == set(before.trials.id)
 
@@ -120,10 +131,10 @@ def test_a_part_of_the_study_has_its_part_of_the_grid(run: Run, folder: StudyFol
     outcome, printed = run(text, only=["model.limit=0.05"], seed=1)
     assert outcome.trained == 2 * 3
     assert "could not be drawn" not in printed
-    assert set(folder.evidence().stress.seed) == {1}
+    assert set(StudyFolder.at(outcome.folder).evidence().frames["stress"].seed) == {1}
     outcome, _ = run(text)
     assert outcome.trained == 8 + 12 - 6
-    stress = folder.evidence().stress
+    stress = folder.evidence().frames["stress"]
     assert len(stress) == 18
     failed = stress[stress.status == "failed"]
     assert set(zip(failed.variant, failed.value, strict=True)) == {("model.fails_at=0.1", 0.1)}
@@ -150,8 +161,8 @@ def test_looks_take_the_grid_of_their_seeds_along(run: Run, folder: StudyFolder)
     outcome, _ = run(STUDY.replace("seeds: 2", "seeds: {min: 2, max: 4}") + GRID)
     evidence = folder.evidence()
     assert len(evidence.facts.seeds) < 4
-    assert set(evidence.stress.seed) == set(evidence.trials.seed)
-    assert outcome.trained == len(set(evidence.stress.id) | set(evidence.trials.id))
+    assert set(evidence.frames["stress"].seed) == set(evidence.trials.seed)
+    assert outcome.trained == len(set(evidence.frames["stress"].id) | set(evidence.trials.id))
 
 
 @pytest.mark.slow
@@ -159,12 +170,12 @@ def test_the_grid_replaces_the_rate_that_a_search_has_chosen(run: Run, folder: S
     over = "{over: {training.lr: {float: [2e-3, 5e-2], log: true}}, trials: 2, seeds: 1, untuned: off}"
     run(STUDY + GRID + f"tune: {over}\n")
     evidence = folder.evidence()
-    assert set(evidence.stress.value) == {0.001, 0.01, 0.1}
-    assert not set(evidence.stress.id) & set(evidence.trials.id)
-    assert len(evidence.stress) == 12
+    assert set(evidence.frames["stress"].value) == {0.001, 0.01, 0.1}
+    assert not set(evidence.frames["stress"].id) & set(evidence.trials.id)
+    assert len(evidence.frames["stress"]) == 12
     sweep = over.replace(", untuned: off", "")
     run(STUDY + GRID + f"search: {sweep}\n", sweep=True)
-    stress = StudyFolder(folder.results, "rated@sweep").evidence().stress
+    stress = StudyFolder(folder.results, "rated@sweep").evidence().frames["stress"]
     assert set(stress.variant) == {"baseline", "winner"}
     assert len(stress) == 12
 
@@ -172,6 +183,6 @@ def test_the_grid_replaces_the_rate_that_a_search_has_chosen(run: Run, folder: S
 @pytest.mark.slow
 def test_results_are_those_of_any_number_of_jobs(run: Run, folder: StudyFolder, tmp_path: Path) -> None:
     run()
-    alone = folder.evidence().stress
+    alone = folder.evidence().frames["stress"]
     run(results=tmp_path / "other", jobs=2)
-    pd.testing.assert_frame_equal(StudyFolder(tmp_path / "other", "rated").evidence().stress, alone)
+    pd.testing.assert_frame_equal(StudyFolder(tmp_path / "other", "rated").evidence().frames["stress"], alone)

@@ -94,4 +94,4 @@ def test_published_folders_of_the_first_format_are_read() -> None:
     assert published
     for folder in published:
         evidence = folder.evidence()
-        assert len(evidence.trials) or evidence.only_timed
+        assert len(evidence.trials) or evidence.only_measured

@@ -1,4 +1,4 @@
-"""The sections of a sweep: their tables, their sentences, and the page that has them."""
+"""The sections of a sweep: their tables, their figures, and the page that has them."""
 
 from __future__ import annotations
 
@@ -10,31 +10,43 @@ import numpy as np
 import pandas as pd
 import pytest
 import searches
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
-from ablate.core.search_table import SearchTable
+from ablate.core.search_table import SearchTable, undominated
 from ablate.records.folder import StudyFolder
+from ablate.report.draw import style
 from ablate.report.markdown import markdown_table
-from ablate.report.searches import value
-from ablate.report.section import Material, Text
-from ablate.report.sections.sweep_importances import SweepImportances
-from ablate.report.sections.sweep_tried import MAX_REASONS, space_table, status_table
-from ablate.report.sections.sweep_winners import SweepWinners, best_table, winner_table
+from ablate.report.searches import space_table
+from ablate.report.section import Material, Picture, pictures, sections
+from ablate.report.sections.sweep import MAX_REASONS, Sweep, best_table, pareto, status_table, winner_table
+from ablate.report.sections.sweep_figures import FIGURES
 from ablate.report.tables import Table
-from ablate.search.importances import importances
+from ablate.report.words import say
+from ablate.search.table import rebuilt
 from ablate.stages.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
 
 
-def sentences(made: SearchTable, after: Evidence) -> list[str]:
-    return SweepWinners().findings(Material(after, compare(after), pd.DataFrame(), searched=made))
+def material(made: SearchTable, after: Evidence | None = None) -> Material:
+    after = after or searches.after(made)
+    return Material(after, compare(after), pd.DataFrame(), searched=made)
 
 
 def column(table: Table | None, key: str) -> list[str]:
     assert table is not None
     return [row[key] for row in table.rows]
+
+
+def drawn(made: SearchTable) -> dict[str, Picture]:
+    """The pictures of the sections of a sweep, by name."""
+    of = material(made)
+    mine = [section for section in sections() if section.name.startswith("sweep") and section.applies(of)]
+    return {picture.name: picture for section in mine for picture in pictures(section.blocks(of))}
 
 
 def test_the_winners_curse_in_numbers() -> None:
@@ -52,6 +64,8 @@ def test_the_winners_curse_in_numbers() -> None:
     assert change == pytest.approx(mine["validation_accuracy"].mean() - seen, abs=1e-3)
     assert row["n"] == "5"
     assert "training.lr=.00" in row["setting"]
+    waiting = winner_table(made, searches.after(made, trained=False))
+    assert (column(waiting, "fresh")[0], column(waiting, "change")[0]) == ("–", "–")
 
 
 def test_only_the_task_of_the_search_counts() -> None:
@@ -65,43 +79,31 @@ def test_only_the_task_of_the_search_counts() -> None:
     assert winner_table(made, both) == winner_table(made, after)
 
 
-def test_a_winner_that_has_not_been_trained() -> None:
-    made = searches.sweep(40)
-    waiting = searches.after(made, trained=False)
-    table = winner_table(made, waiting)
-    assert column(table, "fresh")[0] == "–"
-    assert column(table, "change")[0] == "–"
-    assert "has not been trained on fresh ones yet" in sentences(made, waiting)[1]
-
-
-def test_the_best_come_first() -> None:
+def test_the_best_come_first_and_of_several_objectives_the_front() -> None:
     made = searches.sweep(40)
     numbers = [int(cell.split(",")[0]) for cell in column(best_table(made), "number")]
     values = made.trials.set_index("number")["accuracy"][numbers]
     assert len(numbers) == 10
     assert values.is_monotonic_decreasing
     assert column(best_table(made), "number")[0].endswith(", winner")
-
-
-def test_of_several_objectives_the_front_is_shown() -> None:
-    made = searches.sweep(40, TWO)
-    front = set(made.trials.loc[made.trials["front"], "number"])
-    shown = {int(cell.split(",")[0]) for cell in column(best_table(made), "number")}
-    assert shown == front
+    several = searches.sweep(40, TWO)
+    shown = {int(cell.split(",")[0]) for cell in column(best_table(several), "number")}
+    assert shown == set(several.trials.loc[several.trials["front"], "number"])
+    spread = searches.sweep(40, (searches.DIVERGENCE, searches.ACCURACY), trouble=False)
+    assert not any("±" in cell for cell in column(best_table(spread), "objective divergence_rate"))
+    assert all("±" in cell for cell in column(best_table(spread), "objective accuracy"))
 
 
 def test_every_setting_is_counted() -> None:
     made = searches.sweep(40)
     table = status_table(made)
     assert sum(map(int, column(table, "n"))) == 40
-    reasons = column(table, "reason")
-    assert searches.REASONS["invalid"] in reasons
-    assert "given up by the pruner at step 200" in reasons
-    longer = SearchTable(dataclasses.replace(made.facts, trials=50), made.trials)
-    assert status_table(longer).rows[-1]["n"] == "10"
+    assert searches.REASONS["invalid"] in column(table, "reason")
     many = made.trials.assign(status="failed", reason=[f"reason {i}" for i in range(40)])
     rows = status_table(SearchTable(made.facts, many)).rows
     assert (len(rows), rows[-1]["n"]) == (MAX_REASONS + 1, "20")
+    (found,) = Sweep().findings(material(made))
+    assert [int(n) for n in re.findall(r"\d+", found)] == [40, 28, 5, 5, 1, 1]
 
 
 def test_the_space_as_it_was_searched() -> None:
@@ -114,131 +116,101 @@ def test_the_space_as_it_was_searched() -> None:
     assert markdown_table(table).count("\n") == 1 + len(searches.SPACE)
 
 
-def test_the_sentences() -> None:
-    made = searches.sweep(40)
-    after = searches.after(made)
-    first, second = sentences(made, after)
-    assert first == (
-        "Of 40 settings, 28 completed, 5 diverged, 5 were pruned, 1 failed and 1 could not be built."
-    )
-    verdict = compare(after).set_index("variant").loc["winner", "verdict"]
-    assert verdict == "better"
-    assert re.search(r"^The winner reached validation accuracy \.9\d+", second)
-    assert "on 5 fresh ones, where it is better than the baseline on accuracy: +." in second
-
-
-def test_sentences_without_a_winner_or_before_the_end() -> None:
-    made = searches.sweep(40)
-    none = SearchTable(dataclasses.replace(made.facts, trials=44), made.trials.assign(chosen=""))
-    after = searches.after(none)
-    (only,) = sentences(none, after)
-    assert only.startswith("Of 44 settings, 28 completed")
-    assert only.endswith("4 are still to be tried.")
-    material = Material(after, compare(after), pd.DataFrame(), searched=none)
-    assert SweepWinners().answers(material) == [
-        "No setting was chosen: there is no winner to compare with the baseline."
-    ]
-
-
-def test_the_answer_of_a_sweep_has_every_winner_with_its_setting_and_what_it_reached() -> None:
+def test_the_answer_of_a_sweep_counts_settings_and_winners() -> None:
     made = searches.sweep(24, TWO, winners=2)
-    after = searches.after(made)
-    first, *winners = SweepWinners().answers(Material(after, compare(after), pd.DataFrame(), searched=made))
-    assert (
-        first == "24 settings tried; best trade-offs of validation accuracy and parameters on tuning seeds:"
-    )
-    assert [line.partition(":")[0] for line in winners] == ["winner", "winner-2"]
-    best = made.winners.to_dict("records")[0]
-    assert f"lr {value(best['training.lr'])}" in winners[0]
-    assert winners[0].endswith(f"{best['parameters']:,.0f} parameters")
-
-
-def published(folder: Path, made: SearchTable, *, found: bool = True, **options: bool) -> Path:
-    study = StudyFolder.at(folder)
-    study.save_search_table("sweep", made)
-    if found:
-        study.save_importances(importances(made, resamples=2))
-    study.save_evidence(searches.after(made, **options))  # type: ignore[arg-type]
-    publish(study, pytest.fail)
-    return folder
-
-
-@pytest.mark.slow
-def test_the_page_of_a_sweep(tmp_path: Path) -> None:
-    folder = published(tmp_path / "a", searches.sweep(24, TWO, winners=2), placebo=True)
-    page, text = ((folder / f"report.{end}").read_text(encoding="utf-8") for end in ("html", "md"))
-    for piece in ("What the sweep found", "fANOVA", "Pareto front", "What was tried", "validation accuracy"):
-        assert piece in page, piece
-        assert piece in text, piece
-    identifiers = re.findall(r'\bid="([^"]*)"', page)
-    assert len(identifiers) == len(set(identifiers))
-    assert set(re.findall(r'(?:href="#|aria-labelledby="|url\(#)([^")]*)', page)) <= set(identifiers)
-    assert {"sweep-winners", "sweep-front", "sweep-contour", "sweep-tried"} <= set(identifiers)
-    pictures = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
-    assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.png"))
-    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
-        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
-    assert text.index("Of 24 settings") < text.index("## Verdicts")
-
-
-@pytest.mark.slow
-def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
-    first, second = (published(tmp_path / name, searches.sweep(10), found=False) for name in "ab")
-    for path in sorted(p for p in first.rglob("*") if p.is_file()):
-        assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
-
-
-def test_a_page_without_importances_or_winner(tmp_path: Path) -> None:
-    made = searches.sweep(10)
-    made.trials["chosen"] = ""
-    folder = published(tmp_path / "a", made, found=False)
-    assert not (folder / "importances.csv").exists()
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "Importances have not been computed" in page
-    assert "What the search saw of a winner" not in page
-
-
-def test_a_sweep_of_which_nothing_completed(tmp_path: Path) -> None:
-    made = searches.sweep(6)
-    made.trials["status"], made.trials["accuracy"], made.trials["chosen"] = "failed", np.nan, ""
-    page = (published(tmp_path / "a", made) / "report.html").read_text(encoding="utf-8")
-    assert "0 settings with a value are too few" in page
-    assert 'id="sweep-tried"' in page
+    named = ["validation accuracy", "parameters"]
+    assert Sweep().answers(material(made)) == [say("search.answer", 24, 2, named)]
+    none = SearchTable(made.facts, made.trials.assign(chosen=""))
+    assert Sweep().answers(material(none)) == [say("search.no_winner")]
+    assert winner_table(none, searches.after(none)) is None
 
 
 def test_a_winner_that_is_the_baseline() -> None:
     made = searches.sweep(40)
     after = searches.after(made)
-    baseline = [v for v in after.facts.variants if v.name == "baseline"]
     alone = dataclasses.replace(
         after,
-        facts=dataclasses.replace(after.facts, variants=baseline),
+        facts=dataclasses.replace(after.facts, variants=after.facts.variants[:1]),
         trials=after.trials[after.trials["variant"] == "baseline"],
     )
-    _, second = sentences(made, alone)
-    assert second.endswith("on 5 fresh ones; it is the baseline itself, so that nothing is left to compare.")
+    assert "is the baseline itself" in Sweep().findings(material(made, alone))[-1]
     winner, base = winner_table(made, alone).rows  # type: ignore[union-attr]
     assert winner["fresh"] == base["fresh"] != "–"
 
 
-def test_a_winner_by_a_cost_has_been_trained() -> None:
-    made = searches.sweep(40, (searches.PARAMETERS, searches.ACCURACY))
-    after = searches.after(made)
-    _, second = sentences(made, after)
-    assert re.search(r"has parameters \d+ and was trained on fresh seeds, where ", second)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
+def test_the_front_of_two_is_what_none_beats(values: list[tuple[int, int]]) -> None:
+    points = np.array(values, float)
+    beaten = [any(a >= s and b >= c and (a, b) != (s, c) for a, b in values) for s, c in values]
+    assert undominated(points).tolist() == [not flag for flag in beaten]
 
 
-def test_the_spread_over_seeds_is_that_of_the_metric() -> None:
-    made = searches.sweep(40, (searches.DIVERGENCE, searches.ACCURACY), trouble=False)
-    table = best_table(made)
-    assert not any("±" in cell for cell in column(table, "objective divergence_rate"))
-    assert all("±" in cell for cell in column(table, "objective accuracy"))
+def test_the_data_of_the_front() -> None:
+    made = searches.sweep(40, TWO)
+    data = pareto(made, *TWO)
+    judged = made.trials[made.trials["status"].isin(["completed", "diverged"])]
+    finite = judged[np.isfinite(judged["accuracy"])]
+    assert data["number"].tolist() == finite["number"].tolist()
+    assert data["y"].tolist() == finite["accuracy"].tolist()
+    front = data[data["front"]].sort_values("x")
+    assert front["y"].is_monotonic_increasing
+    assert len(front) > 1
 
 
-def test_what_a_setting_costs_lacks_no_importances() -> None:
-    for trials, reasons in ((40, []), (4, ["validation accuracy"])):
-        made = searches.sweep(trials, TWO)
-        empty, found = pd.DataFrame(), importances(made, resamples=1)
-        material = Material(searches.after(made), empty, empty, searched=made, importances=found)
-        texts = [block.words for block in SweepImportances().blocks(material) if isinstance(block, Text)]
-        assert [words.partition(":")[0] for words in texts] == reasons
+@pytest.mark.parametrize("objectives", [(searches.ACCURACY,), TWO])
+def test_the_figures_are_optunas_and_the_front_ours(objectives: tuple[searches.Objective, ...]) -> None:
+    found = drawn(searches.sweep(24, objectives))
+    assert set(found) == {"sweep-front", *(f"sweep-{end}" for end, _, _ in FIGURES.values())}
+    with style.context():
+        for name, picture in found.items():
+            figure = picture.draw()
+            FigureCanvasAgg(figure).draw()
+            marked = [ax for ax in figure.axes if ax.collections or ax.lines or ax.patches]
+            assert marked, name
+
+
+def test_few_settings_have_their_history_alone_and_none_have_nothing() -> None:
+    assert set(drawn(searches.sweep(4))) == {"sweep-front", "sweep-history"}
+    made = searches.sweep(6)
+    made.trials["status"], made.trials["accuracy"], made.trials["chosen"] = "failed", np.nan, ""
+    assert not drawn(made)
+
+
+def test_a_study_of_optuna_is_rebuilt_from_the_table() -> None:
+    made = searches.sweep(40, TWO)
+    study = rebuilt(made, "", "digits")
+    states = {"completed": "COMPLETE", "pruned": "PRUNED", "invalid": "PRUNED", "failed": "FAIL"}
+    assert study.metric_names == ["accuracy", "parameters"]
+    for trial, row in zip(study.trials, made.trials.to_dict("records"), strict=True):
+        if row["status"] != "diverged":
+            assert trial.state.name == states[row["status"]]
+        if trial.state.name == "COMPLETE":
+            assert trial.values == [row["accuracy"], row["parameters"]]
+        has = {path for path in made.paths if not pd.isna(row[path])}
+        assert trial.params == {path: row[path] for path in has}
+        assert trial.distributions["training.lr"].log  # type: ignore[attr-defined]
+
+
+def published(folder: Path, made: SearchTable, **options: bool) -> Path:
+    study = StudyFolder.at(folder)
+    study.save_search_table("sweep", made)
+    study.save_evidence(searches.after(made, **options))
+    publish(study, pytest.fail)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_page_of_a_sweep_is_the_same_again(tmp_path: Path) -> None:
+    made = searches.sweep(24, TWO, winners=2)
+    folder, again = (published(tmp_path / name, made, placebo=True) for name in "ab")
+    page, text = ((folder / f"report.{end}").read_text(encoding="utf-8") for end in ("html", "md"))
+    identifiers = re.findall(r'\bid="([^"]*)"', page)
+    assert len(identifiers) == len(set(identifiers))
+    assert set(re.findall(r'(?:href="#|aria-labelledby="|url\(#)([^")]*)', page)) <= set(identifiers)
+    assert {"sweep", "sweep-figures"} <= set(identifiers)
+    found = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
+    assert sorted(found) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.png"))
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        assert path.read_bytes() == (again / path.relative_to(folder)).read_bytes(), path.name

@@ -1,16 +1,16 @@
-"""The sections of a study whose variants were tuned."""
+"""The section of a study whose variants were tuned."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import drawn_once
 from made_searches import by_learning_rate, searched
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import UGLY, study
@@ -18,19 +18,19 @@ from synthetic import UGLY, study
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import budget_curves, budgets, changes
 from ablate.core.evidence import Evidence
-from ablate.core.search_table import Parameter, SearchTable
+from ablate.core.search_table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture
-from ablate.report.sections.tuning_budget import TuningBudget
-from ablate.report.sections.tuning_changed import change_table
-from ablate.report.sections.tuning_given import TuningGiven, budget_table
+from ablate.report.sections.tuning import Tuning, budget_table, change_table
 from ablate.report.tables import Table
 from ablate.stages.publish import publish
 
 NORMS = {"model.norm": {"layer": 0.0, "batch": -0.002, "rms": 0.001}}
 BEFORE = {"model.norm": {"layer": 0.0, "batch": -0.05, "rms": 0.001}}
 BEST = {"baseline": (0.98, 3e-3), "model.norm=batch": (0.97, 0.08), "model.norm=rms": (0.98, 2e-3)}
+BATCH, RMS = "model.norm=batch", "model.norm=rms"
+TWO = {"baseline": [0.6, 0.8, 0.7], BATCH: [0.5, 0.9, 0.4], RMS: [0.5, 0.9, 0.4]}
 
 
 def norms(effects: Mapping[str, dict[str, float]] = NORMS, **options: object) -> Evidence:
@@ -54,199 +54,126 @@ def table_of(search: SearchTable, tuned: Evidence) -> Table:
     return budget_table(search, budgets(search, tuned.facts, budget_curves(search, tuned.facts)))
 
 
+def findings(search: SearchTable, untuned: Evidence | None = None, **options: object) -> list[str]:
+    return Tuning().findings(material(search, norms(placebo=False, **options), untuned))
+
+
 def drawings(search: SearchTable, tuned: Evidence) -> list[Picture]:
-    return [block for block in TuningBudget().blocks(material(search, tuned)) if isinstance(block, Picture)]
+    return [block for block in Tuning().blocks(material(search, tuned)) if isinstance(block, Picture)]
 
 
-def published(
-    folder: Path, search: SearchTable | None, tuned: Evidence, untuned: Evidence | None = None
-) -> Path:
-    study = StudyFolder.at(folder)
-    study.save_evidence(tuned)
-    if search:
-        study.save_search_table("tuning", search)
+def published(folder: Path, search: SearchTable, tuned: Evidence, untuned: Evidence | None = None) -> str:
+    at = StudyFolder.at(folder)
+    at.save_evidence(tuned)
+    at.save_search_table("tuning", search)
     if untuned:
-        study.save_evidence(untuned, untuned=True)
-    publish(study, pytest.fail)
-    return folder
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _figures_are_drawn_once() -> Iterator[None]:
-    with drawn_once():
-        yield
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return published(tmp_path_factory.mktemp("tuned"), by_learning_rate(BEST), norms(), norms(BEFORE))
-
-
-def plain(folder: Path) -> str:
+        at.save_evidence(untuned, untuned=True)
+    publish(at, pytest.fail)
     text = re.sub(r"<[^>]*>", "", (folder / "report.html").read_text(encoding="utf-8"))
     return re.sub(r"\s+", " ", text.replace("\u00a0", " "))
 
 
-def test_the_page_says_what_was_given_and_what_it_changed(folder: Path) -> None:
-    text = plain(folder)
+@pytest.mark.slow
+def test_the_page_has_the_budget_and_what_it_changed(tmp_path: Path) -> None:
+    text = published(tmp_path, by_learning_rate(BEST), norms(), norms(BEFORE))
     for piece in (
-        "Every variant was tuned with the same budget: 12 settings × 2 tuning seeds over training.lr (sampler random)",
-        "Tuning changed 1 of 2 verdicts, with 95 % intervals: batch norm was worse (−.0",
-        "Untuned (exploratory)",
-        "the verdict changed, and so did its difference",
-        ".0001 to .1log",
-        "The baseline learned: it reached accuracy",
+        "the same budget: 12 settings × 2 tuning seeds",
+        "Tuning moved",
         "Best against budget",
+        "Moved by",
     ):
         assert piece in text, piece
-    order = [
-        "Every variant was tuned",
-        "Tuning changed 1 of 2",
-        "it reached accuracy",
-        "How to read a verdict",
-    ]
-    assert sorted(order, key=text.index) == order
+    assert (tmp_path / "figures/budget.png").is_file()
+    assert pd.read_csv(tmp_path / "untuned/comparisons.csv")["exploratory"].all()
 
 
-def test_the_markdown_says_the_same(folder: Path) -> None:
-    text = (folder / "report.md").read_text(encoding="utf-8")
-    assert "## What tuning changed" in text
-    assert (
-        "![The best validation accuracy against the number of settings tried, of 3 variants.](figures/budget.png)"
-        in text
-    )
-    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
-        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
-    assert (folder / "figures/budget.png").is_file()
-
-
-def test_the_untuned_comparisons_are_exploratory(folder: Path) -> None:
-    before = pd.read_csv(folder / "untuned" / "comparisons.csv")
-    assert before["exploratory"].all()
-    expected = compare(norms(BEFORE))
-    pd.testing.assert_series_equal(before["diff"], expected["diff"])
-    assert (
-        not pd.read_csv(folder / "comparisons.csv")
-        .query("variant == 'model.norm=batch'")["exploratory"]
-        .iloc[0]
-    )
-
-
-def test_links_lead_somewhere(folder: Path) -> None:
-    source = (folder / "report.html").read_text(encoding="utf-8")
-    identifiers = re.findall(r'\bid="([^"]*)"', source)
-    assert len(set(identifiers)) == len(identifiers)
-    assert set(re.findall(r'href="#([^"]*)"', source)) <= set(identifiers)
-    assert {"tuning-given", "tuning-changed", "tuning-budget"} <= set(re.findall(r'href="#([^"]*)"', source))
-
-
-@pytest.mark.parametrize("missing", ["all of it", "trials.parquet", "curves.parquet"])
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", ["all of it", "trials.parquet", "its rows"])
 def test_without_the_untuned_evidence(tmp_path: Path, missing: str) -> None:
-    tuned = norms(num_seeds=3)
-    if missing != "all of it":
-        StudyFolder.at(tmp_path).save_evidence(norms(BEFORE), untuned=True)
-        (tmp_path / "untuned" / missing).unlink()
-    text = plain(published(tmp_path, by_learning_rate(BEST), tuned))
-    assert "What each variant was given" in text
-    assert "Tuning changed" not in text
-    assert "What tuning changed" not in text
-
-
-def test_with_untuned_evidence_of_nothing(tmp_path: Path) -> None:
     untuned = norms(BEFORE)
     empty = Evidence(untuned.facts, untuned.trials.iloc[:0], untuned.curves.iloc[:0])
-    text = plain(published(tmp_path, by_learning_rate(BEST), norms(num_seeds=3), empty))
-    assert "What each variant was given" in text
-    assert "What tuning changed" not in text
-
-
-@pytest.mark.parametrize(("search", "says"), [(None, "tuning"), (by_learning_rate(BEST), "")])
-def test_without_searches_the_report_is_as_ever(
-    tmp_path: Path, search: SearchTable | None, says: str
-) -> None:
-    """Also beside a table that an earlier version of the study has left behind."""
-    tuned = norms(num_seeds=2, placebo=False)
-    given = dataclasses.replace(tuned, facts=dataclasses.replace(tuned.facts, searched=says))
-    text = plain(published(tmp_path, search, given))
-    assert "tuned" not in text
-    assert "What each variant was given" not in text
+    if missing == "trials.parquet":
+        StudyFolder.at(tmp_path).save_evidence(untuned, untuned=True)
+        (tmp_path / "untuned" / missing).unlink()
+    before = empty if missing == "its rows" else None
+    text = published(tmp_path, by_learning_rate(BEST), norms(num_seeds=3), before)
+    assert "How the variants were tuned" in text
+    assert "Moved by" not in text
 
 
 def test_names_of_the_study_are_text(tmp_path: Path) -> None:
     made = study(factors=NORMS, claims=False, trouble=False)
     tuned = dataclasses.replace(made, facts=dataclasses.replace(made.facts, searched="tuning"))
-    source = (
-        published(tmp_path, by_learning_rate({**BEST, UGLY: (0.9, 3e-3)}), tuned) / "report.html"
-    ).read_text()
-    assert "<script>alert" not in source
-
-
-# Tables
+    published(tmp_path, by_learning_rate({**BEST, UGLY: (0.9, 3e-3)}), tuned)
+    assert "<script>alert" not in (tmp_path / "report.html").read_text()
 
 
 def test_the_table_of_budgets_holds_what_was_lost() -> None:
-    values = {"baseline": [0.7, 0.9], "model.norm=batch": [0.6, np.nan], "model.norm=rms": [0.5, 0.4]}
-    statuses = {("model.norm=batch", 1): "failed", ("baseline", 0): "diverged"}
+    values = {"baseline": [0.7, 0.9], BATCH: [0.6, np.nan], RMS: [np.nan, np.nan]}
+    statuses = {(BATCH, 1): "failed", ("baseline", 0): "diverged", (RMS, 0): "failed", (RMS, 1): "failed"}
     table = table_of(searched(values, statuses=statuses), norms())
     assert [column.heading for column in table.columns] == [
         *("Variant", "Settings", "Tuning seeds", "Trainings", "Diverged", "Failed", "Training seconds"),
         *("lr", "Accuracy, tuning seeds", "Note"),
     ]
-    row = table.rows[1]
-    assert (row["trainings"], row["failed"], row["of training.lr"], row["best"]) == ("2", "1", ".001", ".600")
+    _, batch, rms, *_ = table.rows
+    assert (batch["trainings"], batch["failed"], batch["of training.lr"], batch["best"]) == (
+        "2",
+        "1",
+        ".001",
+        ".600",
+    )
+    assert (rms["of training.lr"], rms["best"]) == ("–", "–")
 
 
-def test_a_search_that_chose_nothing_has_a_dash() -> None:
-    values = {"baseline": [0.7], "model.norm=batch": [np.nan], "model.norm=rms": [0.5]}
-    row = table_of(searched(values, statuses={("model.norm=batch", 0): "failed"}), norms()).rows[1]
-    assert (row["of training.lr"], row["best"]) == ("–", "–")
-
-
-def test_the_table_of_changes_holds_both_verdicts() -> None:
+def test_the_table_of_changes_holds_both_differences() -> None:
     tuned, untuned = norms(), norms(BEFORE, num_seeds=4)
-    row = change_table(changes(tuned, compare(tuned), untuned, compare(untuned))).rows[0]
-    assert (row["untuned"], row["verdict"]) == ("worse", "equivalent")
-    assert row["note"].endswith("untuned on 4 pairs, tuned on 5")
+    found = changes(tuned, compare(tuned), untuned, compare(untuned))
+    row = change_table(found, "accuracy").rows[0]
+    assert row["untuned"].startswith("−.048")
+    assert row["tuned"].startswith("−.00")
+    assert row["shift"].startswith("+.0")
 
 
-def test_the_space_is_beside_the_budgets() -> None:
-    parameters = [
-        Parameter("training.lr", "float", 1e-4, 0.1, log=True),
-        Parameter("model.mixer", "choice", choices=["attention", "lstm"]),
-        Parameter("model.mixer.num_heads", "int", 2, 8, step=2, when="model.mixer=attention"),
-    ]
-    settings = [{"training.lr": 1e-3, "model.mixer": "lstm"}]
-    search = searched({name: [0.5] for name in BEST}, parameters=parameters, settings=settings)
-    given, _, space = TuningGiven().blocks(material(search, norms()))
-    assert isinstance(given, Table)
-    assert isinstance(space, Table)
-    assert [list(row.values()) for row in space.rows] == [
-        ["training.lr", "float", ".0001 to .1", "log", "always"],
-        ["model.mixer", "choice", "attention, lstm", "–", "always"],
-        ["model.mixer.num_heads", "int", "2 to 8", "linear, step 2", "model.mixer=attention"],
-    ]
-    assert given.rows[0]["of model.mixer"] == "lstm"
+@pytest.mark.parametrize(
+    ("search", "numbers"),
+    [
+        (searched(TWO, seeds=2), [3, 2, 18]),
+        (searched(TWO, trials=12), [12, 2, 18]),
+        (searched(TWO, pruner="median", statuses={(BATCH, 2): "pruned"}), [5, 6, 3, 2, 17, 1]),
+        (
+            searched(TWO, statuses={(BATCH, 0): "diverged", (RMS, 0): "failed", (RMS, 2): "invalid"}),
+            [2, 6, 3, 2, 14, 1, 1, 1],
+        ),
+        (searched({"baseline": [0.5] * 4, BATCH: [0.5] * 3, RMS: [0.5] * 4}), [3, 4, 4, 2, 22]),
+        (searched({"baseline": [0.5, 0.6], BATCH: [0.5, 0.6]}), [0, 2, 2, 2, 8]),
+    ],
+)
+def test_the_parity_of_budgets_in_numbers(search: SearchTable, numbers: list[int]) -> None:
+    said = findings(search)[0]
+    assert [int(number) for number in re.findall(r"(?<![\w.])\d+", said)] == numbers
+    assert said.startswith("Not every") == (
+        len({*search.trials.groupby("variant").size()}) > 1 or 0 in numbers
+    )
 
 
-# Figures
+def test_what_may_be_wrong_with_a_budget_is_named() -> None:
+    nothing = searched({**TWO, BATCH: [math.nan] * 3}, statuses={(BATCH, i): "failed" for i in range(3)})
+    assert any("no setting that was tried has a value: batch norm" in said for said in findings(nothing))
+    lrs = {"baseline": [1e-3, 2e-3, 3e-3], BATCH: [1e-3, 0.0912, 2e-3], RMS: [1e-3, 0.09, 2e-3]}
+    *_, edge = findings(searched(TWO, lrs=lrs))
+    assert "training.lr lies at the upper edge" in edge
+    assert "(.0912)" in edge
+    assert "(.09)" in edge
+    rising = {"baseline": [0.5] * 6, BATCH: [0.5] * 5 + [0.8], RMS: [0.8, 0.81, 0.8, 0.8, 0.8, 0.8]}
+    assert "batch norm" in findings(searched(rising))[-1]
+    assert len(findings(searched(rising, sampler="grid"))) == 1
 
 
-@pytest.mark.parametrize("sampler", ["random", "tpe"])
-@pytest.mark.parametrize("many", [False, True])
-def test_nothing_is_written_outside_the_figure(many: bool, sampler: str) -> None:
-    evidence = study() if many else norms()
-    names = [v.name for v in evidence.facts.variants if not v.placebo]
-    (picture,) = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3)), sampler=sampler), evidence)
-    with style.context():
-        figure = picture.draw()
-        FigureCanvasAgg(figure).draw()
-    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    assert min(box.x0, box.y0) >= -0.02
-    assert box.x1 <= width + 0.02
-    assert box.y1 <= height + 0.02
-    # The baseline and its placebo share a search: the placebo has no panel.
-    assert len(figure.axes) == (7 if many else 1)
-    assert ("Band: " in picture.caption) == (sampler == "random")
+def test_a_difference_that_tuning_moved_is_named() -> None:
+    before = norms(BEFORE, placebo=False)
+    assert findings(searched(TWO), before)[-1].endswith("1 of 2 comparisons: batch norm.")
+    assert "moved no difference" in findings(searched(TWO), norms(placebo=False))[-1]
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
@@ -261,17 +188,28 @@ def test_the_lines_are_the_curves(sampler: str) -> None:
         np.testing.assert_array_equal(line.get_xdata(), mine["n"])
         np.testing.assert_array_equal(line.get_ydata(), mine["best"])
         assert line.get_drawstyle() == ("default" if sampler == "random" else "steps-post")
-    bands = [band for band in ax.collections if band.get_paths()]
-    assert len(bands) == (3 if sampler == "random" else 0)
+    assert len([band for band in ax.collections if band.get_paths()]) == (3 if sampler == "random" else 0)
 
 
-def test_one_setting_is_a_figure_too() -> None:
-    (picture,) = drawings(searched({name: [0.9] for name in BEST}), norms())
+@pytest.mark.parametrize("many", [False, True])
+def test_nothing_is_written_outside_the_figure(many: bool) -> None:
+    evidence = study() if many else norms()
+    names = [v.name for v in evidence.facts.variants if not v.placebo]
+    (picture,) = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3))), evidence)
     with style.context():
-        FigureCanvasAgg(picture.draw()).draw()
+        figure = picture.draw()
+        FigureCanvasAgg(figure).draw()
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert min(box.x0, box.y0) >= -0.02
+    assert box.x1 <= width + 0.02
+    assert box.y1 <= height + 0.02
+    # The baseline and its placebo share a search: the placebo has no panel.
+    assert len(figure.axes) == (7 if many else 1)
 
 
-def test_each_task_has_a_figure() -> None:
+def test_each_task_has_a_figure_and_a_grid_none() -> None:
     evidence = norms(tasks=("recall", "a/<b>"), num_seeds=2)
     found = drawings(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
     assert [picture.name for picture in found] == ["budget-1-recall", "budget-2-a-b"]
+    assert not drawings(by_learning_rate(BEST, sampler="grid"), norms())
+    assert len(drawings(searched({name: [0.9] for name in BEST}), norms())) == 1

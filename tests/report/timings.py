@@ -9,7 +9,7 @@ from made_speed import speed_frame, timed
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.scaling import overtakings, scaling
+from ablate.analysis.scaling import scaling
 from ablate.analysis.speed import speeds
 from ablate.core.evidence import Evidence
 from ablate.report.section import Material
@@ -31,7 +31,6 @@ AT_OWN = [
 ]
 SIZES = (64.0, 128.0, 256.0, 512.0)
 AT_SIZES = [
-    # The baseline overtakes the fast one at 181, midway between 128 and 256.
     speed_frame(
         logs(fast=0.35 * math.log(size / 181.02)), size=size, own=False, seconds=size / 3e4, memory=MEMORY
     )
@@ -51,5 +50,4 @@ def material(evidence: Evidence) -> Material:
         judge_claims(evidence),
         speeds=speeds(evidence),
         scaling=scaling(evidence),
-        overtakings=overtakings(evidence),
     )

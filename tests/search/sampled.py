@@ -9,7 +9,7 @@ import optuna
 
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
-from ablate.search.quiet import quiet
+from ablate.search.wrapped import quiet
 
 CATALOGUE.load_package("search")
 
@@ -37,28 +37,19 @@ def loss(point: dict[str, Any]) -> list[float]:
 
 
 def search(
-    sampler: Any, trials: int, objectives: int = 1, batch: int = 1, stream: str = "s", reopen: bool = False
+    sampler: Any, trials: int, objectives: int = 1, batch: int = 1, stream: str = "s"
 ) -> list[dict[str, Any]]:
-    """The settings that are found by ask and tell, a new sampler for each of them."""
-    storage = optuna.storages.InMemoryStorage()
+    """The settings that are found by ask and tell."""
     found: list[dict[str, Any]] = []
     with quiet():
-        study = optuna.create_study(storage=storage, study_name="s", directions=["minimize"] * objectives)
-    while len(found) < trials:
-        asked = []
-        for _ in range(min(batch, trials - len(found))):
-            if reopen:
-                with quiet():
-                    study = optuna.load_study(storage=storage, study_name="s")
-            seed = stream_seed(0, "sampler", stream, len(found) + len(asked))
-            study.sampler = sampler.build().build(seed, trials)
-            with quiet():
-                trial = study.ask()
-                asked.append((trial, suggest(trial)))
-        for trial, point in asked:
-            with quiet():
+        made = sampler.build().build(stream_seed(0, "sampler", stream), trials)
+        study = optuna.create_study(sampler=made, directions=["minimize"] * objectives)
+        while len(found) < trials:
+            asked = [study.ask() for _ in range(min(batch, trials - len(found)))]
+            points = [suggest(trial) for trial in asked]
+            for trial, point in zip(asked, points, strict=True):
                 study.tell(trial, loss(point)[:objectives])
-            found.append(point)
+            found += points
     return found
 
 

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.commands.list import describe
-from ablate.search.pruning import BatchPruner
-from ablate.search.quiet import quiet
+from ablate.report.parts import describe
+from ablate.search.wrapped import quiet
 
 CATALOGUE.load_package("search")
 REPORTS = tuple(range(5, 51, 5))
+GIVEN: dict[str, dict[str, Any]] = {"threshold": {"lower": 0.5}}
 PRUNERS = [name for name in CATALOGUE.names("pruner") if name != "none"]
 BY_STEPS = [name for name in PRUNERS if CATALOGUE.get("pruner", name).reads == "steps"]  # type: ignore[attr-defined]
 
@@ -35,21 +35,19 @@ def refusal(built: Any, **changes: Any) -> str:
     return ""
 
 
-def could_prune(built: Any, reports: tuple[int, ...], earlier: int, study_name: str = "s") -> bool:
+def could_prune(built: Any, reports: tuple[int, ...], earlier: int) -> bool:
     """Whether a setting that is worse than all `earlier` ones, which were trained to their end, ends before its last
     report.
     """
-    told: list[optuna.trial.FrozenTrial] = []
-    for number in range(earlier + 1):
-        judge = BatchPruner(built.build(reports[-1]), "max", told, study_name)
-        seen, attrs = {}, {}
-        for place, step in enumerate(reports):
-            seen[step] = -1.0 - place / 100 if number == earlier else 0.0
-            if judge.should_prune(number, seen, attrs) and number == earlier and step < reports[-1]:
+    with quiet():
+        study = optuna.create_study(direction="maximize", pruner=built.make())
+        for _ in range(earlier):
+            study.add_trial(optuna.create_trial(value=0.0, intermediate_values=dict.fromkeys(reports, 0.0)))
+        trial = study.ask()
+        for place, step in enumerate(reports[:-1]):
+            trial.report(-1.0 - place / 100, step)
+            if trial.should_prune():
                 return True
-        trial = optuna.create_trial(value=0.0, intermediate_values=seen, system_attrs=attrs)
-        trial.number = number
-        told.append(trial)
     return False
 
 
@@ -80,33 +78,18 @@ def test_a_comparison_is_refused_exactly_when_it_could_never_prune(
     assert bool(refused) != could_prune(built, reports, (trials - 1) // batch * batch), refused
 
 
-@settings(max_examples=60)
-@given(rising, st.integers(1, 4), st.integers(1, 20) | st.just("auto"), st.integers(2, 4), st.integers(0, 3))
-def test_halving_is_refused_exactly_when_it_could_never_prune(
-    reports: tuple[int, ...], trials: int, min_resource: Any, factor: int, rate: int
-) -> None:
-    built = part(
-        "successive_halving",
-        min_resource=min_resource,
-        reduction_factor=factor,
-        min_early_stopping_rate=rate,
-    )
-    refused = refusal(built, reports=reports, trials=trials)
-    assert bool(refused) != could_prune(built, reports, trials - 1), refused
-
-
 @settings(max_examples=40)
-@given(rising, st.integers(1, 4), st.integers(1, 60), st.integers(2, 4))
-def test_hyperband_is_refused_only_when_it_could_never_prune(
-    reports: tuple[int, ...], trials: int, min_resource: int, factor: int
+@given(rising, st.integers(0, 4), st.integers(0, 41))
+def test_pruners_of_one_curve_are_refused_exactly_when_they_could_never_prune(
+    reports: tuple[int, ...], patience: int, warmup: int
 ) -> None:
-    """Which bracket a setting belongs to is a matter of the study's name: in some it can be pruned."""
-    built = part("hyperband", min_resource=min_resource, reduction_factor=factor)
-    possible = any(could_prune(built, reports, trials - 1, f"study-{n}") for n in range(6))
-    if refusal(built, reports=reports, trials=trials):
-        assert not possible
-    else:
-        assert possible or trials < 4
+    patient, threshold = (
+        part("patient", patience=patience),
+        part("threshold", lower=-0.5, n_warmup_steps=warmup),
+    )
+    assert bool(refusal(threshold, reports=reports, trials=1)) != could_prune(threshold, reports, 0)
+    if len(reports) > 2:
+        assert bool(refusal(patient, reports=reports, trials=1)) != could_prune(patient, reports, 0)
 
 
 @settings(max_examples=60)
@@ -122,21 +105,23 @@ def test_wilcoxon_is_refused_exactly_when_the_seeds_are_too_few(seeds: int, p: f
 
 @pytest.mark.parametrize("name", PRUNERS)
 def test_one_objective_is_what_a_pruner_can_judge(name: str) -> None:
-    assert refusal(part(name)) == ""
-    assert "prunes by one objective alone; given '2 objectives'" in refusal(part(name), objectives=2)
+    built = part(name, **GIVEN.get(name, {}))
+    assert refusal(built) == ""
+    assert "prunes by one objective alone; given '2 objectives'" in refusal(built, objectives=2)
     assert refusal(part("none"), objectives=2, reports=(), trials=1) == ""
 
 
 @pytest.mark.parametrize("name", BY_STEPS)
 def test_without_intermediate_values_nothing_can_be_pruned(name: str) -> None:
-    said = refusal(part(name), reports=(50,))
+    built = part(name, **GIVEN.get(name, {}))
+    said = refusal(built, reports=(50,))
     assert "needs intermediate values" in said
     assert "training.eval_every" in said
-    assert refusal(part(name), reports=None) == ""
+    assert refusal(built, reports=None) == ""
     assert refusal(part("wilcoxon"), reports=(50,)) == ""
 
 
-@pytest.mark.parametrize("name", PRUNERS)
+@pytest.mark.parametrize("name", ["median", "percentile", "wilcoxon"])
 def test_one_batch_compares_with_nothing(name: str) -> None:
     said = refusal(part(name), trials=4, batch=4)
     assert "compares with earlier batches, of which there is none; given '4 trials, 4 at a time'" in said
@@ -152,78 +137,40 @@ def test_all_reasons_are_given_at_once() -> None:
     ]
 
 
-def test_a_first_rung_behind_the_end_is_refused() -> None:
-    said = refusal(part("successive_halving", min_resource=3, min_early_stopping_rate=2))
-    assert said.startswith(
-        "min_early_stopping_rate: puts the first rung at step 48, behind the last report but one"
-    )
-    said = refusal(part("successive_halving", min_resource=46))
-    assert said.startswith("min_resource: puts the first rung at step 46")
-    assert refusal(part("successive_halving", min_resource=45)) == ""
-
-
-@pytest.mark.parametrize("name", ["successive_halving", "hyperband"])
-def test_a_count_that_ends_every_setting_is_refused(name: str) -> None:
-    given = {"min_resource": 1} if name == "successive_halving" else {"max_resource": 50}
-    built = part(name, bootstrap_count=20, **given)
-    assert refusal(built, trials=20).startswith(
-        "bootstrap_count: ends every setting: at most 19 come before another"
-    )
-    assert refusal(built, trials=21) == ""
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters", "field"),
-    [
-        ("successive_halving", {"bootstrap_count": 1}, "bootstrap_count"),
-        ("hyperband", {"bootstrap_count": 1}, "bootstrap_count"),
-        ("hyperband", {"min_resource": 9, "max_resource": 8}, "min_resource"),
-    ],
-)
-def test_parameters_that_exclude_each_other(name: str, parameters: dict[str, int], field: str) -> None:
-    with pytest.raises(Invalid) as error:
-        part(name, **parameters)
-    assert error.value.problems[0].path == (field,)
-
-
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
         ("percentile", {"percentile": 101}),
         ("median", {"interval_steps": 0}),
         ("median", {"percentile": 25}),
-        ("successive_halving", {"reduction_factor": 1}),
-        ("successive_halving", {"min_resource": "first"}),
-        ("hyperband", {"max_resource": 0}),
+        ("patient", {"patience": -1}),
         ("wilcoxon", {"p_threshold": 0}),
+        ("threshold", {}),
+        ("threshold", {"lower": 2.0, "upper": 1.0}),
     ],
 )
 def test_values_that_optuna_would_not_take_are_refused(name: str, parameters: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises((ValidationError, Invalid)):
         part(name, **parameters)
 
 
 OPTUNA = {
     "median": optuna.pruners.MedianPruner(),
     "percentile": optuna.pruners.PercentilePruner(25.0),
-    "successive_halving": optuna.pruners.SuccessiveHalvingPruner(),
-    "hyperband": optuna.pruners.HyperbandPruner(),
+    "threshold": optuna.pruners.ThresholdPruner(lower=0.5),
 }
 
 
 @pytest.mark.parametrize("name", PRUNERS)
 def test_defaults_are_those_of_optuna(name: str, recwarn: pytest.WarningsRecorder) -> None:
     with quiet():
-        expected = OPTUNA.get(name) or optuna.pruners.WilcoxonPruner()
-    assert vars(part(name).build(None)) == vars(expected)
+        others = {
+            "wilcoxon": optuna.pruners.WilcoxonPruner,
+            "patient": lambda: optuna.pruners.PatientPruner(None, 3),
+        }
+        expected = OPTUNA.get(name) or others[name]()
+    assert vars(part(name, **GIVEN.get(name, {})).make()) == vars(expected)
     assert not recwarn.list
-
-
-def test_automatic_resources_are_known_from_the_last_step() -> None:
-    halving, band = part("successive_halving"), part("hyperband")
-    assert [vars(halving.build(step))["_min_resource"] for step in (30, 600, 1234)] == [1, 6, 12]
-    assert vars(band.build(600))["_max_resource"] == 600
-    assert vars(part("hyperband", max_resource=50).build(600))["_max_resource"] == 50
 
 
 @pytest.mark.parametrize("name", [*PRUNERS, "none"])

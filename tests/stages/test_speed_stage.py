@@ -16,7 +16,7 @@ from drivers import wait_for
 from harness import TOY
 
 from ablate.base.errors import AblateError
-from ablate.core.evidence import no_speed
+from ablate.core.speed import COLUMNS
 from ablate.records.store import Store
 from ablate.stages import speed
 from ablate.stages.engine import reference
@@ -61,7 +61,7 @@ def test_every_variant_is_timed_once_whatever_it_is_called(
     write: Callable[..., Path], measure: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame, said = measure(write(STUDY), calls=["forward", "step", "generation"])
-    assert [*frame.columns] == [*no_speed().columns]
+    assert [*frame.columns] == [*COLUMNS]
     assert said[0] == "Timing 2 variants, process 1 of 2 …"
     assert said[1].startswith("Timing 2 variants, process 2 of 2, about ")
     assert len(frame) == 2 * 2 * 2

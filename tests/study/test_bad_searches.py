@@ -1,20 +1,11 @@
 """A search that cannot be done is a mistake of the study: named with its line, before anything trains or is written."""
 
-import io
-import socket
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import ablate_here, problems, with_database
-from rich.console import Console
+from harness import ablate_here, problems
 from searching import PEAK_STUDY, SWEEP
-
-from ablate.base.errors import AblateError, StudyError
-from ablate.commands.run import execute
-from ablate.search.storage import StorageError
-from ablate.stages.options import Options
 
 WIDE = "model.kind: {choice: [plain, wide]}"
 
@@ -197,90 +188,39 @@ def test_all_mistakes_of_a_search_are_named_at_once_and_nothing_is_written(
         + """\
 search:
   over:
-    model.y: {float: [0, 1]}
     model.x: {float: [1, 0]}
     training.lr: {float: [0, 1], log: true}
-    model.heads: {int: [1, 4], when: model.kind=wide}
-  objectives: [scor]
   trials: none
   sampler: tpee
-tune: {over: {model.z: {int: [1, 2]}}}
+tune: {over: {model.x: {int: [2, 1]}}}
 """
     )
     done = ablate_here("sweep", path, cwd=path.parent)
     assert done.returncode == 2
-    assert [line.strip().split(": ")[0].rpartition(":")[2] for line in done.stderr.splitlines()[1:]] == [
-        "9", "10", "11", "12", "13", "14", "15", "16",
-    ]  # fmt: skip
+    lines = [line.strip().split(": ")[0].rpartition(":")[2] for line in done.stderr.splitlines()[1:]]
+    assert lines == ["9", "10", "11", "12", "13"]
     assert [p.name for p in path.parent.iterdir()] == ["study.yaml"]
+    over = "{model.y: {float: [0, 1]}, model.heads: {int: [1, 4], when: model.kind=wide}}"
+    found = problems(
+        write(
+            PEAK_STUDY
+            + f"search:\n  over: {over}\n  objectives: [scor]\ntune: {{over: {{model.z: {{int: [1, 2]}}}}}}\n"
+        )
+    )
+    assert [problem.partition(":")[0] for problem in found] == ["line 8", "line 8", "line 9", "line 10"]
 
 
 def test_a_sweep_needs_a_search(write: Callable[..., Path]) -> None:
     path = write(PEAK_STUDY)
-    with pytest.raises(StudyError, match="search: is required: it says what a sweep looks for"):
-        sweep(path)
+    done = ablate_here("sweep", path, cwd=path.parent)
+    assert done.returncode == 2
+    assert "search: is required: it says what a sweep looks for" in done.stderr
     assert [p.name for p in path.parent.iterdir()] == ["study.yaml"]
 
 
-def sweep(path: Path, storage: str | None = None) -> None:
-    sets = [f"search.storage={storage}"] if storage else []
-    options = Options(results=path.parent / "results", jobs=0, sweep=True, sets=sets)
-    execute(path, options, Console(file=io.StringIO()))
-
-
-@pytest.mark.parametrize(
-    ("storage", "expected"),
-    [
-        (
-            "postgresql://me:secret@localhost/x",
-            "postgresql://me:…@localhost/x: needs the Python package psycopg",
-        ),
-        ("nonsense", "storage nonsense: does not answer or is not a storage of Optuna's: Could not parse"),
-        ("sqlite:///text.db", "file is not a database"),
-        ("sqlite:///text.db/below/x.db", "unable to open database file"),
-        ("journal:text.db/below/x.log", "Not a directory|File exists"),
-        ("journal:text.db", "does not answer or is not a storage of Optuna's"),
-        ("sqlite:////proc/none/x.db", "does not answer or is not a storage of Optuna's"),
-        (
-            "sqlite:///other.db",
-            r"is a database of another program \(its tables: recipes\); name one that does not",
-        ),
-    ],
-)
-def test_a_storage_that_cannot_be_used(
-    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, storage: str, expected: str
-) -> None:
-    path = write(SWEEP)
-    monkeypatch.chdir(path.parent)
-    Path("text.db").write_text("name: not a database, and no journal either\n" * 40)
-    with sqlite3.connect("other.db") as other:
-        other.execute("create table recipes (id integer)")
-    other.close()
-    before = {p.name: p.read_bytes() for p in path.parent.glob("*.db")}
-    with pytest.raises(StorageError, match=expected) as caught:
-        sweep(path, storage)
-    assert "secret" not in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert {p.name: p.read_bytes() for p in path.parent.glob("*.db")} == before
-    assert not list((path.parent / "results").glob("peaks"))
-    assert not list((path.parent / "results/store").glob("trials/*"))
-
-
-@pytest.mark.parametrize("scheme", ["postgresql+psycopg", "mysql+pymysql", "redis"])
-def test_a_server_that_does_not_answer(write: Callable[..., Path], scheme: str) -> None:
-    """Refused where its driver is installed, and named where it is not."""
-    path = write(SWEEP)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        with pytest.raises(AblateError, match=r"does not answer|needs the Python package") as caught:
-            sweep(path, f"{scheme}://me:secret@127.0.0.1:{taken.getsockname()[1]}/0")
-    assert "secret" not in str(caught.value)
-
-
-def test_the_database_of_mlflow_is_left_alone(write: Callable[..., Path]) -> None:
-    path = write(SWEEP)
-    database = with_database(path.parent / "results/store") / "mlflow.db"
-    before = database.read_bytes()
-    with pytest.raises(StorageError, match="is a database of another program"):
-        sweep(path, f"sqlite:///{database}")
-    assert database.read_bytes() == before
+@pytest.mark.parametrize("kind", ["search", "tune"])
+def test_a_storage_is_refused_by_name_with_the_reason(write: Callable[..., Path], kind: str) -> None:
+    over = "{over: {model.x: {float: [0, 1]}}, storage: sqlite:///x.db}"
+    (said,) = problems(write(f"{PEAK_STUDY}{kind}: {over}\n"))
+    assert f"{kind}.storage: is not kept anywhere but in the records" in said
+    assert "ablate export --optuna" in said

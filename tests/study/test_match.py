@@ -214,15 +214,6 @@ BAD: dict[str, tuple[str, str]] = {
         f"line 7: factors.model.feedforward[0]: has the same config as baseline once the parameters are matched by "
         f"{EXPANSION}, so that nothing is compared. Match by another path, or take it out",
     ),
-    "seconds by something else": (
-        "match: {seconds: baseline, by: model.d_model}",
-        "line 6: match.by: must be the number of steps, whose time is measured; given 'model.d_model'; "
-        "allowed: training.steps",
-    ),
-    "seconds in a search": (
-        "match: {seconds: baseline, by: training.steps}\ntune: {over: {training.lr: {float: [1e-4, 1e-2]}}}",
-        "line 6: match.seconds: cannot be matched with `tune`: rates are measured for variants, not for every setting",
-    ),
 }
 
 
@@ -262,14 +253,6 @@ def test_variants_that_become_one_are_refused(write: Write) -> None:
     same = f"has the same config as {{}} once the parameters are matched by {EXPANSION}, so that nothing is compared"
     assert found[0].startswith(f"line 7: variants.a: {same.format('baseline')}")
     assert found[1].startswith(f"line 9: variants.c: {same.format('b')}")
-
-
-def test_a_workload_without_steps_cannot_be_matched_in_seconds(write: Write) -> None:
-    found = problems(write(TOY_HEAD + "match: {seconds: baseline, by: training.steps}\n"))
-    assert found == [
-        "line 5: match.seconds: needs a workload that says what its steps are, which toy does not. "
-        "Match another quantity"
-    ]
 
 
 def test_a_workload_that_counts_parameters_by_describing_them(write: Write) -> None:

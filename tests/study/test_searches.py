@@ -61,13 +61,12 @@ def test_objectives_have_their_own_direction_and_source(write: Callable[..., Pat
 def test_a_sampler_is_called_by_what_is_not_at_its_default(
     write: Callable[..., Path], sampler: str, label: str
 ) -> None:
-    facts = spec(write(f"{PEAK_STUDY}search: {{{OVER}, sampler: {sampler}}}\n")).facts("sqlite:///x.db")
+    facts = spec(write(f"{PEAK_STUDY}search: {{{OVER}, sampler: {sampler}}}\n")).facts()
     assert facts.sampler == label
-    assert facts.storage == "sqlite:///x.db"
 
 
 def test_the_facts_of_a_space_say_what_it_was(write: Callable[..., Path]) -> None:
-    facts = spec(write(GRID)).facts("")
+    facts = spec(write(GRID)).facts()
     heads = {parameter.path: parameter for parameter in facts.parameters}["model.heads"]
     assert (heads.kind, heads.low, heads.high, heads.when) == ("int", 2, 3, "model.kind=wide")
     kinds = {parameter.path: parameter for parameter in facts.parameters}["model.kind"]

@@ -8,8 +8,8 @@ from harness import TOY_STUDY, problems
 
 from ablate.study.document import read_document
 from ablate.study.facts import facts_of
+from ablate.study.given import resolved_text
 from ablate.study.prepare import prepare
-from ablate.study.resolved import resolved_text
 
 STUDY = """\
 name: stress
@@ -90,7 +90,7 @@ def test_a_workload_without_a_rate_cannot_be_stressed(write: Callable[..., Path]
 def test_a_grid_is_read_in_order_and_survives_the_resolved_study(write: Callable[..., Path]) -> None:
     path = write(STUDY + "stress: {training.lr: [5, 1, 2]}\n")
     experiment = prepare(path)
-    assert facts_of(experiment).stress == {"training.lr": [1.0, 2.0, 5.0]}
+    assert facts_of(experiment).features["stress"] == {"training.lr": [1.0, 2.0, 5.0]}
     again = write(resolved_text(experiment, path.parent), "again.yaml")
     assert prepare(again).study.stress == experiment.study.stress
     changed = prepare(path, sets=["stress.training.lr=[1e-4, 1e-3, 1e-2]"])

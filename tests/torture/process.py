@@ -31,6 +31,7 @@ ENVIRONMENT = {
     "MPLBACKEND": "agg",
     "OMP_NUM_THREADS": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "ABLATE_TRACKING": "on",
 }
 """Of every process. The package is the one beside these tests, whichever is installed; lines are wide, because a path
 that is broken in two could not be found in a message."""

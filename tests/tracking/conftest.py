@@ -2,22 +2,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from ablate.tracking.database import ensure_database
-
-
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty database of MLflow's, to copy, because making one takes a second."""
-    path = tmp_path_factory.mktemp("empty") / "mlflow.db"
-    ensure_database(path, repair=True, warn=print)
-    return path
+from harness import with_database
 
 
 @pytest.fixture
-def results(tmp_path: Path, empty_database: Path) -> Path:
-    """A results folder in which nothing has been run."""
-    folder = tmp_path / "results"
-    (folder / "store").mkdir(parents=True)
-    shutil.copy(empty_database, folder / "store" / "mlflow.db")
-    return folder
+def results(tmp_path: Path) -> Path:
+    """A results folder in which nothing has been run, with an empty database of MLflow's."""
+    return with_database(tmp_path / "results" / "store").parent
+
+
+@pytest.fixture
+def empty_database(tmp_path: Path) -> Path:
+    """An empty database of MLflow's, to copy, because making one takes a second."""
+    return Path(shutil.copy(with_database(tmp_path / "empty") / "mlflow.db", tmp_path / "empty.db"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from ablate.core.cell import Cell
 from ablate.core.events import Finished
@@ -20,7 +21,8 @@ from ablate.core.trial import Trial
 from ablate.records.claims import CLAIM_COLUMNS
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.tracker import Tracker
+from ablate.tracking.database import opened
+from ablate.tracking.sync import Status, sync
 
 # SQLAlchemy 2.1 deprecates what MLflow 3.17 uses in its models.
 NOLOAD = "ignore:The ``noload`` loader strategy:DeprecationWarning"
@@ -119,18 +121,31 @@ def report(
     return folder
 
 
-def track(results: Path, *events: Finished, uri: str | None = None, **changes: Any) -> StudyFolder:
+def track(
+    results: Path, *events: Finished, uri: str | None = None, status: Status = "FINISHED", **changes: Any
+) -> StudyFolder:
     """A whole run of a study, as far as MLflow is concerned; fails when MLflow is not up to date."""
     folder = report(results, *events, **changes)
-    with Tracker(folder, Store(results / "store"), describe, uri, pytest_fail) as tracker:
-        for event in events:
-            tracker(event)
-        assert tracker.finish()
+    synced(folder, uri, status)
     return folder
 
 
-def pytest_fail(message: str) -> None:
-    raise AssertionError(message)
+def synced(
+    folder: StudyFolder,
+    uri: str | None = None,
+    status: Status = "FINISHED",
+    warn: Callable[[str], None] = pytest.fail,
+    wait: float = 30,
+) -> None:
+    """Brings MLflow up to date, in this process."""
+    store = Store(folder.results / "store")
+    with opened(store.root, uri, wait, warn) as client:
+        try:
+            sync(client, folder, store, describe, status)
+        finally:
+            if client.tracking_uri.startswith("sqlite"):
+                # MLflow keeps connections by name, and another file may have it soon.
+                client._tracking_client.store.engine.dispose()
 
 
 def query(results: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -168,7 +183,7 @@ def told(results: Path) -> dict[str, list[tuple[Any, ...]]]:
             *sorted(query(results, f"SELECT key, value FROM tags {of} AND key != 'mlflow.parentRunId'")),
             *sorted(query(results, f"SELECT key, value, step, is_nan FROM metrics {of}")),
         ]
-        folder = results / "store" / "artifacts" / name / run / "artifacts"
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        found[name] += [(str(path.relative_to(folder)), path.read_bytes()) for path in files]
+        for folder in (results / "store" / "artifacts").glob(f"*/{run}/artifacts"):
+            files = sorted(path for path in folder.rglob("*") if path.is_file())
+            found[name] += [(str(path.relative_to(folder)), path.read_bytes()) for path in files]
     return found

@@ -18,13 +18,13 @@ RADIUS = 4
 "Points: more than most marks have, so that they are easily hit."
 NEXT = "\n\n"
 "Between the words of points that lie on one another."
-_TOLD: WeakKeyDictionary[Axes, list[tuple[np.ndarray, list[str]]]] = WeakKeyDictionary()
+_TOLD: WeakKeyDictionary[Axes, list[tuple[float, float, str]]] = WeakKeyDictionary()
 
 
 def tell(ax: Axes, x: ArrayLike, y: ArrayLike, words: Iterable[str]) -> None:
     """Says `words`, in lines, of each point (x, y); one outside the axes is told at its edge."""
-    points = np.column_stack([np.asarray(x, float), np.asarray(y, float)])
-    _TOLD.setdefault(ax, []).append((points, list(words)))
+    points = zip(np.asarray(x, float), np.asarray(y, float), words, strict=True)
+    _TOLD.setdefault(ax, []).extend(points)
 
 
 def titles(figure: Figure) -> str:
@@ -32,13 +32,14 @@ def titles(figure: Figure) -> str:
     scale, height = 72 / figure.dpi, figure.bbox.height
     found: dict[str, list[str]] = {}
     for ax in figure.axes:
-        for points, words in _TOLD.get(ax, []):
-            places: Any = ax.transData.transform(points)
-            for place, told in zip(places, words, strict=True):
-                if np.isfinite(place).all():
-                    x, y = np.clip(place, ax.bbox.min, ax.bbox.max)
-                    # Points that lie on one another are told together.
-                    found.setdefault(f'cx="{x * scale:.1f}" cy="{(height - y) * scale:.1f}"', []).append(told)
+        for x, y, words in _TOLD.get(ax, []):
+            place: Any = ax.transData.transform((x, y))
+            if np.isfinite(place).all():
+                left, up = np.clip(place, ax.bbox.min, ax.bbox.max)
+                # Points that lie on one another are told together.
+                found.setdefault(f'cx="{left * scale:.1f}" cy="{(height - up) * scale:.1f}"', []).append(
+                    words
+                )
     return "\n".join(
         f'<circle {at} r="{RADIUS}" fill-opacity="0"><title>{escape(NEXT.join(words))}</title></circle>'
         for at, words in found.items()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
 from ablate.core.facts import BASELINE
@@ -19,6 +20,9 @@ from ablate.report.draw.style import SMALL
 from ablate.report.palette import BASELINE_MARK, DOTTED, EXPLORATORY, EXPLORATORY_MARK, VERDICTS, colour
 
 Limits = tuple[float, float]
+STEPS = [1, 2, 2.5, 5, 10]
+DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
+"Ticks within each power of ten, from many to few."
 MARKS = VERDICTS | {BASELINE: BASELINE_MARK, EXPLORATORY: EXPLORATORY_MARK}
 
 
@@ -31,53 +35,29 @@ def verdicts(
     """
     low, high = limits = ax.get_xlim() if along == "x" else ax.get_ylim()
     value, other = (x, y) if along == "x" else (y, x)
-    shades = data["verdict"].map(lambda verdict: colour(MARKS[verdict].colour))
-    inside = data[data[value].between(low, high)]
     line = ax.hlines if along == "x" else ax.vlines
-    for start, end, width in intervals:
-        line(inside[other], inside[start], inside[end], color=list(shades[inside.index]), lw=width)
-    hollow = inside["verdict"].map(lambda verdict: MARKS[verdict].hollow).astype(bool)
-    for mark, rows in inside[hollow].groupby("verdict"):
-        edge = colour(MARKS[mark].colour)
-        ax.scatter(rows[x], rows[y], s=26, marker=MARKS[mark].marker, fc=colour("paper"), ec=edge, zorder=4)
-    if not hollow.all():
-        seaborn.scatterplot(
-            inside[~hollow],
-            x=x,
-            y=y,
-            hue="verdict",
-            style="verdict",
-            palette={verdict: colour(mark.colour) for verdict, mark in MARKS.items()},
-            markers={verdict: mark.marker for verdict, mark in MARKS.items()},
-            s=30,
-            linewidth=0.5,
-            legend=False,
-            zorder=4,
-            ax=ax,
-        )
-    ax.set(xlabel="", ylabel="", **{f"{along}lim": limits})
-    outside = data[(data[value] < low) | (data[value] > high)]
-    for index, found, at in zip(outside.index, outside[value], outside[other], strict=True):
-        edge_arrow(ax, found, along, at, shades[index])
+    for verdict, rows in data.groupby("verdict", sort=False):
+        mark = MARKS[verdict]
+        shade, inside = colour(mark.colour), rows[rows[value].between(low, high)]
+        for start, end, width in intervals:
+            line(inside[other], inside[start], inside[end], color=shade, lw=width)
+        face, edge = (colour("paper"), shade) if mark.hollow else (shade, "white")
+        ax.scatter(inside[x], inside[y], s=30, marker=mark.marker, fc=face, ec=edge, lw=0.6, zorder=4)
+        outside = rows.drop(inside.index)
+        for found, at in zip(outside[value], outside[other], strict=True):
+            edge_arrow(ax, found, along, at, shade)
+    ax.set(**{f"{along}lim": limits})
 
 
 def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
     """The entries of a legend for the verdicts that are shown."""
-    shown = set(verdicts)
-    return [
-        Line2D(
-            [],
-            [],
-            ls="",
-            marker=mark.marker,
-            color=colour("paper" if mark.hollow else mark.colour),
-            mec=colour(mark.colour) if mark.hollow else "white",
-            mew=0.8 if mark.hollow else 0.5,
-            label=name,
-        )
-        for name, mark in MARKS.items()
-        if name in shown
-    ]
+    shown, found = set(verdicts), []
+    for name, mark in MARKS.items():
+        if name in shown:
+            shade = colour(mark.colour)
+            face, edge = (colour("paper"), shade) if mark.hollow else (shade, "white")
+            found.append(Line2D([], [], ls="", marker=mark.marker, color=face, mec=edge, mew=0.6, label=name))
+    return found
 
 
 def edge_arrow(ax: Axes, value: float, along: str, at: float, shade: str) -> None:
@@ -92,19 +72,17 @@ def edge_arrow(ax: Axes, value: float, along: str, at: float, shade: str) -> Non
 def references(ax: Axes, known: Metric, along: str) -> None:
     """Dotted lines at the values of guessing and of solved that are in view; `along` is the axis of the metric."""
     low, high = ax.get_xlim() if along == "x" else ax.get_ylim()
+    words: dict[str, Any] = {"color": colour("soft"), "size": SMALL - 0.5, "va": "bottom"}
     for value, name in ((known.floor, "guessing"), (known.solved, "solved")):
         if value is None or not low <= value <= high:
             continue
-        line: dict[str, Any] = {"color": colour("soft"), "lw": 0.7, "ls": DOTTED, "zorder": 0}
-        words: dict[str, Any] = {"color": colour("soft"), "size": SMALL - 0.5}
+        (ax.axvline if along == "x" else ax.axhline)(value, color=colour("soft"), lw=0.7, ls=DOTTED, zorder=0)
         if along == "x":
-            ax.axvline(value, **line)
-            ax.text(value, 1.0, name, transform=ax.get_xaxis_transform(), ha="center", va="bottom", **words)
+            ax.text(value, 1.0, name, transform=ax.get_xaxis_transform(), ha="center", **words)
         else:
-            ax.axhline(value, **line)
             # Where curves rarely are: they come from guessing and stay at solved.
             x, side = (0.01, "left") if name == "solved" else (0.99, "right")
-            ax.text(x, value, name, transform=ax.get_yaxis_transform(), ha=side, va="bottom", **words)
+            ax.text(x, value, name, transform=ax.get_yaxis_transform(), ha=side, **words)
 
 
 def padded(low: float, high: float, share: float = 0.06, known: Metric | None = None) -> Limits:
@@ -114,8 +92,7 @@ def padded(low: float, high: float, share: float = 0.06, known: Metric | None = 
     if known is not None:
         least, most = ends(known)
         # Less than the distance of two ticks: none lies beyond.
-        rest = 0.15 * room
-        start, end = max(start, min(low, least) - rest), min(end, max(high, most) + rest)
+        start, end = max(start, min(low, least) - 0.15 * room), min(end, max(high, most) + 0.15 * room)
     return start, end
 
 
@@ -126,34 +103,22 @@ def ends(known: Metric) -> Limits:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def closer(lows: ArrayLike, highs: ArrayLike, always: Limits) -> Limits | None:
-    """Limits of a closer view of rows from `lows` to `highs`, or None where one scale serves all of them.
-
-    The closer view holds `always` and the rows that, with it, take up at most a quarter of the full range, if those
-    are at least two, and a third of all.
-    """
-    ends = np.column_stack([lows, highs]).astype(float)
-    ends = ends[np.isfinite(ends).all(axis=1)]
-    low, high = np.minimum(ends[:, 0], always[0]), np.maximum(ends[:, 1], always[1])
-    near = high - low <= (high.max(initial=always[1]) - low.min(initial=always[0])) / 4
-    if not max(2, len(ends) / 3) <= near.sum() < len(ends):
-        return None
-    view = (float(low[near].min()), float(high[near].max()))
-    return view if view[0] < view[1] else None
-
-
 def views(lows: ArrayLike, highs: ArrayLike, always: Limits, known: Metric | None = None) -> list[Limits]:
-    """The limits of axes that hold `always`: around all rows and, where `closer` finds one, of the closer view."""
-    full = (float(np.nanmin([*np.ravel(lows), always[0]])), float(np.nanmax([*np.ravel(highs), always[1]])))
-    near = closer(lows, highs, always)
-    if near is None:
-        return [padded(*full, known=known)]
-    # A row that lies beside it is shown whole where that widens it little.
-    room = (near[1] - near[0]) / 3
+    """The limits of axes that hold `always`: around all rows and, where a few dwarf the others, a closer one.
+
+    The closer one holds the rows that, with `always`, take up at most a quarter of the full range, if those are at
+    least two, and a third of all.
+    """
     bounds = np.column_stack([np.ravel(lows), np.ravel(highs)]).astype(float)
-    beside = bounds[(bounds[:, 0] >= near[0] - room) & (bounds[:, 1] <= near[1] + room)]
-    wide = min(near[0], beside[:, 0].min()), max(near[1], beside[:, 1].max())
-    return [padded(*full, known=known), padded(*wide, known=known)]
+    bounds = bounds[np.isfinite(bounds).all(axis=1)]
+    low, high = np.minimum(bounds[:, 0], always[0]), np.maximum(bounds[:, 1], always[1])
+    full = float(low.min(initial=always[0])), float(high.max(initial=always[1]))
+    near = high - low <= (full[1] - full[0]) / 4
+    found = [padded(*full, known=known)]
+    if max(2, len(bounds) / 3) <= near.sum() < len(bounds):
+        view = float(low[near].min()), float(high[near].max())
+        found += [padded(*view, known=known)] if view[0] < view[1] else []
+    return found
 
 
 def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray:
@@ -166,3 +131,22 @@ def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray
     places = np.empty_like(values)
     places[order] = np.clip((up + down) / 2, low + steps, high - steps[::-1])
     return places
+
+
+def ticks(low: float, high: float, *, log: bool = False, whole: bool = False, most: int = 6) -> list[float]:
+    """At most so many round numbers from low to high."""
+    slack = 1e-9 * (low if log else high - low)
+
+    def inside(locator: Locator) -> list[float]:
+        return [float(tick) for tick in locator.tick_values(low, high) if low - slack <= tick <= high + slack]
+
+    powers = [inside(LogLocator(subs=steps, numticks=most + 1)) for steps in DENSITIES if log]
+    linear = inside(MaxNLocator(most - 1, steps=STEPS, integer=whole))
+    known = [found for found in powers if len(found) > 1] or [linear]
+    shown = next((found for found in known if len(found) <= most), known[-1])
+    return shown[:: -(-len(shown) // most)]
+
+
+def unit_label(number: float, say: Callable[[float], str]) -> str:
+    """A number in the words of `say` beside an axis: `2 ms`, not `2.00 ms`."""
+    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(number)).replace(". ", " ").removesuffix(".")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -29,47 +27,6 @@ MAX_TOLD = 30
 "Points of a line of which their numbers are told."
 
 
-def axes(panels: Mapping[str, Sequence[Entry]]) -> tuple[Figure, dict[str, Axes]]:
-    """A figure with an axes for each panel, by its title, below which `legend` names its lines."""
-    across = beside(panels)
-    grid_of = [list(panels)[start : start + across] for start in range(0, len(panels), across)]
-    rooms = [max(_rows(_labels(panels[title]), across) for title in titles) * ROW for titles in grid_of]
-    heights = [HEIGHT * (1.5 if across == 1 else 1) + room for room in rooms]
-    figure = style.new_figure(sum(heights) + 0.3)
-    grid = figure.subplots(
-        len(heights), across, sharex=True, sharey=True, squeeze=False, height_ratios=heights
-    )
-    found = dict(zip(panels, grid.ravel(), strict=False))
-    for title, ax in found.items():
-        ax.set_title(in_lines(title, int(12 * style.width()) // across, 2), size=style.SMALL)
-    for ax in grid.ravel()[len(panels) :]:
-        ax.remove()
-    # The lowest of each column.
-    for ax in list(found.values())[-across:]:
-        ax.xaxis.set_tick_params(labelbottom=True)
-    return figure, found
-
-
-def beside(panels: Collection[str]) -> int:
-    """How many panels stand beside one another."""
-    return min(3 if style.width() > 6 else 2, len(panels))
-
-
-def _labels(entries: Sequence[Entry]) -> list[str]:
-    return [BASELINE, *(entry.label for entry in entries)]
-
-
-def _columns(labels: Sequence[str], across: int) -> int:
-    """How many names fit beside one another."""
-    return max(
-        1, min(len(labels), int(16 * style.width()) // across // (max(map(len, labels), default=0) + 8))
-    )
-
-
-def _rows(labels: Sequence[str], across: int) -> int:
-    return -(-len(labels) // _columns(labels, across))
-
-
 @dataclass(frozen=True)
 class Look:
     """How a variant is drawn."""
@@ -79,6 +36,10 @@ class Look:
     style: Any
     "Of its line, as matplotlib takes it."
 
+    def handle(self, **options: Any) -> Line2D:
+        """Its entry in a legend."""
+        return Line2D([], [], color=self.colour, ls=self.style, label=text(self.label), **options)
+
 
 def looks(entries: Sequence[Entry]) -> dict[str, Look]:
     """Of the baseline and the variants of a panel; one keeps its look when others have no data."""
@@ -86,6 +47,60 @@ def looks(entries: Sequence[Entry]) -> dict[str, Look]:
     for entry, name, dashes in zip(entries, LEVELS, DASHES, strict=False):
         found[entry.variant] = Look(entry.label, colour(name), (0, dashes) if dashes else "-")
     return found
+
+
+def multiples(
+    panels: Mapping[str, Sequence[Entry]],
+    drawn: Collection[str],
+    draw: Callable[[Axes, dict[str, Look]], None],
+    x: str,
+    y: str,
+) -> Figure:
+    """A panel a factor, on common axes with the labels `x` and `y`; `draw` draws the variants of one.
+
+    The legend of a panel, above it, names those of `drawn`.
+    """
+    across = min(3 if style.width() > 6 else 2, len(panels))
+    wide = int(16 * style.width()) // across
+    legends = {title: _legend(entries, drawn, wide) for title, entries in panels.items()}
+    titles = [list(panels)[start : start + across] for start in range(0, len(panels), across)]
+    rows = [max(-(-len(legends[title][0]) // legends[title][1]) for title in row) for row in titles]
+    heights = [HEIGHT * (1.5 if across == 1 else 1) + ROW * count for count in rows]
+    figure = style.new_figure(sum(heights) + 0.3)
+    shape: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False, "height_ratios": heights}
+    grid = figure.subplots(len(heights), across, **shape).ravel()
+    for (title, entries), ax in zip(panels.items(), grid, strict=False):
+        handles, columns = legends[title]
+        draw(ax, looks(entries))
+        name = in_lines(title, int(12 * style.width()) // across, 2)
+        ax.set_title(name, size=style.SMALL, pad=4 + 72 * ROW * -(-len(handles) // columns))
+        ax.legend(
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=columns,
+            fontsize=style.SMALL - 0.5,
+            borderaxespad=0.2,
+            borderpad=0,
+            labelspacing=0.3,
+            columnspacing=1.0,
+        )
+    for ax in grid[len(panels) :]:
+        ax.remove()
+    for ax in grid[max(0, len(panels) - across) : len(panels)]:
+        ax.xaxis.set_tick_params(labelbottom=True)
+    if grid[0].get_xscale() == "linear":
+        grid[0].set(xlim=(0, None))  # of all panels, which share the axis
+    figure.supxlabel(x, size=style.SMALL)
+    figure.supylabel(y, size=style.SMALL)
+    return figure
+
+
+def _legend(entries: Sequence[Entry], drawn: Collection[str], wide: int) -> tuple[list[Line2D], int]:
+    """The entries of a legend, and in how many columns they fit."""
+    handles = [look.handle() for variant, look in looks(entries).items() if variant in drawn]
+    longest = max((len(str(handle.get_label())) for handle in handles), default=0) + 8
+    return handles, max(1, min(len(handles), wide // longest))
 
 
 def lines(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], x: str, y: str, **options: Any) -> None:
@@ -97,37 +112,16 @@ def lines(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], x: str, y: str, 
     alpha = 0.16 if len(of) <= 4 else 0.07
     for variant, rows in data[data["variant"].isin(of)].groupby("variant", sort=False):
         look = of[str(variant)]
+        if len(rows) == 1:  # a line through one point could not be seen
+            options = options | {"marker": "o", "ms": 4}
+            ax.vlines(rows[x], rows["low"], rows["high"], color=look.colour, lw=0.8)
         ax.fill_between(rows[x], rows["low"], rows["high"], color=look.colour, alpha=alpha, lw=0)
         ax.plot(rows[x], rows[y], color=look.colour, ls=look.style, **options)
         told = rows.iloc[:: -(-len(rows) // MAX_TOLD)]
-        numbers = told[[x, y, "low", "high"]].to_numpy(float)
-        tell(ax, told[x], told[y], [_words(look, str(variant), x, row) for row in numbers])
-        if len(rows) == 1:
-            # A line through one point could not be seen.
-            ax.vlines(rows[x], rows["low"], rows["high"], color=look.colour, lw=0.8)
-            ax.plot(rows[x], rows[y], "o", ms=4, color=look.colour)
+        name, numbers = named(look.label, str(variant)), told[[x, y, "low", "high"]].to_numpy(float)
+        words = [f"{name}\n{x} {brief(at)}: {short(value)}{_band(*band)}" for at, value, *band in numbers]
+        tell(ax, told[x], told[y], words)
 
 
-def _words(look: Look, variant: str, x: str, row: np.ndarray) -> str:
-    """What is said of a point of a line: x, y, and the ends of its band."""
-    at, value, low, high = map(float, row)
-    band = "" if math.isnan(low) or low == high else f" [{short(low)}, {short(high)}]"
-    return f"{named(look.label, variant)}\n{x} {brief(at)}: {short(value)}{band}"
-
-
-def legend(ax: Axes, shown: Sequence[Look], across: int = 2) -> None:
-    """Names the lines of a panel above it, where they cover none; `across`: panels beside one another."""
-    handles = [Line2D([], [], color=look.colour, ls=look.style, label=text(look.label)) for look in shown]
-    labels = [look.label for look in shown]
-    ax.set_title(ax.get_title(loc="left"), size=style.SMALL, pad=4 + 72 * ROW * _rows(labels, across))
-    ax.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=_columns(labels, across),
-        fontsize=style.SMALL - 0.5,
-        borderaxespad=0.2,
-        borderpad=0,
-        labelspacing=0.3,
-        columnspacing=1.0,
-    )
+def _band(low: float, high: float) -> str:
+    return f" [{short(low)}, {short(high)}]" if low < high else ""

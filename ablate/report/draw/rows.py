@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ablate.base.wording import exact
 from ablate.report.draw import style
-from ablate.report.draw.marks import Limits
+from ablate.report.draw.hover import named, tell
+from ablate.report.draw.marks import Limits, verdict_handles, verdicts
+from ablate.report.palette import DOTTED, colour
 from ablate.report.tables import in_lines
 
 LABEL = 30
 "Characters of a line of a label, which has at most two."
+PITCH = 0.24
+"Inches from one row to the next."
 
 
 def placed(data: pd.DataFrame) -> tuple[dict[str, float], list[str]]:
@@ -26,7 +33,7 @@ def placed(data: pd.DataFrame) -> tuple[dict[str, float], list[str]]:
 
 
 def axes(
-    labels: Sequence[str], views: Sequence[Limits], measured: str, pitch: float
+    labels: Sequence[str], views: Sequence[Limits], measured: str, pitch: float = PITCH
 ) -> tuple[Figure, list[Axes]]:
     """A figure with one axes for each view of the same rows, `pitch` inches from one row to the next."""
     bottom = len(labels) - 0.4
@@ -39,11 +46,49 @@ def axes(
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
     found[0].set_yticks(range(len(labels)), labels)
-    if len(views) > 1:
-        for ax, words in zip(found, ("full range", "closer"), strict=True):
-            # The names of reference lines are written below it.
-            ax.set_title(words, size=style.SMALL, weight="normal", pad=12)
+    for ax, words in zip(found, ("full range", "closer") if len(views) > 1 else ("",), strict=True):
+        # The names of reference lines are written below it.
+        ax.set_title(words, size=style.SMALL, weight="normal", pad=12)
     figure.supxlabel(measured, size=style.SMALL)
+    return figure, found
+
+
+def forest(
+    data: pd.DataFrame,
+    views: Sequence[Limits],
+    measured: str,
+    *,
+    zero: float = 0.0,
+    band: tuple[Limits, str] | None = None,
+    dotted: tuple[Sequence[float], str] = ((), ""),
+) -> tuple[Figure, list[Axes]]:
+    """A row a variant: its value with its interval, over a named band and named dotted lines.
+
+    `data` has variant, label, verdict, value, low, high, and told: what is written beside a row, and said of its mark.
+    """
+    heights, labels = placed(data)
+    data = data.assign(y=data["variant"].map(heights))
+    figure, found = axes(labels, views, measured)
+    soft = colour("soft")
+    for ax in found:
+        if band is not None:
+            ax.axvspan(*band[0], color=colour("band"), lw=0, zorder=0)
+        ax.axvline(zero, color=colour("ink"), lw=0.8, zorder=1)
+        for edge in dotted[0]:
+            ax.axvline(edge, color=soft, lw=0.9, ls=DOTTED, zorder=1)
+        verdicts(ax, data, "value", "y", "x", ("low", "high", 1.6))
+        words = zip(data["label"], data["variant"], data["told"], strict=True)
+        tell(ax, data["value"], data["y"], [f"{named(label, name)}\n{told}" for label, name, told in words])
+    # A narrow figure, in a column of a paper, leaves them to the table.
+    if style.width() >= style.WIDTH:
+        write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
+    handles: list[Any] = [
+        *verdict_handles(data["verdict"]),
+        Line2D([], [], color=soft, lw=1.6, label="interval"),
+    ]
+    handles += [Patch(color=colour("band"), lw=0, label=band[1])] if band is not None else []
+    handles += [Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label=dotted[1])] if dotted[1] else []
+    figure.legend(handles=handles, loc="outside upper left", ncols=4)
     return figure, found
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablate.core.short_names import short_names
 from ablate.records.evaluated import AttentionMap
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
-from ablate.report.tables import significant
+from ablate.report.verdicts import names_of
+from ablate.report.words import say
 
 COLOUR_MAP = "viridis"
 "Perceptually uniform, and readable in grey and by every eye."
@@ -37,40 +37,21 @@ class Attention(Section):
         facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
         if not maps:
             return
-        names = short_names(facts)
+        names = names_of(facts)
         order = {variant.name: i for i, variant in enumerate(facts.variants)}
         ordered = sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.variant, m.task))
         found = {place: list(same) for place, same in groupby(ordered, lambda m: (m.variant, m.task))}
         shown = {place: heads(layers) for place, layers in list(found.items())[:MAX_FIGURES]}
         top = max(float(weights.max()) for data in shown.values() for weights in data["weights"]) or 1.0
         padded = any(np.isnan(layer.weights[0]).any() for place in shown for layer in found[place])
-        yield Text(_legend(maps[0].seed, padded, len(found) - len(shown)), aside=True)
+        yield Text(say("figures.attention", maps[0].seed, padded, len(found) - len(shown)), aside=True)
         for i, ((variant, task), data) in enumerate(shown.items(), 1):
             short = names.get(variant, variant)
             name = f"{short} on {task}" if len(facts.tasks) > 1 else short
-            alt = f"Heat maps of the attention weights of {name}: {_summary(data)}."
+            layers = list(data.groupby("layer", sort=False).size().items())
+            alt = say("figures.attention_alt", name, layers)
             # A caption would be the same for all: the text above them has it.
             yield Picture(f"attention-{i}", name, "", alt, data, draw, [top])
-
-
-def _legend(seed: int, padded: bool, left_out: int) -> str:
-    """The explanation of all figures."""
-    cut = " Queries and keys that are padding are cut away." if padded else ""
-    variants = "variant is" if left_out == 1 else "variants are"
-    more = f" {left_out} more {variants} in attention.npz." if left_out else ""
-    return (
-        f"Attention weights of the first test example, seed {seed}: each panel is a head, each of its rows a query, "
-        f"each column a key. The colours of all figures have one scale; masked weights are zero.{cut}{more}"
-    )
-
-
-def _summary(data: pd.DataFrame) -> str:
-    parts = []
-    for layer, rows in data.groupby("layer", sort=False):
-        queries, keys = rows["weights"].iloc[0].shape
-        top = significant(max(float(weights.max()) for weights in rows["weights"]) or 1.0)
-        parts.append(f"{layer}, {len(rows)} heads of {queries} queries by {keys} keys, largest weight {top}")
-    return "; ".join(parts)
 
 
 def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ablate.report.brief.verdicts import comparison_cells
 from ablate.report.section import Block, Material, Section
-from ablate.report.tables import (
-    Column,
-    Row,
-    Table,
-    count,
-    decimals,
-    fixed,
-    interval,
-    number,
-    rows_of,
-    significant,
-)
-
-SPREADS = {"sd_seed": "Spread of seeds", "sd_example": "of examples", "sd_rest": "of the rest"}
-"Components of the difference on one seed and example, where all seeds share their examples."
-CAPTION = "Outside the verdicts above, everything is exploratory"
+from ablate.report.tables import Column, Table, count, p_value, rows_of, tabulated, text
+from ablate.report.verdicts import Names, detectable, difference_of, mean, names_of, reason
+from ablate.report.words import say
 
 
 class Comparisons(Section):
@@ -29,55 +15,29 @@ class Comparisons(Section):
 
     place = 1300
     title = "Every comparison"
-    inside = (
-        "all metrics and the placebo, with the intervals of the family and of equivalence, effect sizes and p"
-    )
+    inside = "all metrics and the placebo, with p"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.comparisons):
-            yield detail_table(rows_of(material.comparisons))
+            yield detail_table(material, names_of(material.facts))
 
 
-def detail_table(rows: Sequence[Row]) -> Table:
-    """The comparisons with every interval, the effect size and the pairing."""
+def detail_table(material: Material, names: Names) -> Table:
+    """A row a comparison."""
     columns = [
-        Column("variant", "Variant"),
-        Column("task", "Task"),
-        Column("metric", "Metric"),
+        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        Column("task", "Task", varying=True),
+        Column("metric", "Metric", varying=True),
         Column("verdict", "Verdict"),
-        Column("difference", "Difference [95 %]", True),
-        Column("seeds", "95 % over seeds alone", True),
-        Column("family", "Level of the family", True),
-        Column("tost", "Of equivalence in the family", True),
-        *(
-            Column(key, name, True)
-            for key, name in SPREADS.items()
-            if any(number(row.get(key)) for row in rows)
-        ),
-        Column("p", "p", True),
-        Column("d_z", "d_z", True),
-        Column("prob_better", "P(better)", True),
-        Column("correlation", "Pair correlation", True),
-        Column("seeds_needed", "Seeds needed", True),
-        Column("diverged", "Diverged", True),
-        Column("missing", "Missing", True),
-        Column("note", "Note", below=True),
+        Column("difference", "Difference", True, show=difference_of),
+        Column("mean_variant", "Variant mean", True, show=lambda row: mean(row, "variant")),
+        Column("mean_baseline", "Baseline mean", True, show=lambda row: mean(row, "baseline")),
+        Column("p", "p", True, show=lambda row: p_value(row["p"])),
+        Column("n", "Seeds", True, show=lambda row: count(row["n"])),
+        Column("mde", "Detectable", True, show=detectable),
+        Column("settings", "Settings", below=True),
+        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
     ]
-    cells = []
-    for row in rows:
-        places = decimals(row.get("ci_low"), row.get("ci_high"))
-        cells.append(
-            comparison_cells(row)
-            | {
-                "seeds": interval(row.get("seeds_low"), row.get("seeds_high"), places),
-                "family": interval(row.get("family_low"), row.get("family_high"), places),
-                "tost": interval(row.get("tost_low"), row.get("tost_high"), places),
-                **{key: significant(row.get(key)) for key in SPREADS},
-                "d_z": significant(row.get("d_z")),
-                "prob_better": fixed(row.get("prob_better"), 2),
-                "seeds_needed": count(row.get("seeds_needed")),
-                "diverged": count(row.get("diverged")),
-                "missing": count(row.get("missing")),
-            }
-        )
-    return Table(columns, cells, CAPTION, "comparisons.csv")
+    return tabulated(
+        columns, rows_of(material.comparisons), say("cost.every"), "comparisons.csv", title="variant"
+    )

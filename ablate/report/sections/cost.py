@@ -13,23 +13,32 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from ablate.analysis.power import ALPHA
+from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
-from ablate.analysis.student import t_interval
 from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.core.search_table import undominated
-from ablate.core.short_names import short_names
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
-from ablate.report.draw.marks import MARKS, Limits, closer, ends, padded, spread, verdict_handles, verdicts
-from ablate.report.draw.settings import ticks, unit_label
-from ablate.report.palette import DOTTED, colour
+from ablate.report.draw.marks import (
+    MARKS,
+    ends,
+    padded,
+    spread,
+    ticks,
+    unit_label,
+    verdict_handles,
+    verdicts,
+    views,
+)
+from ablate.report.palette import DOTTED, EXPLORATORY, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.tables import rows_of, shortened, text
+from ablate.report.tables import is_true, rows_of, shortened, text
 from ablate.report.timing import MEMORY, STEP, own
+from ablate.report.verdicts import names_of
+from ablate.report.words import say
 
 COSTS = {
     "parameters": "parameters",
@@ -43,16 +52,10 @@ UNITS: dict[str, Callable[[float], str]] = {
     MEMORY: lambda size: wording.size(round(size)),
 }
 "Of those that were measured: how a value is said. Their panels show the Pareto front."
-MAX_LABELS = 20
-"Variants that a panel names: those whose mean is furthest from the baseline's."
-MOST = 0.6
-"Share of the variants that a view must show to leave the others out."
 RING: dict[str, Any] = {"ls": "", "marker": "o", "ms": 8, "mfc": "none", "mec": colour("ink"), "mew": 0.9}
 "How a variant of the Pareto front is marked."
-LABEL = 26
-"Characters of the name of a variant."
-LABEL_GAP = 0.13
-"Inches from one name to the next."
+LABEL, LABEL_GAP, MAX_LABELS = 26, 0.13, 20
+"Characters of the name of a variant, inches from one to the next, and the most that are named."
 
 
 class Cost(Section):
@@ -62,44 +65,17 @@ class Cost(Section):
     title = "Against cost"
     inside = "the mean of each variant against what it costs"
 
-    def heading(self, material: Material) -> str:
-        return f"{material.facts.metric.capitalize()} against cost"
-
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts = material.facts
-        for task, end, of in by_task(facts):
+        metric = material.facts.metric
+        for task, end, of in by_task(material.facts):
             data = tradeoff(material.evidence, material.comparisons, task.name, material.speeds)
             costs = varying(data)
-            if facts.metric in task.metrics and len(data) > 1 and costs:
-                against = wording.joined([COSTS[cost] for cost in costs])
-                alt = f"The mean {facts.metric} of {len(data)} variants{of} against {against}."
-                title, caption = f"{self.heading(material)}{of}", _caption(data, facts, against)
-                options = facts.metric, task.metrics[facts.metric]
-                yield Picture(f"cost{end}", title, caption, alt, data, figure, options)
-
-
-def _caption(data: pd.DataFrame, facts: Facts, against: str) -> str:
-    left_out = f" Of {len(data)}, the {MAX_LABELS} furthest from the baseline are named."
-    return (
-        f"Mean {facts.metric} of each variant's completed runs, with its own 95 % interval over seeds, against "
-        f"{against}. The "
-        "verdicts rest on the paired differences, not on whether these intervals overlap. Points of almost equal "
-        "cost are moved apart sideways; an arrow at the edge points to a mean outside, which it gives. FLOPs are "
-        "those of the matrix products of a forward pass on one example; a step of training takes about three times "
-        f"as many for each example of its batch. {_of_speed(data, facts)}"
-        f"{left_out if len(data) > MAX_LABELS else ''}"
-    )
-
-
-def _of_speed(data: pd.DataFrame, facts: Facts) -> str:
-    """Where time and memory come from, and what the ring is."""
-    if not {STEP, MEMORY} & {*varying(data)}:
-        return "Speed is another matter: it is never read off training runs."
-    processes = f"{facts.speed.processes} processes of their own" if facts.speed else "processes of their own"
-    return (
-        f"Time and memory of a step are not read off training runs: they were measured in {processes}, one after the "
-        "other. A ring: on the Pareto front, by these means no other variant is as good on both and better on one."
-    )
+            if metric in task.metrics and len(data) > 1 and costs:
+                against = [COSTS[cost] for cost in costs]
+                caption = say("figures.cost", metric, against, bool({*costs} & {*UNITS}))
+                alt = say("figures.cost_alt", metric, len(data), of, against)
+                options = metric, task.metrics[metric]
+                yield Picture(f"cost{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
 def tradeoff(
@@ -107,52 +83,30 @@ def tradeoff(
 ) -> pd.DataFrame:
     """One row a variant with completed runs, the baseline first, placebos left out.
 
-    Columns: variant, label, verdict (empty for the baseline), the costs (NaN where unknown; those of `speeds` at the
-    study's own size), n, mean, low and high: mean of the primary metric over the completed runs, in its own units, with
-    its marginal 95 % t interval (NaN for one run).
+    Columns: variant, label, verdict (its mark), the costs (NaN where unknown; those of `speeds` at the study's own
+    size), n, mean, low and high: mean of the primary metric over the completed runs, in its own units, with its
+    marginal 95 % t interval (NaN for one run).
     """
-    facts, names = evidence.facts, short_names(evidence.facts)
-    mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
-    judged = dict(zip(mine["variant"], mine["verdict"], strict=True))
-    rows, measured = [], _measured(speeds, task)
+    facts, names = evidence.facts, names_of(evidence.facts)
+    mine = rows_of(comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)])
+    judged = {row["variant"]: EXPLORATORY if is_true(row["exploratory"]) else row["verdict"] for row in mine}
+    timed = [row for row in own(rows_of([] if speeds is None else speeds)) if row["task"] == task]
+    measured = {(row["variant"], row["metric"]): row["value_variant"] for row in timed}
     sides = {side.variant: side for side in Runs(evidence).sides() if side.task.name == task}
+    rows = []
     for variant in facts.variants:
         values = sides[variant.name].values(facts.metric)
         values = np.sort(values[~np.isnan(values)])
-        if variant.placebo or not len(values):
-            continue
-        n, low, high = len(values), math.nan, math.nan
-        if n > 1:
-            low, high = t_interval(
-                float(values.mean()), float(values.std(ddof=1)) / math.sqrt(n), n - 1, ALPHA
-            )
-        rows.append(
-            {
-                "variant": variant.name,
-                "label": names[variant.name],
-                "verdict": judged.get(variant.name, ""),
-                "parameters": variant.parameters.get(task),
-                "flops": variant.flops.get(task),
-                **{cost: measured.get((variant.name, cost)) for cost in UNITS},
-                "n": n,
-                "mean": values.mean(),
-                "low": low,
-                "high": high,
-            }
-        )
+        if len(values) and not variant.placebo:
+            mean, (low, high) = mean_interval(values)
+            costs = {"parameters": variant.parameters.get(task), "flops": variant.flops.get(task)}
+            costs |= {cost: measured.get((variant.name, cost)) for cost in UNITS}
+            mark = judged.get(variant.name, BASELINE if variant.name == BASELINE else EXPLORATORY)
+            place = {"variant": variant.name, "label": names[variant.name], "verdict": mark}
+            rows.append(place | costs | {"n": len(values), "mean": mean, "low": low, "high": high})
     columns = ["variant", "label", "verdict", *COSTS, "n", "mean", "low", "high"]
     found = pd.DataFrame(rows, columns=columns)
     return found.astype(dict.fromkeys((*COSTS, "mean", "low", "high"), float))
-
-
-def _measured(speeds: pd.DataFrame | None, task: str) -> dict[tuple[str, str], float]:
-    """By variant and cost."""
-    rows = [] if speeds is None else own(rows_of(speeds))
-    return {
-        (row["variant"], row["metric"]): row["value_variant"]
-        for row in rows
-        if row["task"] == task and row["metric"] in UNITS
-    }
 
 
 def front(data: pd.DataFrame, cost: str, known: Metric) -> list[bool]:
@@ -171,77 +125,69 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
 
     `data` is what `tradeoff` returns. Where a few means dwarf the rest, they are arrows at the edge.
     """
-    data = data.assign(verdict=data["verdict"].where(data["variant"] != BASELINE, BASELINE))
-    costs, limits = varying(data), _limits(data, known)
-    height = max(1.9, min(len(data), MAX_LABELS) * LABEL_GAP + 0.2)
-    result = style.new_figure(len(costs) * (height + 0.4) + 0.4)
-    better = "" if known.direction == "max" else ", less is better"
-    for ax, cost in zip(result.subplots(len(costs), squeeze=False)[:, 0], costs, strict=True):
-        ax.set(ylim=limits)
-        here = data[data[cost].notna()]
-        on = front(here, cost, known) if cost in UNITS else [False] * len(here)
-        _panel(ax, here.assign(front=on), cost, metric, LABEL_GAP / height)
-        ax.set(xlabel=COSTS[cost], ylabel=f"{metric}{better}")
-    interval = Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval")
-    fronts = [Line2D([], [], label="Pareto front", **RING)] if {*costs} & {*UNITS} else []
-    handles = [*verdict_handles(data["verdict"]), interval, *fronts]
-    result.legend(handles=handles, loc="outside upper left", ncols=4)
-    return result
-
-
-def _limits(data: pd.DataFrame, known: Metric) -> Limits:
-    """Limits that hold every interval or, where a few means dwarf the rest, those of the rest."""
+    costs = varying(data)
     lows, highs = data["low"].fillna(data["mean"]), data["high"].fillna(data["mean"])
     # An interval may reach further than any value does, a mean not.
     least, most = ends(known)
     lows, highs = lows.clip(min(least, data["mean"].min())), highs.clip(upper=max(most, data["mean"].max()))
-    low, high = float(lows.min()), float(highs.max())
-    near = closer(lows, highs, (float(lows.iloc[0]), float(highs.iloc[0])))
-    if near and data["mean"].between(*near).mean() >= MOST:
-        low, high = near
-    return padded(low, high, 0.08, known)
+    limits = views(lows, highs, (float(lows.iloc[0]), float(highs.iloc[0])), known)[-1]
+    height = max(1.9, min(len(data), MAX_LABELS) * LABEL_GAP + 0.2)
+    result = style.new_figure(len(costs) * (height + 0.4) + 0.4)
+    better = "" if known.direction == "max" else ", less is better"
+    for ax, cost in zip(result.subplots(len(costs), squeeze=False)[:, 0], costs, strict=True):
+        here = data[data[cost].notna()]
+        ax.set(ylim=limits, xlabel=COSTS[cost], ylabel=f"{metric}{better}")
+        on = front(here, cost, known) if cost in UNITS else [False] * len(here)
+        _panel(ax, here.assign(front=on), cost, metric, LABEL_GAP / height)
+    handles = [
+        *verdict_handles(data["verdict"]),
+        Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval"),
+    ]
+    handles += [Line2D([], [], label="Pareto front", **RING)] if {*costs} & {*UNITS} else []
+    result.legend(handles=handles, loc="outside upper left", ncols=4)
+    return result
 
 
 def _panel(ax: Axes, data: pd.DataFrame, cost: str, measured: str, gap: float) -> None:
     """One cost of `measured`; `gap` is that between names, as a share of the height."""
-    low, high = ax.get_ylim()
-    values = data[cost]
+    values, (low, high) = data[cost], ax.get_ylim()
     log = values.min() > 0 and values.max() > 20 * values.min()
-    if log:
-        ax.set(xscale="log", xlim=np.exp(padded(np.log(values.min()), np.log(values.max()), 0.12)))
-    else:
-        ax.set(xlim=padded(values.min(), values.max(), 0.12))
-    say = UNITS.get(cost, lambda value: wording.compact(value, 6))
+    span = np.log([values.min(), values.max()]) if log else [values.min(), values.max()]
+    limits = padded(float(span[0]), float(span[1]), 0.12)
+    ax.set(xscale="log" if log else "linear", xlim=np.exp(limits) if log else limits)
+    shown = UNITS.get(cost, lambda value: wording.compact(value, 6))
     at = ticks(*ax.get_xlim(), log=log)
-    ax.set_xticks(at, [unit_label(value, say) for value in at])
+    ax.set_xticks(at, [unit_label(value, shown) for value in at])
     ax.xaxis.set_minor_locator(NullLocator())
-    scale = ax.transScale + ax.transLimits
     # Points of variants of equal cost are moved apart sideways.
+    scale = ax.transScale + ax.transLimits
     wanted = [scale.transform((value, low))[0] for value in values]
     across = spread(wanted, min(0.032, 0.96 / max(1, len(data) - 1)), 0.02, 0.98)
     data = data.assign(x=[scale.inverted().transform((x, 0.0))[0] for x in across])
-
-    ax.axhline(data["mean"].where(data["variant"] == BASELINE).max(), color=colour("soft"), lw=0.7, ls=DOTTED)
+    ax.axhline(data["mean"].iloc[0], color=colour("soft"), lw=0.7, ls=DOTTED)
     verdicts(ax, data, "x", "mean", "y", ("low", "high", 0.8))
     ringed = data[data["front"] & data["mean"].between(low, high)]
     ax.plot(ringed["x"], ringed["mean"], zorder=5, **RING)
-    say = UNITS.get(cost, wording.compact)
-    words = (
-        f"{named(row.label, row.variant)}\n{measured} {_interval(row.mean, row.low, row.high)}\n"
-        f"{say(value)} {COSTS[cost]}{', on the Pareto front' * bool(row.front)}"
+    words = [
+        f"{named(row.label, row.variant)}\n{measured} {_interval(row.mean, row.low, row.high)}\n{shown(value)}"
         for row, value in zip(data.itertuples(), values, strict=True)
-    )
+    ]
     tell(ax, data["x"], data["mean"], words)
-
     far = (data["mean"] - data["mean"].iloc[0]).abs().sort_values(ascending=False, kind="stable")
     labelled = data.loc[sorted({data.index[0], *far.index[: MAX_LABELS - 1]})]
     heights = ((labelled["mean"].clip(low, high) - low) / (high - low)).to_numpy()
-    places = spread(heights, gap, 0.02, 0.98)
-    for row, from_y, y in zip(labelled.itertuples(), heights, places, strict=True):
+    for row, from_y, y in zip(labelled.itertuples(), heights, spread(heights, gap, 0.02, 0.98), strict=True):
         name = shortened(text(row.label), LABEL)
         said = name if low <= row.mean <= high else f"{name} {wording.number(row.mean, 2)}"
-        shade = colour(MARKS[row.verdict].colour)
-        ax.text(1.08, y, said, transform=ax.transAxes, va="center", size=6.5, color=shade)
+        ax.text(
+            1.08,
+            y,
+            said,
+            transform=ax.transAxes,
+            va="center",
+            size=6.5,
+            color=colour(MARKS[row.verdict].colour),
+        )
         way = [scale.transform((row.x, low))[0], 1.0, 1.06], [from_y, from_y, y]
         ax.plot(*way, transform=ax.transAxes, color=colour("line"), lw=0.4, clip_on=False, zorder=0)
 

@@ -11,15 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from ablate.base.wording import counted
+from ablate.base.wording import exact
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
-from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import Limits, ends, padded, references
-from ablate.report.draw.panels import Look, axes, beside, legend, lines, looks
+from ablate.report.draw.panels import Look, lines, multiples
 from ablate.report.entries import Entry, left_out, panels
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
+from ablate.report.words import say
 
 MAX_POINTS = 120
 "Steps that a curve is drawn with; a longer one is averaged over equal windows."
@@ -41,15 +41,8 @@ class Curves(Section):
                 if data.empty and broken.empty:
                     continue
                 label = metric.replace("_", " ")
-                crosses = (
-                    " A thin line that ends in a cross is a run that did not complete." if len(broken) else ""
-                )
-                caption = (
-                    f"{label.capitalize()} by step. Line: mean over the seeds that completed; band: from the lowest "
-                    f"seed to the highest.{crosses}{left_out(facts, shown)}"
-                )
-                factors = counted(len(shown), "factor")
-                alt = f"{label.capitalize()} by training step{of}, the baseline and the levels of {factors}."
+                caption = say("figures.curves", label, len(broken) > 0, left_out(facts, shown))
+                alt = say("figures.curves_alt", label, of, len(shown))
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
                 title, options = f"{label.capitalize()}{of}", (broken, shown, label, known)
                 yield Picture(f"{slug(metric)}{end}", title, caption, alt, data, figure, options)
@@ -110,29 +103,21 @@ def figure(
     `data` is what `curves` returns, `broken` is what `broken_curves` returns. A line is the mean over seeds, its band
     reaches from the lowest seed to the highest; a run that did not complete ends in a cross.
     """
-    result, found = axes(shown)
     limits, scale = _limits(data, broken, known)
-    for title, ax in found.items():
-        of = looks(shown[title])
+
+    def draw(ax: Axes, of: dict[str, Look]) -> None:
         ax.set(yscale=scale)
         lines(ax, data, of, "step", "mean")
         _broken(ax, broken, of, limits)
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if scale == "log":
-            ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            ax.yaxis.set_major_formatter(lambda value, _: exact(value))
             ax.yaxis.set_minor_locator(NullLocator())
-        legend(
-            ax,
-            [look for v, look in of.items() if v in {*data["variant"], *broken["variant"]}],
-            beside(found),
-        )
         if known:
             references(ax, known, "y")
-    ax.set(xlim=(0, None))  # of all panels, which share the axis
-    result.supxlabel("step", size=style.SMALL)
-    result.supylabel(label, size=style.SMALL)
-    return result
+
+    return multiples(shown, {*data["variant"], *broken["variant"]}, draw, "step", label)
 
 
 def _limits(data: pd.DataFrame, broken: pd.DataFrame, known: Metric | None) -> tuple[Limits, str]:

@@ -13,8 +13,8 @@ from ablate.core.search_table import setting_name
 from ablate.records.trials import whereabouts
 from ablate.report.section import Block, Material, Section
 from ablate.report.tables import Column, Row, Table, rows_of, text
+from ablate.report.words import say
 
-CAPTION = "A run that diverged is an outcome; one that failed is run again the next time"
 COLUMNS = [
     Column("variant", "Variant"),
     Column("task", "Task"),
@@ -39,7 +39,7 @@ class Incidents(Section):
             {key: text(value) for key, value in row.items()} | {"reason": text(_located(row, material))}
             for row in [*rows_of(incidents(material.evidence)), *_beside(material)]
         ]
-        return [Table(COLUMNS, rows, CAPTION, "trials.parquet")] if rows else []
+        return [Table(COLUMNS, rows, say("cost.incidents"), "trials.parquet")] if rows else []
 
 
 def _located(row: Row, material: Material) -> str:
@@ -53,7 +53,7 @@ def _beside(material: Material) -> Iterator[dict[str, Any]]:
     if material.untuned is not None:
         untuned = incidents(material.untuned)
         for row in untuned[untuned["status"] == "failed"].to_dict("records"):
-            yield row | {"variant": f"{row['variant']} untuned"}
+            yield row | {"variant": say("cost.untuned", row["variant"])}
     if material.searched is not None:
         facts, trials = material.searched.facts, material.searched.trials
         for row in trials[trials["status"] == "failed"].to_dict("records"):
@@ -81,7 +81,14 @@ def incidents(evidence: Evidence) -> pd.DataFrame:
     # Under a plan that adds seeds only where they are needed, one that a variant was not asked for is not missing.
     started = set(trials["seed"])
     rows += [
-        {"variant": v.name, "task": t.name, "seed": s, "status": "missing", "reason": "has not run", "id": ""}
+        {
+            "variant": v.name,
+            "task": t.name,
+            "seed": s,
+            "status": "missing",
+            "reason": say("cost.not_run"),
+            "id": "",
+        }
         for v in facts.variants
         for t in facts.tasks
         for s in facts.seeds_of(v.name, t.name)

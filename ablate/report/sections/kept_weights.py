@@ -14,13 +14,7 @@ from ablate.core.facts import Facts
 from ablate.records.evaluated import TEST
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, fixed
-
-CAPTION = "Mean ± standard deviation over seeds, without training again; exploratory"
-GUIDE = (
-    "“Slice” is the test split of the study’s task, or of a changed one, which it names. “Attention entropy” is in "
-    "nats, the mean over layers, heads and queries. “Head similarity” is one minus the Jensen–Shannon distance of two "
-    "heads’ weights: 1 where all heads look alike, 0 where no two share a key."
-)
+from ablate.report.words import say
 
 
 class KeptWeights(Section):
@@ -32,7 +26,7 @@ class KeptWeights(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if material.evaluated and (table := evaluation_table(material.evaluated.rows, material.facts)):
-            yield from (table, Text(GUIDE, aside=True))
+            yield from (table, Text(say("cost.weights_guide"), aside=True))
         if material.left_out:
             yield Text(material.left_out, aside=True)
 
@@ -65,7 +59,7 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table |
         *(Column(metric, metric.replace("_", " ").capitalize(), True) for metric in metrics),
     ]
     shown = [cell | {"slice": re.sub(r"(^|, )task\.", r"\1", cell["slice"])} for cell in cells]
-    return Table(columns, shown, CAPTION, "evaluation.csv")
+    return Table(columns, shown, say("cost.weights"), "evaluation.csv")
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -12,7 +12,7 @@ class Notes(Section):
     place = 250
     title = "Notes"
     needs_trials = False
-    open = True
+    inside = "what whoever ran the study wrote about it"
 
     def applies(self, material: Material) -> bool:
         return bool(material.facts.notes.strip())

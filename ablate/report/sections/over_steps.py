@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ablate.analysis.halfway import trajectory
-from ablate.base.wording import counted
-from ablate.report.draw import style
-from ablate.report.draw.panels import axes, beside, legend, lines, looks
+from ablate.analysis.trajectory import trajectory
+from ablate.report.draw.panels import Look, lines, multiples
 from ablate.report.entries import Entry, left_out, panels
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.words import say
 
 
 class OverSteps(Section):
@@ -30,14 +30,8 @@ class OverSteps(Section):
         for task, end, of in by_task(facts):
             data = found[found["task"] == task.name]
             if shown and data["step"].nunique() > 1:
-                margin = " Grey: the margin." if facts.margin else ""
-                caption = (
-                    f"Mean paired difference in {facts.metric} from the baseline on validation data, above zero is "
-                    f"better, with the 95 % interval over seeds at each step; exploratory.{margin} A line that comes "
-                    f"back to zero is of a variant that is slower, not worse.{left_out(facts, shown)}"
-                )
-                factors = counted(len(shown), "factor")
-                alt = f"Differences from the baseline by training step{of}, in panels of {factors}."
+                caption = say("figures.over_steps", facts.metric, facts.margin, left_out(facts, shown))
+                alt = say("figures.over_steps_alt", of, len(shown))
                 known = task.metrics.get(facts.metric)
                 options = shown, facts.metric, facts.margin, known.span if known else None
                 yield Picture(f"over-steps{end}", f"{self.title}{of}", caption, alt, data, figure, options)
@@ -50,23 +44,19 @@ def figure(
     margin: float | None,
     span: float | None = None,
 ) -> Figure:
-    """In each panel the levels of one factor; `data` is what `analysis.halfway.trajectory` returns, of one task.
+    """In each panel the levels of one factor; `data` is what `trajectory` returns, of one task.
 
     `span` is the largest difference that the metric can show, at which intervals are cut.
     """
     if span is not None:
         reach = max(span, data["diff"].abs().max())
         data = data.assign(low=data["low"].clip(-reach), high=data["high"].clip(upper=reach))
-    result, found = axes(shown)
-    for title, ax in found.items():
-        of = looks(shown[title])
+
+    def draw(ax: Axes, of: dict[str, Look]) -> None:
         if margin:
             ax.axhspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
         ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
         lines(ax, data, of, "step", "diff")
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])], beside(found))
-    ax.set(xlim=(0, None))  # of all panels, which share the axis
-    result.supxlabel("step", size=style.SMALL)
-    result.supylabel(f"difference in {metric}", size=style.SMALL)
-    return result
+
+    return multiples(shown, set(data["variant"]), draw, "step", f"difference in {metric}")

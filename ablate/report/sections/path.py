@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -13,8 +13,8 @@ from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
 from ablate.report.draw import style
 from ablate.report.draw.hover import tell
-from ablate.report.palette import EXPLORATORY, colour
-from ablate.report.section import Block, Heading, Material, Picture, Section, Text, by_task
+from ablate.report.palette import colour
+from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (
     Column,
     Row,
@@ -22,11 +22,11 @@ from ablate.report.tables import (
     count,
     difference,
     in_lines,
-    p_value,
     rows_of,
     significant,
-    text,
+    tabulated,
 )
+from ablate.report.words import say
 
 
 class AblationPath(Section):
@@ -41,31 +41,15 @@ class AblationPath(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, found = material.facts, steps(material.evidence)
-        yield Text(
-            "Each step adds the change that did best on validation data of tuning seeds, which judge nothing here. "
-            "Every configuration was then trained on the seeds of the study. What a step adds depends on the steps "
-            "before it; its verdict is against the configuration before, at .05 and outside the planned comparisons.",
-            aside=True,
-        )
-        verdicts = {
-            (row.task, row.variant): row.verdict
-            for row in material.comparisons.itertuples()
-            if row.metric == facts.metric
-        }
+        yield Text(say("figures.path_guide"), aside=True)
         for task, end, of in by_task(facts):
             mine = found[found["task"] == task.name]
             if not len(mine):
                 continue
-            if of:
-                yield Heading(f"The path{of}")
             data = mine.assign(label=[_change(facts, row) for row in rows_of(mine)])
-            caption = (
-                f"The mean paired difference in {facts.metric} from the baseline after each step, with its 95 % "
-                "interval; up is better."
-            )
-            alt = f"The difference from the baseline over {len(data)} steps of the path{of}."
-            yield Picture(f"path{end}", f"The path{of}", caption, alt, data, figure, (facts.metric,))
-            yield _table(data, verdicts, facts.metric)
+            caption, alt = say("figures.path", facts.metric), say("figures.path_alt", len(data), of)
+            yield Picture(f"path{end}", f"{self.title}{of}", caption, alt, data, figure, (facts.metric,))
+            yield _table(data, facts.metric)
 
 
 def figure(data: pd.DataFrame, metric: str) -> Figure:
@@ -94,31 +78,19 @@ def _change(facts: Facts, row: Row) -> str:
     return facts.labels.get(f"{row['path']}={level}") or level_name(row["path"], level)
 
 
-def _table(data: pd.DataFrame, verdicts: Mapping[tuple[str, str], str], metric: str) -> Table:
+def _table(data: pd.DataFrame, metric: str) -> Table:
     columns = [
-        Column("step", "Step"),
-        Column("change", "Adds", words=True),
-        Column("mean", metric, True),
-        Column("difference", "From the step before [95 %]", True),
-        Column("p", "p", True),
-        Column("verdict", "Verdict", words=True),
-        Column("total", "From the baseline [95 %]", True),
-        Column("verdict_total", "Planned verdict", words=True),
-        Column("n", "Seeds", True),
+        Column("step", "Step", show=lambda row: count(row["step"])),
+        Column("label", "Adds", words=True),
+        Column("mean", metric, True, show=lambda row: significant(row["mean"])),
+        Column("diff", "From the step before [95 %]", True, show=lambda row: _difference(row, "diff", "ci")),
+        Column(
+            "total", "From the baseline [95 %]", True, show=lambda row: _difference(row, "total", "total")
+        ),
+        Column("n", "Seeds", True, show=lambda row: count(row["n"])),
     ]
-    cells = [
-        {
-            "step": count(row["step"]),
-            "change": text(row["label"]),
-            "change title": text(row["variant"]),
-            "mean": significant(row["mean"]),
-            "difference": difference(row["diff"], row["ci_low"], row["ci_high"]),
-            "p": p_value(row["p"]),
-            "verdict": f"{text(row['verdict'])} ({EXPLORATORY})",
-            "total": difference(row["total"], row["total_low"], row["total_high"]),
-            "verdict_total": verdicts.get((row["task"], row["variant"]), ""),
-            "n": count(row["n"]),
-        }
-        for row in rows_of(data)
-    ]
-    return Table(columns, cells, "The steps of the path, in their order", "trials.parquet")
+    return tabulated(columns, rows_of(data), say("cost.path_table"), "trials.parquet")
+
+
+def _difference(row: Row, value: str, bounds: str) -> str:
+    return difference(row[value], row[f"{bounds}_low"], row[f"{bounds}_high"])

@@ -9,13 +9,7 @@ from ablate.core.evidence import Evidence
 from ablate.report.section import Block, Material, Section, Terms
 from ablate.report.tables import text
 from ablate.report.timing import how_measured
-
-POOLS = {
-    "fresh": "drawn anew from a generator for every seed",
-    "held_out": "the same examples for every seed, which no seed trains on; verdicts are conditional on this pool",
-    "resplit": "every seed draws training and test examples from one finite pool; variances are corrected for it",
-}
-AT = {"last": "at the last step", "best_validation": "at the step that was best on validation"}
+from ablate.report.words import say
 
 
 class Provenance(Section):
@@ -38,21 +32,21 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     statuses = evidence.trials["status"].value_counts().sort_index()
     seeds = f" ({', '.join(map(str, facts.seeds))})" if len(facts.seeds) <= 20 else ""
     training = [
-        ("Metric", f"{facts.metric}, {AT.get(facts.at, facts.at)}"),
-        ("Margin", "none declared" if facts.margin is None else f"±{wording.exact(facts.margin)}"),
+        ("Metric", say("cost.metric", facts.metric, say(f"cost.{facts.at}"))),
+        ("Margin", say("cost.no_margin") if facts.margin is None else f"±{wording.exact(facts.margin)}"),
         ("Seeds", f"{len(facts.seeds)}{seeds}"),
         ("Trials", ", ".join(f"{n} {status}" for status, n in statuses.items())),
-        ("Test data", "; ".join(dict.fromkeys(POOLS[task.sampling.pool] for task in facts.tasks))),
+        ("Test data", "; ".join(dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks))),
     ]
     pairs = [
         ("Command", known.pop("command", None)),
-        ("Commit", commit and f"{commit}{', with uncommitted changes' if dirty else ''}"),
+        ("Commit", commit and say("cost.commit", commit, dirty)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("Machine", known.pop("machine", None)),
         *((key.replace("_", " ").capitalize(), value) for key, value in sorted(known.items())),
         ("Differs from the study", "; ".join(facts.differs)),
         ("Design", facts.design.replace("_", " ")),
-        *([] if evidence.only_timed else training),
+        *([] if evidence.only_measured else training),
         ("Timing", how_measured(evidence)),
     ]
     return [(term, text(value)) for term, value in pairs if text(value)]

@@ -1,27 +1,25 @@
-"""How time and memory of each variant grow with the size, and where one variant overtakes another."""
+"""How time and memory of each variant grow with the size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import short_names, with_name
 from ablate.report import timing
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
+from ablate.report.draw.marks import ticks, unit_label
 from ablate.report.draw.panels import Look, looks
-from ablate.report.draw.settings import ticks, unit_label
 from ablate.report.entries import MAX_CURVES, entries
 from ablate.report.palette import colour
-from ablate.report.section import Block, Folded, Material, Picture, Section, Sentences, Text, by_task
+from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import (
     NOTHING,
     Column,
@@ -30,110 +28,66 @@ from ablate.report.tables import (
     decimals,
     fixed,
     interval,
-    number,
     rows_of,
-    shortened,
+    tabulated,
     text,
 )
+from ablate.report.verdicts import Names, names_of
+from ablate.report.words import say
 
 HEIGHT = 1.7
 "Inches of a panel."
 MAX_TICKS = 6
 "Sizes that are written at an axis."
-MAX_SEEN, MAX_SAID, MAX_SLOPES = 6, 2, 4
-"Crossings that are seen without unfolding them, and in the answer; slopes in the answer."
-LABEL = 30
-"Characters of the name of a variant."
-SLOPES = (
-    "Slope of log time, or log memory, over log {}, with its 95 % interval: 1 is proportional, 2 quadratic"
-)
+MAX_SLOPES = 4
+"Slopes in the answer."
 
 
 class Scaling(Section):
-    """A figure a task, the slopes, and the crossings in words."""
+    """A figure a task, and the slopes."""
 
-    place = 160
+    place = 265
     title = "Scaling"
-    open = True
+    inside = "how time and memory grow with the size"
     needs_trials = False
 
     def applies(self, material: Material) -> bool:
         return len(material.scaling) > 0
 
     def answers(self, material: Material) -> list[str]:
-        facts, names = material.facts, short_names(material.facts)
-        found = []
+        facts, names, found = material.facts, names_of(material.facts), []
         for task in facts.tasks:
             slopes = [row for row in rows_of(material.scaling) if row["task"] == task.name]
             call = timing.call_shown(slopes)
-            mine = [*apart(timing.of(slopes, call))]
-            if not mine:
-                continue
-            on = f"{task.name}: " if len(facts.tasks) > 1 else ""
-            grows = [
-                f"{over(facts)}^{power(row)} {with_name(names[row['variant']])}" for row in mine[:MAX_SLOPES]
-            ]
-            words = (
-                f"{on}the time of {timing.MEASURES[call]} grows as "
-                f"{wording.joined(grows)}{'; no other slope can be told from it' * (len(mine) == 1)}"
-                f"{timing.more_differ(len(mine) - MAX_SLOPES)}"
-            )
-            crossed = _crossings(timing.of(rows_of(material.overtakings), call, task.name), facts, names)
-            more = len(crossed) - MAX_SAID
-            also = [
-                *crossed[:MAX_SAID],
-                *([f"{wording.counted(more, 'more crossing')} in the report"] if more > 0 else []),
-            ]
-            said = "; ".join([words, *also])
-            found.append(f"{said[:1].upper()}{said[1:]}.")
+            if len(mine := apart(timing.of(slopes, call))) > 1:
+                powers = [
+                    say("speed.power", timing.over(facts), power(row), names[row["variant"]])
+                    for row in mine[:MAX_SLOPES]
+                ]
+                on = f"{task.name}: " if len(facts.tasks) > 1 else ""
+                more = max(0, len(mine) - MAX_SLOPES)
+                found.append(say("speed.grows", on, timing.MEASURES[call], timing.over(facts), powers, more))
         return found
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, names = material.facts, short_names(material.facts)
+        facts, over = material.facts, timing.over(material.facts)
         for task, end, of in by_task(facts):
-            data, left = lines(facts, material.speeds, task.name)
-            if data.empty:
-                continue
-            sizes = sorted(set(data["size"]))
-            fewer = f" Of {left + MAX_CURVES} variants, those furthest from the baseline are shown." * bool(
-                left
-            )
-            caption = (
-                f"Time and peak memory of each variant by {over(facts)}, both axes logarithmic: geometric means over "
-                f"processes.{fewer}"
-            )
-            alt = f"Time and memory of {data['variant'].nunique()} variants at {len(sizes)} sizes{of}."
-            yield Picture(
-                f"scaling{end}", f"{self.title}{of}", caption, alt, data, figure, (facts, over(facts))
-            )
-            yield slope_table([row for row in rows_of(material.scaling) if row["task"] == task.name], facts)
-            rows = [row for row in rows_of(material.overtakings) if row["task"] == task.name]
-            found = [
-                f"{timing.HEADS[metric]}: {said}"
-                for metric in timing.MEASURES
-                for said in _crossings(timing.of(rows, metric), facts, names)
-            ]
-            if not found:
-                yield Text("No variant is shown to overtake another between these sizes.")
-            elif len(found) <= MAX_SEEN:
-                yield Sentences(found)
-            else:
-                yield Folded(f"Where one variant overtakes another ({len(found)})", [Sentences(found)])
+            data, left = lines(material.speeds, task.name)
+            if len(data):
+                caption = say("speed.scaling_caption", over, left)
+                alt = say("speed.scaling_alt", data["variant"].nunique(), data["size"].nunique(), of)
+                yield Picture(f"scaling{end}", f"{self.title}{of}", caption, alt, data, figure, (facts, over))
+                slopes = [row for row in rows_of(material.scaling) if row["task"] == task.name]
+                yield slope_table(slopes, names_of(facts), over)
 
 
-def over(facts: Facts) -> str:
-    """The end of the path whose values are the sizes."""
-    return text(facts.speed.over.rpartition(".")[2]) if facts.speed else "size"
-
-
-def apart(rows: Sequence[Row]) -> Iterator[Row]:
+def apart(rows: Sequence[Row]) -> list[Row]:
     """Of slopes that of the baseline, and those whose intervals lie beside its own, the furthest first."""
     base = next((row for row in rows if row["variant"] == BASELINE), None)
     if base is None:
-        return
-    yield base
+        return []
     others = [row for row in rows if row["ci_low"] > base["ci_high"] or row["ci_high"] < base["ci_low"]]
-    yield from sorted(others, key=lambda row: -abs(row["slope"] - base["slope"]))
+    return [base, *sorted(others, key=lambda row: -abs(row["slope"] - base["slope"]))]
 
 
 def power(row: Row) -> str:
@@ -141,19 +95,19 @@ def power(row: Row) -> str:
     return fixed(row["slope"], min(2, decimals(row["ci_low"], row["ci_high"])))
 
 
-def slope_table(rows: Sequence[Row], facts: Facts) -> Table:
+def slope_table(rows: Sequence[Row], names: Names, over: str) -> Table:
     """Of one task: a row a variant and a column a call, and one for memory."""
-    metrics = [metric for metric in timing.MEASURES if timing.of(rows, metric)]
     slopes = {(row["variant"], row["metric"]): row for row in rows}
-    columns = [
-        Column("variant", "Variant"),
-        *(Column(metric, timing.HEADS[metric], True) for metric in metrics),
-    ]
-    cells = [
-        {"variant": text(variant)} | {metric: _slope(slopes.get((variant, metric))) for metric in metrics}
-        for variant in dict.fromkeys(row["variant"] for row in rows)
-    ]
-    return Table(columns, cells, SLOPES.format(over(facts)), "scaling.csv")
+    variants = [{"variant": variant} for variant in dict.fromkeys(row["variant"] for row in rows)]
+
+    def column(metric: str) -> Column:
+        return Column(
+            metric, timing.HEADS[metric], True, show=lambda row: _slope(slopes.get((row["variant"], metric)))
+        )
+
+    columns = [Column("variant", "Variant", show=lambda row: text(names[row["variant"]]))]
+    columns += map(column, timing.MEASURES)
+    return tabulated(columns, variants, say("speed.slopes", over), "scaling.csv", title="variant")
 
 
 def _slope(row: Row | None) -> str:
@@ -164,48 +118,26 @@ def _slope(row: Row | None) -> str:
     return found + (f" {interval(row['ci_low'], row['ci_high'], places)}" if len({*ends}) > 1 else "")
 
 
-def _crossings(rows: Sequence[Row], facts: Facts, names: Mapping[str, str]) -> list[str]:
-    """`from about seq_len 190 on [170, 220], faster with linear mixer than with the baseline`, the baseline's first."""
-    ordered = sorted(rows, key=lambda row: BASELINE not in (row["faster_below"], row["faster_above"]))
-    return [
-        f"from about {over(facts)} {_about(row['size'])} on{_between(row)}, "
-        f"{'less' if row['metric'] == timing.MEMORY else 'faster'} {with_name(names[row['faster_above']])} than "
-        f"{with_name(names[row['faster_below']])}"
-        for row in ordered
-    ]
-
-
-def _between(row: Row) -> str:
-    ends = [_about(end) for name in ("low_ci", "high_ci") if (end := number(row[name])) is not None]
-    return f" [{', '.join(ends)}]" if len({*ends}) > 1 else ""
-
-
-def _about(size: float) -> str:
-    """With two significant digits."""
-    return f"{float(f'{size:.2g}'):,.6g}"
-
-
-def lines(facts: Facts, speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
+def lines(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
     """The value of each variant by size and metric, those furthest from the baseline where there are many.
 
     Columns: variant, metric, size, value. Also, how many variants are left out.
     """
     mine = speeds[(speeds["task"] == task) & speeds["size"].notna()]
     mine = mine.drop_duplicates(["variant", "metric", "size"])
-    far = (
-        np.log(mine["ratio"].astype(float)).abs().groupby(mine["variant"]).max().sort_values(ascending=False)
-    )
-    kept = [BASELINE, *[name for name in far.index if name != BASELINE][: MAX_CURVES - 1]]
+    apart = np.log(mine["ratio"].astype(float)).abs().groupby(mine["variant"]).max()
+    far = [name for name in apart.sort_values(ascending=False).index if name != BASELINE]
+    kept = {BASELINE, *far[: MAX_CURVES - 1]}
     grown = mine.groupby("metric")["size"].transform("nunique") > 1
     shown = mine[grown & mine["variant"].isin(kept)].rename(columns={"value_variant": "value"})
     shown = shown[["variant", "metric", "size", "value"]].astype({"size": float, "value": float})
-    return shown.sort_values("size", kind="stable").reset_index(drop=True), max(0, len(far) - len(kept))
+    return shown.sort_values("size", kind="stable").reset_index(drop=True), max(0, len(far) + 1 - len(kept))
 
 
 def figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
     """A panel a call, and one for memory; `data` is of `lines`."""
     metrics = [metric for metric in timing.MEASURES if metric in set(data["metric"])]
-    across = 1 if len(metrics) == 1 else 2
+    across = min(2, len(metrics))
     down = -(-len(metrics) // across)
     shown = [entry for entry in entries(facts) if entry.variant in set(data["variant"])]
     of = {name: look for name, look in looks(shown).items() if name in set(data["variant"])}
@@ -217,40 +149,26 @@ def figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
         ax.remove()
     for ax in found[: len(metrics)][-across:]:
         ax.xaxis.set_tick_params(labelbottom=True)
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=look.colour,
-            ls=look.style,
-            marker="o",
-            ms=2.5,
-            label=shortened(text(look.label), LABEL),
-        )
-        for look in of.values()
-    ]
+    handles = [look.handle(marker="o", ms=2.5) for look in of.values()]
     result.legend(handles=handles, loc="outside upper left", ncols=2)
     result.supxlabel(f"{size}, log scale", size=style.SMALL)
     return result
 
 
-def _panel(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], metric: str, size: str) -> None:
-    say = (lambda value: wording.size(round(value))) if metric == timing.MEMORY else wording.seconds
+def _panel(ax: Axes, data: pd.DataFrame, of: dict[str, Look], metric: str, size: str) -> None:
+    shown = (lambda value: wording.size(round(value))) if metric == timing.MEMORY else wording.seconds
     for variant, look in of.items():
-        rows = data[data["variant"] == variant]
+        rows, name = data[data["variant"] == variant], named(look.label, variant)
         ax.plot(rows["size"], rows["value"], color=look.colour, ls=look.style, marker="o", ms=2.5)
-        told = zip(rows["size"], rows["value"], strict=True)
-        name = named(look.label, variant)
-        tell(ax, rows["size"], rows["value"], [f"{name}\n{size} {at:g}: {say(value)}" for at, value in told])
+        told = [f"{name}\n{size} {at:g}: {shown(value)}" for at, value in rows[["size", "value"]].to_numpy()]
+        tell(ax, rows["size"], rows["value"], told)
     ax.set(xscale="log", yscale="log")
     sizes = sorted(set(data["size"]))
-    most = MAX_TICKS if style.width() >= style.WIDTH else MAX_TICKS // 2
-    shown = sizes[:: -(-len(sizes) // most)]
-    ax.set_xticks(shown, [f"{at:g}" for at in shown])
+    at = sizes[:: -(-len(sizes) // (MAX_TICKS if style.width() >= style.WIDTH else MAX_TICKS // 2))]
+    ax.set_xticks(at, [f"{tick:g}" for tick in at])
     at = ticks(float(data["value"].min()), float(data["value"].max()), log=True, most=5)
-    ax.set_yticks(at, [unit_label(value, say) for value in at])
+    ax.set_yticks(at, [unit_label(value, shown) for value in at])
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_minor_locator(NullLocator())
     ax.grid(axis="y", color=colour("line"), lw=0.3)
-    head = timing.HEADS[metric]
-    ax.set_title(head if metric != timing.MEMORY else "Peak memory of a step", size=style.SMALL)
+    ax.set_title(timing.HEADS[metric], size=style.SMALL)

@@ -1,4 +1,4 @@
-"""Every run of every variant, joined to the baseline's run of the same seed."""
+"""Every run beside the baseline's run of the same seed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -21,10 +20,12 @@ from ablate.report.draw.rows import axes, placed, write_right
 from ablate.report.entries import Entry, entries
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.words import say
 
 OFFSET = 0.2
 "Of the baseline's runs above, and of the variant's below, the middle of a row."
-RUNS = {"baseline": "soft", "variant": "blue"}
+RUNS = {"baseline": ("soft", -OFFSET), "value": ("blue", OFFSET)}
+"Column → colour, and place in a row."
 
 
 class Seeds(Section):
@@ -35,17 +36,13 @@ class Seeds(Section):
     inside = "each run beside the baseline’s run of the same seed"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts = material.facts
-        caption = (
-            f"Every run's {facts.metric}. A line joins the two runs of one seed, which share their data and the "
-            "initial values they have in common. Upright bars are means."
-        )
-        for task, end, of in by_task(facts):
+        metric = material.facts.metric
+        for task, end, of in by_task(material.facts):
             data = seeds(material.evidence, task.name)
             runs = int(data["value"].notna().sum())
-            if facts.metric in task.metrics and (runs or data["baseline"].notna().any()):
-                alt = f"The {facts.metric} of {runs} runs{of}, each joined to the baseline's run of the same seed."
-                options = facts.metric, task.metrics[facts.metric]
+            if metric in task.metrics and (runs or data["baseline"].notna().any()):
+                caption, alt = say("figures.seeds", metric), say("figures.seeds_alt", metric, runs, of)
+                options = metric, task.metrics[metric]
                 yield Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, figure, options)
 
 
@@ -75,58 +72,46 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     second axis looks closer.
     """
     heights, labels = placed(data)
-    base, value = data["baseline"], data["value"]
-    both = pd.concat([base, value])
-    rows = data.groupby("variant", sort=False)[["baseline", "value"]]
-    always = (base.min(), base.max()) if base.notna().any() else (both.min(), both.max())
-    limits = views(rows.min().min(axis=1), rows.max().max(axis=1), always, known)
-    result, found = axes(labels, limits, metric, pitch=0.3)
-    y = data["variant"].map(heights).astype(float)
-    runs = pd.concat(
-        [
-            data.assign(run="baseline", x=base, y=y - OFFSET, words=BASELINE),
-            data.assign(
-                run="variant", x=value, y=y + OFFSET, words=list(map(named, data["label"], data["variant"]))
-            ),
-        ]
-    )
-    if set(data["variant"]) == {BASELINE}:
-        runs = runs[runs["run"] == "baseline"]
-    pairs = np.stack([np.column_stack([base, y - OFFSET]), np.column_stack([value, y + OFFSET])], axis=1)
-    runs = runs[runs["x"].notna()]
-    words = [
-        f"{name}\nseed {seed}: {metric} {short(x)}"
-        for name, seed, x in zip(runs["words"], runs["seed"], runs["x"], strict=True)
-    ]
+    data = data.assign(y=data["variant"].map(heights))
+    both, rows = data[["baseline", "value"]], data.groupby("variant", sort=False)[["baseline", "value"]]
+    base = both["baseline"] if both["baseline"].notna().any() else both["value"]
+    limits = views(rows.min().min(axis=1), rows.max().max(axis=1), (base.min(), base.max()), known)
+    figure, found = axes(labels, limits, metric, pitch=0.3)
+    shown = ["baseline"] if set(data["variant"]) == {BASELINE} else list(RUNS)
     for ax in found:
-        _view(ax, runs, pairs, known)
-        tell(ax, runs["x"], runs["y"], words)
-    lost = data[value.isna() & (data["status"] != "missing")]
-    counted = lost.groupby("variant", sort=False)["status"].agg(
-        lambda status: "\n".join(f"{n} {name}" for name, n in status.value_counts(sort=False).items())
-    )
-    write_right(found[-1], {heights[variant]: words for variant, words in counted.items()}, colour("purple"))
+        pairs = np.stack([data[["baseline", "y"]] - [0, OFFSET], data[["value", "y"]] + [0, OFFSET]], axis=1)
+        lines = LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1)
+        ax.add_collection(lines, autolim=False)
+        for run in shown:
+            _runs(ax, data, run, metric)
+        references(ax, known, "x")
+    lost = data[data["value"].isna() & (data["status"] != "missing")]
+    counts = {
+        heights[str(variant)]: "\n".join(f"{n} {status}" for status, n in of["status"].value_counts().items())
+        for variant, of in lost.groupby("variant")
+    }
+    write_right(found[-1], counts, colour("purple"))
+    names = {"baseline": BASELINE, "value": "variant"}
     handles = [
-        Line2D([], [], ls="", marker="o", ms=4, color=colour(RUNS[run]), label=run)
-        for run in runs["run"].unique()
+        Line2D([], [], ls="", marker="o", ms=4, color=colour(RUNS[run][0]), label=names[run]) for run in shown
     ]
     handles.append(Line2D([], [], ls="", marker="|", ms=8, mew=1.6, color=colour("ink"), label="mean"))
-    result.legend(handles=handles, loc="outside upper left", ncols=3)
-    return result
+    figure.legend(handles=handles, loc="outside upper left", ncols=3)
+    return figure
 
 
-def _view(ax: Axes, runs: pd.DataFrame, pairs: np.ndarray, known: Metric) -> None:
-    low, high = ax.get_xlim()
-    ax.add_collection(
-        LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1), autolim=False
-    )
-    palette = {run: colour(name) for run, name in RUNS.items()}
-    seaborn.scatterplot(
-        runs, x="x", y="y", hue="run", palette=palette, s=14, linewidth=0.4, legend=False, zorder=3, ax=ax
-    )
-    means = runs.groupby("y")["x"].mean()
+def _runs(ax: Axes, data: pd.DataFrame, run: str, metric: str) -> None:
+    """The runs of one side: a point each, their means, and an arrow where a row has some outside the axes."""
+    shade, known = colour(RUNS[run][0]), data[data[run].notna()]
+    known = known.assign(x=known[run], y=known["y"] + RUNS[run][1])
+    ax.scatter(known["x"], known["y"], s=14, color=shade, ec="white", lw=0.4, zorder=3)
+    means = known.groupby("y")["x"].mean()
     ax.plot(means, means.index, "|", ms=8, mew=1.6, color=colour("ink"), zorder=4)
-    ax.set(xlabel="", ylabel="", xlim=(low, high))
-    for row in runs[~runs["x"].between(low, high)].drop_duplicates(["y"]).itertuples():
-        edge_arrow(ax, row.x, "x", row.y, palette[row.run])
-    references(ax, known, "x")
+    for row in known[~known["x"].between(*ax.get_xlim())].drop_duplicates("y").itertuples():
+        edge_arrow(ax, row.x, "x", row.y, shade)
+    names = [BASELINE] * len(known) if run == BASELINE else map(named, known["label"], known["variant"])
+    words = (
+        f"{name}\nseed {s}: {metric} {short(x)}"
+        for name, s, x in zip(names, known["seed"], known["x"], strict=True)
+    )
+    tell(ax, known["x"], known["y"], words)

@@ -1,242 +1,193 @@
-"""How steadily each variant trains: divergence, learning-rate sensitivity, numbers of single runs, spread of seeds."""
+"""How steadily each variant trains: divergence, learning-rate sensitivity, spread of seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.analysis.stress import rate_curves
-from ablate.base.wording import brief, counted, share
-from ablate.core.evidence import Evidence
+from ablate.base import wording
+from ablate.base.wording import brief, share
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import short_names
 from ablate.report.draw import rows as in_rows
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, tell
-from ablate.report.draw.marks import padded, verdict_handles, verdicts
-from ablate.report.draw.panels import axes, beside, legend, lines, looks
+from ablate.report.draw.marks import padded
+from ablate.report.draw.panels import Look, lines, multiples
 from ablate.report.entries import Entry, left_out, panels
-from ablate.report.palette import EXPLORATORY, colour
+from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text, by_task
-from ablate.report.steadiness import chance, finding, notable, stability_table
 from ablate.report.tables import (
     NOTHING,
     Column,
+    Row,
     Table,
     decimals,
+    difference,
     fixed,
     interval,
     number,
-    plus_minus,
     rows_of,
-    short,
+    tabulated,
     text,
 )
+from ablate.report.verdicts import Names, names_of, reason
+from ablate.report.words import codes, say
 
-TERMS = {
-    "divergence_rate": (
-        "share of runs whose loss left the numbers or ended a tenth above that of guessing; of runs lost to memory or "
-        "time too; intervals of Clopper and Pearson, p of the exact test of two rates"
-    ),
-    "lr_sensitivity": (
-        "how much loss a wrong learning rate costs: mean over the grid of the loss, at most that at initialisation, "
-        "above the best of the grid (Wortsman et al. 2023)"
-    ),
-    "seed_spread": (
-        "standard deviation of the primary metric over seeds; compared from 20 seeds on by the test of Pitman and "
-        "Morgan, which holds for normal values"
-    ),
-    "loss_spikes": "share of steps whose loss lies 7 standard deviations above the mean of the 100 steps before",
-    "grad_norm_max": "largest norm of the gradient, before it is clipped",
-    "attention_logit_max": "largest logit of attention (Wortsman et al. 2023)",
-    "dead_units": "share of ReLU units that no example activates",
-}
-"""What the metrics mean."""
+RATE, SENSITIVITY = "divergence_rate", "lr_sensitivity"
 MAX_TICKS = 6
 """Learning rates that are written at an axis."""
-LAYERED = "{} of each layer after the last step: mean ± standard deviation over seeds"
 
 
 class Stability(Section):
-    """What is decided, and where runs diverged; the rest is folded. With `stress:`, two figures a task."""
+    """What differs, and where runs diverged; the rest is folded. With `stress:`, two figures a task."""
 
     place = 270
     title = "Stability"
-    open = True
+    inside = "divergence, learning-rate sensitivity and the spread over seeds"
 
     def applies(self, material: Material) -> bool:
         return material.stability is not None and bool((material.stability["n"] > 0).any())
 
     def findings(self, material: Material) -> list[str]:
-        said = finding(rows_of(material.stability), short_names(material.facts))
-        return [said] if said else []
+        found = lost(rows_of(material.stability), names_of(material.facts))
+        return [say("stability.diverged", found)] if found else []
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, rows = material.facts, rows_of(material.stability)
-        names = short_names(facts)
-        some = notable(rows)
-        caption = f"Each variant against the {BASELINE}; exploratory: {chance(rows)}"
-        if some:
-            yield stability_table(some, caption, names)
-        else:
-            yield Text(
-                f"No run diverged, and nothing that is judged tells a variant from the {BASELINE} ({chance(rows)})."
-            )
+        names, some = names_of(facts), [row for row in rows if notable(row)]
+        yield stability_table(some, rows, names) if some else Text(say("stability.nothing"))
         for task, end, of in by_task(facts):
             yield from _pictures(material, task.name, end, of)
-        terms = Terms([(metric, TERMS[metric]) for metric in TERMS if metric in {r["metric"] for r in rows}])
+        known = codes("stability") & {row["metric"] for row in rows}
+        terms = Terms([(metric, say(f"stability.{metric}")) for metric in sorted(known)])
         if len(some) < len(rows):
-            every: list[Block] = [stability_table(rows, caption, names), terms]
-            yield Folded(f"Everything that was compared ({len(rows)})", every)
+            yield Folded(say("stability.every", len(rows)), [stability_table(rows, rows, names), terms])
         else:
-            yield Folded("What the metrics mean", [terms])
-        if tables := [layer_table(frame, name) for name, frame in by_layer(material.evidence).items()]:
-            yield Folded("Layer by layer", tables)
+            yield Folded(say("stability.meaning"), [terms])
+
+
+def notable(row: Row) -> bool:
+    """Whether its interval excludes 0, or a run diverged."""
+    low, high = number(row["ci_low"]), number(row["ci_high"])
+    if row["metric"] == RATE:
+        return bool(number(row["mean_variant"]) or number(row["mean_baseline"]))
+    return low is not None and high is not None and (low > 0 or high < 0)
+
+
+def lost(rows: Sequence[Row], names: Names) -> list[str]:
+    """`2 of 5 with post norm`, for each variant and task of which some run diverged, on the most seeds of any pair."""
+    several = len({row["task"] for row in rows}) > 1
+    found: dict[tuple[str, str], tuple[int, str]] = {}
+    for row in (row for row in rows if row["metric"] == RATE):
+        n, task = int(number(row["n"]) or 0), text(row["task"])
+        for side in ("variant", "baseline"):
+            count = round((number(row[f"mean_{side}"]) or 0.0) * n)
+            if count and n > found.get((row[side], task), (0, ""))[0]:
+                said = say(
+                    "stability.lost", count, n, names.get(row[side], row[side]), task if several else ""
+                )
+                found[row[side], task] = n, said
+    return [said for _, said in found.values()]
+
+
+def stability_table(rows: Sequence[Row], every: Sequence[Row], names: Names) -> Table:
+    """Rows of `analysis.stability`; its caption says how many of `every` would exclude 0 by chance."""
+    columns = [
+        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        Column("task", "Task", varying=True),
+        Column("metric", "Metric"),
+        Column("mean_variant", "Variant [95 %]", True, show=lambda row: _side(row, "variant")),
+        Column("mean_baseline", "Baseline [95 %]", True, show=lambda row: _side(row, "baseline")),
+        Column("difference", "Difference [95 %]", True, show=_difference),
+        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+    ]
+    tested = sum(number(row["p"]) is not None for row in every)
+    caption = say("stability.caption", tested, wording.exact(round(0.05 * tested, 1)))
+    return tabulated(columns, rows, caption, "stability.csv", title="variant")
+
+
+def _difference(row: Row) -> str:
+    return difference(row["diff"], row["ci_low"], row["ci_high"]) if row["kind"] != "rate" else NOTHING
+
+
+def _side(row: Row, side: str) -> str:
+    """`2 of 5 [.05, .85]` of a rate, `.12 [.10, .14]` of anything else."""
+    low, high, mean = (number(row[f"{of}_{side}"]) for of in ("low", "high", "mean"))
+    if mean is None:
+        return NOTHING
+    places, n = 2 if row["kind"] == "rate" else decimals(low, high), int(number(row["n"]) or 0)
+    shown = say("stability.rate", round(mean * n), n) if row["kind"] == "rate" else fixed(mean, places)
+    return shown if low is None or low == high else f"{shown} {interval(low, high, places)}"
 
 
 def _pictures(material: Material, task: str, end: str, of: str) -> Iterator[Picture]:
     facts = material.facts
-    path = next(iter(facts.stress), "")
+    path = next(iter(facts.features.get("stress", {})), "")
     name = path.rpartition(".")[2]
     data = rate_curves(material.evidence).rename(columns={"value": name})
     data = data[data["task"] == task]
     if data.empty:
         return
     shown = panels(facts, material.comparisons)
-    crosses = (
-        " A cross: some runs diverged there, as many as it says, and count with the loss at initialisation."
-        if data["diverged"].any()
-        else ""
-    )
-    caption = (
-        f"Held-out loss at the end by {path}, with the 95 % interval of the mean over seeds; flat is steady."
-        f"{crosses}{left_out(facts, shown)}"
-    )
-    alt = f"Held-out loss by learning rate{of}, the {BASELINE} and the levels of {counted(len(shown), 'factor')}."
-    yield Picture(
-        f"learning-rates{end}", f"Loss by learning rate{of}", caption, alt, data, curves, (shown, name)
-    )
+    caption = say("figures.rates", path, bool(data["diverged"].any()), left_out(facts, shown))
+    title, alt = f"Loss by learning rate{of}", say("figures.rates_alt", of, len(shown))
+    yield Picture(f"learning-rates{end}", title, caption, alt, data, curves, (shown, name))
     found = sensitivity(facts, material.stability, task)
-    if found["mean"].notna().any():
-        caption = (
-            "Learning-rate sensitivity with the 95 % interval of its mean over seeds: how much loss a wrong rate of "
-            "the grid costs. Left is steadier; exploratory."
-        )
-        alt = f"Learning-rate sensitivity of {len(found)} variants{of}."
-        title = f"Learning-rate sensitivity{of}"
-        yield Picture(f"sensitivity{end}", title, caption, alt, found, sensitivities)
+    if found["value"].notna().any():
+        title, alt = f"Learning-rate sensitivity{of}", say("figures.sensitivity_alt", len(found), of)
+        yield Picture(f"sensitivity{end}", title, say("figures.sensitivity"), alt, found, sensitivities)
 
 
 def sensitivity(facts: Facts, stability: pd.DataFrame | None, task: str) -> pd.DataFrame:
-    """One row a variant, the baseline first: variant, label, verdict (`baseline` or `exploratory`), mean, low, high."""
+    """One row a variant, the baseline first: variant, label, verdict (its mark), value, low, high, told."""
     assert stability is not None
-    mine = stability[(stability["task"] == task) & (stability["metric"] == "lr_sensitivity")]
-    mine = mine[mine["n"] > 0]  # one of which no seed has its whole grid yet has no place on an axis
-    columns = {f"{of}_{{}}": of for of in ("mean", "low", "high")}
-    sides = [
-        ("baseline", mine.head(1).assign(label=BASELINE, verdict=BASELINE)),
-        ("variant", mine.assign(label=mine["variant"].map(short_names(facts)), verdict=EXPLORATORY)),
-    ]
-    frames = [
-        rows.assign(variant=rows[side])[
-            ["variant", "label", "verdict", *(c.format(side) for c in columns)]
-        ].rename(columns={c.format(side): of for c, of in columns.items()})
-        for side, rows in sides
-    ]
-    return pd.concat(frames, ignore_index=True)
+    names = names_of(facts)
+    rows: list[dict[str, Any]] = []
+    for row in rows_of(stability[(stability["task"] == task) & (stability["metric"] == SENSITIVITY)]):
+        # One of which no seed has its whole grid yet has no place on an axis.
+        for side in ("variant",) if rows else ("baseline", "variant"):
+            if row["n"]:
+                numbers = {
+                    "value": row[f"mean_{side}"],
+                    "low": row[f"low_{side}"],
+                    "high": row[f"high_{side}"],
+                }
+                mark = BASELINE if side == "baseline" else EXPLORATORY
+                named = {"variant": row[side], "label": names[row[side]], "verdict": mark}
+                rows.append(named | numbers | {"told": _side(row, side)})
+    return pd.DataFrame(rows, columns=["variant", "label", "verdict", "value", "low", "high", "told"])
 
 
 def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) -> Figure:
     """In each panel the baseline and the levels of one factor; `data` is of `rate_curves`, with `rate` for `value`."""
-    result, found = axes(shown)
     grid = sorted(set(data[rate]))
-    for title, ax in found.items():
-        of = looks(shown[title])
+
+    def draw(ax: Axes, of: dict[str, Look]) -> None:
         ax.set_xscale("log")
         lines(ax, data, of, rate, "loss", marker="o", ms=2.5)
         for row in data[(data["diverged"] > 0) & data["variant"].isin(of)].to_dict("records"):
             look, lost = of[row["variant"]], share(row["diverged"], row["n"])
-            ax.plot(row[rate], row["loss"], "X", ms=5.5, color=look.colour, mec="white", mew=0.4, zorder=4)
-            ax.annotate(
-                lost,
-                (row[rate], row["loss"]),
-                (0, 5),
-                textcoords="offset points",
-                ha="center",
-                size=style.SMALL - 1,
-                color=look.colour,
-            )
-            tell(
-                ax, [row[rate]], [row["loss"]], [f"{named(look.label, row['variant'])}\n{lost} runs diverged"]
-            )
+            place = row[rate], row["loss"]
+            ax.plot(*place, "X", ms=5.5, color=look.colour, mec="white", mew=0.4, zorder=4)
+            words: dict[str, Any] = {"ha": "center", "size": style.SMALL - 1, "color": look.colour}
+            ax.annotate(lost, place, (0, 5), textcoords="offset points", **words)
+            tell(ax, [place[0]], [place[1]], [f"{named(look.label, row['variant'])}\n{lost} runs diverged"])
         ax.xaxis.set_major_formatter(lambda value, _: brief(value))
         ax.xaxis.set_major_locator(FixedLocator(grid[:: -(-len(grid) // MAX_TICKS)]))
         ax.xaxis.set_minor_locator(NullLocator())
-        legend(ax, [look for variant, look in of.items() if variant in set(data["variant"])], beside(found))
-    result.supxlabel(f"{rate}, log scale", size=style.SMALL)
-    result.supylabel("held-out loss", size=style.SMALL)
-    return result
+
+    return multiples(shown, set(data["variant"]), draw, f"{rate}, log scale", "held-out loss")
 
 
 def sensitivities(data: pd.DataFrame) -> Figure:
     """A row a variant with its interval; `data` is of `sensitivity`."""
-    heights, labels = in_rows.placed(data)
-    data = data.assign(y=data["variant"].map(heights))
-    ends = data[["mean", "low", "high"]].to_numpy(float)
+    ends = data[["value", "low", "high"]].to_numpy(float)
     limits = padded(min(0.0, float(np.nanmin(ends))), float(np.nanmax(ends)))
-    result, (ax,) = in_rows.axes(labels, [limits], "learning-rate sensitivity, left is steadier", pitch=0.24)
-    verdicts(ax, data, "mean", "y", "x", ("low", "high", 1.6))
-    told = [_told(*row) for row in data[["mean", "low", "high"]].itertuples(index=False)]
-    names = map(named, data["label"], data["variant"])
-    tell(ax, data["mean"], data["y"], [f"{name}\n{words}" for name, words in zip(names, told, strict=True)])
-    if style.width() >= style.WIDTH:
-        in_rows.write_right(ax, dict(zip(data["y"], told, strict=True)), colour("ink"))
-    result.legend(handles=verdict_handles(data["verdict"]), loc="outside upper left", ncols=4)
-    return result
-
-
-def _told(mean: float, low: float, high: float) -> str:
-    places = decimals(low, high)
-    return fixed(mean, places) + ("" if number(low) is None else f" {interval(low, high, places)}")
-
-
-def by_layer(evidence: Evidence) -> dict[str, pd.DataFrame]:
-    """Metric → a row a variant and task, a column a layer: the numbers of runs, shown with their spread over seeds.
-
-    They are among the curves, as NAME/LAYER at the last step, where NAME is a column of the trials.
-    """
-    every, trials = evidence.curves, evidence.trials
-    every = every[every["metric"].astype(str).str.contains("/", regex=False)]
-    if every.empty:
-        return {}
-    split = every["metric"].astype(str).str.partition("/")
-    layered = every.assign(name=split[0], layer=split[2])[split[0].isin(trials.columns)]
-    joined = layered.merge(trials[["id", "variant", "task"]], on="id")
-    joined = joined[np.isfinite(joined["value"].astype(float))]
-    found = {}
-    for name, rows in joined.groupby("name", sort=True):
-        cells = rows.groupby(["variant", "task", "layer"], sort=False)["value"].agg(["mean", "std"])
-        words = cells.apply(
-            lambda cell: plus_minus(cell["mean"], cell["std"] if cell["std"] == cell["std"] else None), axis=1
-        )
-        found[str(name)] = (
-            words.unstack().reindex(columns=pd.unique(rows["layer"])).fillna(NOTHING).reset_index()
-        )
-    return found
-
-
-def layer_table(frame: pd.DataFrame, name: str) -> Table:
-    """What `by_layer` has of one metric."""
-    layers = [str(column) for column in frame.columns if column not in ("variant", "task")]
-    heads = short(layers)
-    columns = [
-        Column("variant", "Variant"),
-        *([Column("task", "Task")] if frame["task"].nunique() > 1 else []),
-        *(Column(layer, text(heads[layer]), True) for layer in layers),
-    ]
-    cells = [{str(key): text(value) for key, value in row.items()} for row in frame.to_dict("records")]
-    return Table(columns, cells, LAYERED.format(name.replace("_", " ").capitalize()), "curves.parquet")
+    return in_rows.forest(data, [limits], "learning-rate sensitivity, left is less sensitive")[0]

@@ -1,35 +1,12 @@
-"""`metric:` the number that is judged; others that are judged with it; an aggregate over tasks."""
+"""`metric:` the number that is judged."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, PositiveFloat, Tag
+from pydantic import BeforeValidator, PositiveFloat
 
 from ablate.base.registry import StrictModel
-from ablate.study.sections.search import refusal
-
-
-def _named(given: Any) -> Any:
-    """A metric, or a list of them, without margins."""
-    if isinstance(given, str):
-        return {given: None}
-    return dict.fromkeys(given) if isinstance(given, list) else given
-
-
-def _units(given: Any) -> Any:
-    if given is None or given == "range" or isinstance(given, dict):
-        return given
-    raise refusal(
-        "is no unit of differences",
-        "range, or a difference for each task, such as {digits: 0.1, recall: 0.2}",
-    )
-
-
-_Units = Annotated[
-    Annotated[Literal["range"], Tag("[range]")] | Annotated[dict[str, PositiveFloat], Tag("[tasks]")],
-    Discriminator(lambda given: "[tasks]" if isinstance(given, dict) else "[range]"),
-]
 
 
 class MetricSection(StrictModel):
@@ -41,13 +18,14 @@ class MetricSection(StrictModel):
     "The smallest difference of interest, in the metric's units; declared, `equivalent` becomes a verdict."
     at: Literal["last", "best_validation"] = "last"
     "Tested at the last step, or at the step that validation favours."
-    also: Annotated[dict[str, PositiveFloat | None], BeforeValidator(_named)] = {}
-    "Further metrics that are judged in the same family, which they make larger: name → margin, or nothing."
-    aggregate: Annotated[_Units | None, BeforeValidator(_units)] = None
-    """Units in which differences are averaged over tasks: task → the difference that counts as one; `range`: that from
-    guessing to the best value."""
+    target: float | None = None
+    "The value on validation data that counts as learned, for `steps_to_target`; not given: that at which it is solved."
 
 
 MetricAsked = Annotated[
-    MetricSection, BeforeValidator(lambda given: {"name": given} if isinstance(given, str) else given)
+    MetricSection,
+    BeforeValidator(
+        lambda given: {"name": given} if isinstance(given, str) else given,
+        json_schema_input_type=str | MetricSection,
+    ),
 ]

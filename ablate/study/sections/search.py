@@ -14,6 +14,7 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, Slot, StrictModel
@@ -24,7 +25,7 @@ Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
 Conditions = str | list[str]
 MAX_WINNERS = 1_000
 MAX_TARGET = 1e24
-QUANTITIES = ("parameters", "flops", "compute", "seconds")
+QUANTITIES = ("parameters", "flops", "compute")
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
 
 
@@ -117,6 +118,14 @@ Space = Annotated[dict[str, Values], Field(min_length=1)]
 """Path → the values that are searched."""
 
 
+def _no_storage(value: Any) -> None:
+    if value is not None:
+        rule = "is not kept anywhere but in the records of its trainings, from which a search goes on"
+        raise refusal(
+            rule, "no `storage`; `ablate export --optuna URL` writes a search for Optuna's dashboard"
+        )
+
+
 class _Budget(StrictModel):
     """Base of searches."""
 
@@ -129,8 +138,7 @@ class _Budget(StrictModel):
     batch: Annotated[int, Field(gt=0, le=10_000)] = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
     settings do not depend on the number of workers."""
-    storage: str | None = None
-    "Where Optuna keeps the search: any URL that it takes; not given: SQLite in the study's folder."
+    storage: SkipJsonSchema[Annotated[None, BeforeValidator(_no_storage), Field(exclude=True)]] = None
 
 
 class SearchSection(_Budget):
@@ -179,8 +187,6 @@ class MatchSection(StrictModel):
     "FLOPs of a forward pass on one example."
     compute: Target | None = None
     "FLOPs of the whole training, forward and backward."
-    seconds: Target | None = None
-    "Seconds of training, at a rate that is measured before the run."
     by: str
     "The path of the number that is changed."
     within: Annotated[float, Field(gt=0, lt=1)] = 0.01

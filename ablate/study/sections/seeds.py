@@ -164,8 +164,13 @@ def in_words(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds))
 
 
+_Number = Annotated[int, Field(ge=1, le=TUNING_SEEDS_FROM, description="Their number.")]
+_Listed = Annotated[
+    list[Annotated[int, Field(ge=0, lt=TUNING_SEEDS_FROM)]],
+    Field(min_length=1, description="Each of them.", json_schema_extra={"uniqueItems": True}),
+]
 Seeds = Annotated[
     SeedsSection,
-    BeforeValidator(_read),
+    BeforeValidator(_read, json_schema_input_type=_Number | _Listed | SeedsSection),
     PlainSerializer(lambda seeds: seeds.plain, return_type=int | dict | list),
 ]

@@ -1,4 +1,4 @@
-"""`speed:` the variants timed beside one another, after training; and `target:`, the time that it takes to learn."""
+"""`speed:` the variants timed beside one another, after training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from ablate.base.registry import StrictModel
+from ablate.base.registry import OnOff, StrictModel
 from ablate.core.speed import CALLS, SpeedFacts, TimedCall
 from ablate.study.sections.search import refusal
 
@@ -78,14 +78,6 @@ def _read(given: Any) -> Any:
     return given
 
 
-Speed = Annotated[SpeedSection | None, BeforeValidator(_read)]
-
-
-def _single(target: dict[str, float]) -> dict[str, float]:
-    if len(target) > 1:
-        raise refusal("has more than one metric", "one metric with its value")
-    return target
-
-
-Target = Annotated[dict[str, float], AfterValidator(_single), Field(max_length=1)]
-"""Metric → the value that counts as learned."""
+Speed = Annotated[
+    SpeedSection | None, BeforeValidator(_read, json_schema_input_type=OnOff | SpeedSection | None)
+]

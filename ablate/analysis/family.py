@@ -1,0 +1,141 @@
+"""The family of a study: its planned comparisons, and the claims that are none of them; the level that each has.
+
+M is what was planned, whatever became of it. Each member is decided at α = .05/M, so that the chance of any false
+verdict among them is at most .05. Where seeds are added until it is settled, look k has the share w_k of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ablate.analysis.judge import ALPHA
+from ablate.analysis.looks import Look, looks
+from ablate.analysis.measures import Measure, measure_of
+from ablate.analysis.runs import Runs
+from ablate.core.claim import INTERACTION, Claim
+from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
+from ablate.core.short_names import by_design
+
+CROSSED = ("factorial", "fractional")
+"""Designs that vary several factors at once, whose planned comparisons are main effects."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A against B on one task: variants whose mean per seed is compared."""
+
+    name: str
+    against: str
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    task: TaskFacts
+    planned: bool = True
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Both sides."""
+        return self.a, self.b
+
+
+def pairs(facts: Facts) -> list[Pair]:
+    """What the tables compare on tasks that have the primary metric, in the order of the study, planned first.
+
+    Every variant against the baseline. Of a design that crosses its factors, each level against the baseline's, over
+    the cells that differ in nothing else; its cells against the baseline are exploratory.
+    """
+    tasks = [task for task in facts.tasks if facts.metric in task.metrics]
+    crossed = facts.design in CROSSED
+    effects = list(_main_effects(facts)) if crossed else []
+    cells = {
+        variant.name
+        for variant in facts.variants[1:]
+        if crossed and by_design(variant) and not variant.placebo
+    }
+    found = [Pair(*effect, task) for effect in effects for task in tasks]
+    for variant in facts.variants[1:]:
+        planned = not (effects and variant.name in cells)
+        found += [
+            Pair(
+                variant.name,
+                facts.variants[0].name,
+                (variant.name,),
+                (facts.variants[0].name,),
+                task,
+                planned,
+            )
+            for task in tasks
+        ]
+    return sorted(found, key=lambda pair: not pair.planned)
+
+
+def _main_effects(facts: Facts) -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
+    """Each level of each factor against the baseline's: their names, and the cells of both."""
+    cells = [
+        v for v in facts.variants if v.name == BASELINE or (by_design(v) and v.changes and not v.placebo)
+    ]
+    paths = [path for path in facts.factors if any(path in variant.changes for variant in cells)]
+    first = facts.variants[0]
+    levels = {cell.name: {path: _level(facts, cell, path, first) for path in paths} for cell in cells}
+    levels = {name: of for name, of in levels.items() if None not in of.values()}
+    for path in paths if len(paths) > 1 else ():
+        base, *others = facts.factors[path]
+        for label in others:
+            a, b = ([name for name, of in levels.items() if of[path] == level] for level in (label, base))
+            if facts.design == "factorial":
+                # A combination that one side lacks would not cancel.
+                rest = [{tuple({**levels[name], path: ""}.items()) for name in side} for side in (a, b)]
+                a, b = (
+                    [name for name in side if tuple({**levels[name], path: ""}.items()) in rest[0] & rest[1]]
+                    for side in (a, b)
+                )
+            if a and b:
+                yield f"{path}={label}", f"{path}={base}", tuple(a), tuple(b)
+
+
+def _level(facts: Facts, variant: VariantFacts, path: str, first: VariantFacts) -> str | None:
+    """Its label; None where another change of the variant has removed the path, or changed what is there."""
+    if path in variant.changes:
+        return variant.changes[path]
+    same = path in variant.levels and variant.levels[path] == first.levels.get(path)
+    return facts.factors[path][0] if same else None
+
+
+def planned(facts: Facts) -> list[Pair]:
+    """Those that were planned."""
+    return [pair for pair in pairs(facts) if pair.planned]
+
+
+def row_of(claim: Claim, facts: Facts) -> Pair | None:
+    """The planned comparison that a claim is about, in either direction; None where it is about none."""
+    if claim.metric != facts.metric or claim.kind == INTERACTION:
+        return None
+    sides = {frozenset(claim.a), frozenset(claim.b)}
+    same = [pair for pair in planned(facts) if {frozenset(pair.a), frozenset(pair.b)} == sides]
+    return same[0] if len(same) == 1 and len(measures_of(claim, facts)) == 1 else None
+
+
+def measures_of(claim: Claim, facts: Facts) -> list[Measure]:
+    """How a claim is decided on each task that can tell it."""
+    return [found for task in facts.tasks if (found := measure_of(claim.metric, task, facts))]
+
+
+def family_size(facts: Facts) -> int:
+    """M, the planned comparisons, and the claims that are none of them and were declared before any trial."""
+    others = sum(not claim.exploratory and row_of(claim, facts) is None for claim in facts.claims)
+    return len(planned(facts)) + others
+
+
+def level(facts: Facts, look: Look) -> float:
+    """α/M, or the share of it that the look has."""
+    return ALPHA * look.weight / max(family_size(facts), 1)
+
+
+def at_looks(runs: Runs) -> list[tuple[Look, Runs]]:
+    """Each look that was taken, and the runs of its seeds."""
+    return [(look, runs.first(look.seeds)) for look in looks(runs.facts)]
+
+
+def asked(runs: Runs, task: TaskFacts, names: Sequence[str]) -> bool:
+    """Whether all of their seeds were asked for: not where a variant was settled on fewer."""
+    return all(bool(runs.of(name, task).asked.all()) for name in names)

@@ -1,1 +1,0 @@
-"""The sections that the terminal shows as well; their modules import neither pandas nor matplotlib."""

@@ -1,0 +1,143 @@
+"""The verdicts, the claims and the noise of a study as tables: the same for page, markdown, terminal and MLflow.
+
+Made of frames or of the rows of CSV files; imports neither pandas nor matplotlib.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ablate.core.facts import Facts
+from ablate.core.short_names import in_short_names, level_name, short_names
+from ablate.report.tables import (
+    Column,
+    Row,
+    Table,
+    decimals,
+    difference,
+    fixed,
+    is_true,
+    number,
+    rows_of,
+    shown,
+    significant,
+    tabulated,
+    text,
+)
+from ablate.report.words import because, say
+
+UNSEEN = "unseen "
+"""The reason of what is equivalent: what that does not exclude."""
+Names = Mapping[str, str]
+"""Variant → its name for readers."""
+
+
+def names_of(facts: Facts) -> Names:
+    """Of variants, and of the levels that a factorial compares."""
+    levels = {f"{path}={level}": (path, level) for path, levels in facts.factors.items() for level in levels}
+    named = {name: facts.labels.get(name) or level_name(*of) for name, of in levels.items()}
+    return named | short_names(facts)
+
+
+def planned_rows(comparisons: Any) -> list[Row]:
+    """The rows of a frame, or of a sequence of mappings, that the study planned: those that have a verdict."""
+    return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
+
+
+def verdict_tables(comparisons: Any, names: Names, at: str = "") -> Iterator[Table]:
+    """The planned comparisons, a table a task; `at`: what they hold at that was not tuned, such as `lr 0.003`."""
+    rows = planned_rows(comparisons)
+    several = len({row["task"] for row in rows}) > 1
+    for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
+        mine = [row for row in rows if (row["task"], row["metric"]) == (task, metric)]
+        seeds = sorted({int(number(row["n"]) or 0) for row in mine})
+        caption = say(
+            "verdicts.caption",
+            metric=text(metric),
+            task=text(task) if several else "",
+            seeds=seeds,
+            comparisons=family(rows),
+            at=at,
+        )
+        if unseen := {said for row in mine if (said := text(row.get("reason"))).startswith(UNSEEN)}:
+            # What holds for every row is said once.
+            caption += say("verdicts.unseen", because(max(unseen)))
+        yield tabulated(verdict_columns(mine, names), mine, caption, "comparisons.csv", title="variant")
+
+
+def family(rows: Sequence[Row]) -> int:
+    """M of the level 1 − .05/M at which the rows of a study are judged."""
+    levels = [level for row in rows if (level := number(row.get("level"))) is not None and level < 1]
+    return round(0.05 / (1 - min(levels))) if levels else 1
+
+
+def verdict_columns(rows: Sequence[Row], names: Names) -> list[Column]:
+    """At most seven."""
+    rated = all(number(row.get("solved_variant")) is not None for row in rows)
+    heading = "Seeds solved" if rated else f"Difference [{level_of(rows)}]"
+    return [
+        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        Column("verdict", "Verdict"),
+        Column("difference", heading, True, show=difference_of),
+        Column("mean_variant", "Variant mean", True, show=lambda row: mean(row, "variant"), spare=True),
+        Column("mean_baseline", "Baseline mean", True, show=lambda row: mean(row, "baseline"), spare=True),
+        Column("mde", "Detectable", True, show=detectable, spare=True),
+        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+    ]
+
+
+def level_of(rows: Sequence[Row]) -> str:
+    """`99.3 %`: the level of the intervals of some rows."""
+    levels = [level for row in rows if (level := number(row.get("level"))) is not None]
+    return f"{100 * max(levels, default=0.95):.3g} %"
+
+
+def difference_of(row: Row) -> str:
+    """The difference with its interval; of rates the seeds that solved the task on each side."""
+    if number(row.get("solved_variant")) is None:
+        return difference(row.get("diff"), row.get("ci_low"), row.get("ci_high"))
+    variant, baseline, n = (int(float(row[name])) for name in ("solved_variant", "solved_baseline", "n"))
+    return say("verdicts.solved", variant, baseline, n)
+
+
+def mean(row: Row, side: str) -> str:
+    """Of a side, to the digits of the interval."""
+    return fixed(row.get(f"mean_{side}"), decimals(row.get("ci_low"), row.get("ci_high")))
+
+
+def detectable(row: Row) -> str:
+    """The smallest difference that is found with 80 % power; of rates in seeds that one side alone solves."""
+
+    def said(mde: float) -> str:
+        if not math.isfinite(mde):
+            return say("verdicts.no_mde")
+        return shown_as(mde, number(row.get("solved_variant")) is not None, int(float(row["n"])))
+
+    return shown(row.get("mde"), said)
+
+
+def shown_as(mde: float, by_rate: bool, n: int) -> str:
+    """A difference, or as many of `n` seeds."""
+    return say("verdicts.seeds", round(mde), n) if by_rate else significant(mde)
+
+
+def reason(row: Row, names: Names) -> str:
+    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption."""
+    found = text(row.get("reason"))
+    return "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
+
+
+def claim_table(claims: Any, short: Callable[[str], str], names: Names, level: str) -> Table:
+    """The claims of a study, judged; `short` gives their words for readers, `level` is that of their intervals."""
+    rows = rows_of(claims)
+    columns = [
+        Column("claim", "Claim", words=True, show=lambda row: text(short(row["claim"]))),
+        Column("verdict", "Verdict"),
+        Column("difference", f"Difference [{level}]", True, show=difference_of),
+        Column("n", "n", True, show=lambda row: text(row.get("n")).removesuffix(".0"), spare=True),
+        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+    ]
+    late = sum(is_true(row.get("exploratory")) for row in rows)
+    return tabulated(columns, rows, say("verdicts.claims", late, len(rows)), "claims.csv", title="claim")

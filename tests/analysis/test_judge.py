@@ -1,0 +1,475 @@
+"""The judge on made evidence: what each kind of claim takes, and each code that keeps it open."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_evidence import ACCURACY, CLINIC_A, CLINIC_B, RATES, claim, crossed, study
+
+from ablate.analysis.claims import judge_claims, unsettled
+from ablate.analysis.compare import compare, confirmatory
+from ablate.analysis.estimates import Mean
+from ablate.analysis.family import family_size, level, pairs, row_of
+from ablate.analysis.judge import Judged, deciding, judge, on_all, row
+from ablate.analysis.looks import Look, looks
+from ablate.analysis.paired import Differences
+from ablate.core.claim import Claim
+from ablate.core.estimate import Block
+from ablate.core.metric import Metric, Sampling
+from ablate.core.reason import Reason
+
+RISE = np.array([0.50, 0.52, 0.51, 0.53, 0.50, 0.52, 0.51, 0.53])
+PLAIN = {"accuracy": Metric("max", 0.001)}
+
+
+def mean(values, floor=1e-3, blocks=(), also=()):
+    """An estimate of the mean of differences."""
+    return Mean(Differences(np.asarray(values, float), floor), blocks, also)
+
+
+def code(text):
+    """Of a reason in a table."""
+    found = Reason.parse(text)
+    return found.code if found else ""
+
+
+def first(evidence, **where):
+    """The first row of the comparisons."""
+    rows = compare(evidence)
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return rows.iloc[0]
+
+
+# What each kind takes
+
+
+@pytest.mark.parametrize(
+    ("kind", "x", "slack", "supported", "refuted"),
+    [
+        ("beats", 0.0, 0.0, "above(0)", "below(0)"),
+        ("beats", 0.1, 0.02, "above(.12)", "below(.08)"),
+        ("matches", 0.1, 0.02, "max above(-.1) below(.1)", "min above(.12) below(-.12)"),
+        ("does_not_lose", 0.1, 0.02, "above(-.1)", "below(-.12)"),
+        ("matches", 0.02, 0.02, "never", "min above(.04) below(-.04)"),
+        ("does_not_lose", 0.01, 0.02, "never", "below(-.03)"),
+    ],
+)
+def test_a_kind_takes_these_one_sided_tests(kind, x, slack, supported, refuted):
+    one = mean(0.04 + 0.05 * np.sin(np.arange(9)))
+
+    def p(words):
+        if words == "never":
+            return 1.0
+        pick = {"max": max, "min": min}.get(words.split()[0], max)
+        tests = [word.split("(") for word in words.split() if "(" in word]
+        return min(1.0, 2 * pick(getattr(one, name)(float(at[:-1])) for name, at in tests))
+
+    found = judge(one, kind, x, 0.05, slack)
+    assert found.supported == pytest.approx(p(supported), rel=1e-12)
+    assert found.refuted == pytest.approx(p(refuted), rel=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 8])
+@pytest.mark.parametrize("shift", [-0.09, -0.05, -0.02, 0.0, 0.02, 0.05, 0.09])
+@pytest.mark.parametrize("spread", [0.01, 0.04, 0.1])
+def test_the_interval_that_is_shown_says_everything(shift, spread, alpha):
+    one, margin = mean(shift + spread * np.sin(np.arange(8))), 0.06
+    low, high = one.interval(alpha)
+    inside = "equivalent" if -margin < low and high < margin else None
+    side = "better" if low > 0 else "worse" if high < 0 else "inconclusive"
+    assert row(one, margin, alpha).verdict == (inside or side)
+    assert judge(one, "beats", margin, alpha).outcome == (
+        "supported" if low > margin else "refuted" if high < margin else "inconclusive"
+    )
+    lost = "supported" if low > -margin else "refuted" if high < -margin else "inconclusive"
+    assert judge(one, "does_not_lose", margin, alpha).outcome == lost
+    out = low > margin or high < -margin
+    assert judge(one, "matches", margin, alpha).outcome == (
+        "supported" if inside else "refuted" if out else "inconclusive"
+    )
+
+
+def test_t_is_that_of_the_textbook():
+    d = Differences.between(CLINIC_A, CLINIC_B)
+    one = Mean(d)
+    assert d.mean == pytest.approx(0.1646667, abs=1e-7)
+    assert max(one.above(-0.6), one.below(0.6)) == pytest.approx(0.003166881, abs=1e-9)
+    assert 2 * one.above(0) == pytest.approx(0.2451999, abs=1e-7)
+    assert one.interval(0.05) == pytest.approx((-0.1264911, 0.4558245), abs=1e-7)
+    assert one.interval(0.10) == pytest.approx((-0.0744337, 0.4037670), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("wholly", "kind", "supported"), [(True, "beats", 1), (False, "beats", 0), (False, "matches", 1)]
+)
+def test_a_block_keeps_all_or_likeness_from_support(wholly, kind, supported):
+    one = mean([0.1, 0.11, 0.1, 0.09], blocks=[Block(Reason("floor"), wholly)])
+    found = judge(one, kind, 0.0 if kind == "beats" else 0.5)
+    assert (found.supported == 1.0) == bool(supported)
+    assert (found.reason or Reason("none")).code == ("floor" if supported else "none")
+
+
+def test_all_that_estimate_the_same_must_agree():
+    values = [0.1, 0.11, 0.1, 0.09]
+    other = (Reason("rate", {"rate": 0.003}), mean([-0.1, 0.1, 0.0, 0.05]))
+    one = mean(values, also=[other])
+    assert judge(mean(values), "beats").outcome == "supported"
+    found = judge(one, "beats")
+    assert found.outcome == "inconclusive"
+    assert found.reason == other[0]
+    assert one.interval(0.05) == other[1].interval(0.05)
+    assert one.point == pytest.approx(0.1)
+
+
+def test_over_tasks_the_largest_p_supports_and_so_many_times_the_smallest_refutes():
+    tasks = [Judged(0.01, 1.0, 0.05, Reason("open")), Judged(0.04, 1.0, 0.05, Reason("open"))]
+    assert on_all(tasks).supported == 0.04
+    assert on_all(tasks).outcome == "supported"
+    against = [Judged(1.0, 0.02, 0.05, Reason("open")), Judged(0.001, 1.0, 0.05, Reason("open")), tasks[0]]
+    assert on_all(against).refuted == pytest.approx(0.06)
+    assert on_all(against).outcome == "inconclusive"
+    assert deciding(tasks) == 1
+    assert deciding([tasks[0], Judged(1.0, 1.0, 0.05, Reason("ceiling"))]) == 1
+
+
+def test_a_reason_survives_a_table():
+    reason = Reason("ceiling", {"failures": 0.3123, "n": 8})
+    assert str(reason) == "ceiling failures=0.3123 n=8"
+    assert Reason.parse(str(reason)) == reason
+    assert Reason.parse("") is None
+    assert Reason.parse("8 seeds detect .012 with 80 % power") is None
+
+
+# What blocks, in the order of METHODS
+
+
+def test_incomplete():
+    evidence = study({"baseline": RISE, "a": RISE + 0.1}, statuses={("a", 2): "failed"})
+    found = first(evidence)
+    assert (found.verdict, found.n) == ("inconclusive", 7)
+    assert Reason.parse(found.reason) == Reason("incomplete", {"pairs": 7, "missing": 1})
+    lost = study(
+        {"baseline": RISE, "a": RISE + 0.1},
+        statuses={("a", 2): "failed"},
+        reasons={("a", 2): "out of memory"},
+    )
+    assert code(first(lost).reason) == "unstable"
+
+
+def test_few():
+    found = first(study({"baseline": [0.5], "a": [0.7]}))
+    assert (found.verdict, code(found.reason)) == ("inconclusive", "few")
+    assert math.isnan(found.ci_low)
+
+
+def test_unstable_blocks_likeness_and_a_metric_without_a_floor_all():
+    lost = {("a", 0): "diverged"}
+    near = study({"baseline": RISE, "a": RISE}, statuses=lost, margin=0.4)
+    assert code(first(near).reason) == "unstable"
+    assert first(near).n == 8
+    worse = study({"baseline": RISE + 0.3, "a": RISE - 0.35}, statuses=lost)
+    assert first(worse).verdict == "worse"
+    unscored = study({"baseline": RISE + 0.3, "a": RISE - 0.35}, statuses=lost, metrics=PLAIN)
+    assert (first(unscored).verdict, code(first(unscored).reason), first(unscored).n) == (
+        "inconclusive",
+        "unstable",
+        7,
+    )
+
+
+def test_scale():
+    def value(levels, seed):
+        step = 0.1 * (levels["p"] == "b") * (levels["q"] == "y")
+        return (0.999 if levels["p"] == "b" and levels["q"] == "y" else 0.6 + step) + 0.0001 * seed
+
+    evidence = crossed({"p": ["a", "b"], "q": ["x", "y"]}, value, metrics={"accuracy": ACCURACY})
+    more = Claim(
+        "more", "interaction", "accuracy", ["p=b,q=y"], ["q=y"], 0.0, "", False, ["p=b"], ["baseline"]
+    )
+    evidence = replace(evidence, facts=replace(evidence.facts, claims=[more]))
+    (found,) = judge_claims(evidence).to_dict("records")
+    assert (found["verdict"], code(found["reason"])) == ("inconclusive", "scale")
+
+
+def test_ceiling_says_which_failures_are_not_excluded():
+    at = np.array([0.999, 0.998, 1.0, 0.999, 0.999, 1.0, 0.998, 0.999])
+    found = first(study({"baseline": at, "a": at[::-1]}, margin=0.01))
+    assert found.verdict == "inconclusive"
+    assert Reason.parse(found.reason).numbers["failures"] == pytest.approx(1 - 0.05 ** (1 / 8), abs=1e-5)
+    solved = study(
+        {"baseline": 0.9 + RISE / 10, "a": 0.91 + RISE / 10}, outcome="all_or_nothing", margin=0.05
+    )
+    assert code(first(solved).reason) == "ceiling"
+    low = study(
+        {"baseline": [1e-4, 2e-4, 0.0], "a": [2e-4, 0.0, 1e-4]}, metrics={"accuracy": Metric("min", 1e-3)}
+    )
+    assert code(first(low).reason) == "ceiling", "a loss that does not say has 0"
+
+
+def test_floor_leaves_a_difference_to_be_found():
+    guess = 0.1 + np.array([0.001, 0.002, 0.0, 0.003, 0.002, 0.001, 0.0, 0.002])
+    found = first(study({"baseline": guess, "a": guess[::-1]}, margin=0.05))
+    assert (found.verdict, code(found.reason)) == ("inconclusive", "floor")
+    assert first(study({"baseline": guess, "a": guess + 0.01 + 1e-3 * (guess > 0.101)})).verdict == "better"
+
+
+def test_unsolved():
+    values = {"baseline": RISE - 0.2, "a": RISE + 0.2}
+    found = first(study(values, outcome="all_or_nothing", margin=0.1))
+    assert (found.verdict, code(found.reason)) == ("inconclusive", "unsolved")
+
+
+def test_degenerate():
+    found = first(study({"baseline": RISE, "a": RISE}, margin=0.1))
+    assert (found.verdict, code(found.reason), found["diff"]) == ("inconclusive", "degenerate", 0.0)
+
+
+def test_groups_block_equivalence_alone():
+    groups = np.array([0.4, 0.4, 0.41, 0.4, 0.8, 0.8, 0.81, 0.8])
+    found = first(study({"baseline": groups, "a": groups + 0.001 * np.sin(np.arange(8))}, margin=0.05))
+    assert (found.verdict, code(found.reason)) == ("inconclusive", "groups")
+    assert first(study({"baseline": groups, "a": groups + 0.05 + 0.001 * np.arange(8)})).verdict == "better"
+
+
+def test_likeness_says_what_it_cannot_see():
+    found = first(study({"baseline": RISE, "a": RISE + 0.001 * np.sin(np.arange(8))}, margin=0.05))
+    assert found.verdict == "equivalent"
+    assert Reason.parse(found.reason).numbers["failures"] == pytest.approx(0.312, abs=1e-3)
+    blind = study({"baseline": RISE, "a": RISE + 0.001 * np.sin(np.arange(8))}, margin=0.05, metrics=PLAIN)
+    assert "untested" in Reason.parse(first(blind).reason).numbers
+
+
+def test_open_says_how_many_seeds_and_when_examples_are_needed():
+    rng = np.random.default_rng(0)
+    found = first(study({"baseline": RISE, "a": RISE + 0.006 + 0.02 * np.cos(3 * np.arange(8))}))
+    assert code(found.reason) == "open"
+    assert Reason.parse(found.reason).numbers["seeds"] > 8
+    by_example = np.tile(rng.normal(0.02, 1.0, (1, 40)), (8, 1)) + rng.normal(0, 0.01, (8, 40))
+    rows = {"baseline": np.zeros((8, 40)), "a": by_example}
+    shared = study(
+        {name: values.mean(axis=1) for name, values in rows.items()},
+        examples=rows,
+        sampling=Sampling("held_out", 40),
+        metrics=PLAIN,
+        margin=0.01,
+    )
+    assert code(first(shared).reason) in ("examples", "open")
+
+
+def test_the_smallest_difference_of_the_runs_stands_in_for_a_resolution():
+    step = {"accuracy": Metric("max")}
+    found = first(study({"baseline": [0.5, 0.5, 0.5], "a": [0.6, 0.6, 0.6]}, metrics=step))
+    assert found.verdict == "inconclusive", (
+        "three equal differences of one step are not infinitely significant"
+    )
+
+
+# The family
+
+
+def test_a_family_is_what_was_planned_and_the_claims_that_are_none_of_it():
+    metrics = {"accuracy": ACCURACY, "loss": Metric("min")}
+    claims = [
+        claim("beats"),
+        claim("matches", "baseline", "a", 0.1),
+        claim("beats", "a", "b"),
+        claim("beats", metric="loss"),
+        claim("beats", "b", "a", exploratory=True),
+    ]
+    values = {"baseline": RISE, "a": RISE + 0.1, "b": RISE, "placebo": RISE + 0.001}
+    others = {"loss": dict.fromkeys(values, RISE)}
+    evidence = study(values, metrics=metrics, claims=claims, placebos=["placebo"], others=others)
+    facts = evidence.facts
+    assert [row_of(each, facts) is not None for each in claims] == [True, True, False, False, False]
+    assert family_size(facts) == 3 + 2, "the placebo is a variant"
+    rows = compare(evidence)
+    assert set(rows.loc[~rows["exploratory"], "metric"]) == {"accuracy"}
+    assert set(confirmatory(rows)["level"].round(12)) == {1 - 0.05 / 5}
+    assert set(rows.loc[rows["exploratory"], "level"]) == {0.95}
+    assert set(rows.loc[rows["exploratory"], "verdict"]) == {""}
+    judged = judge_claims(evidence).set_index("claim")
+    mine = judged.loc[claims[0].text]
+    table = rows.iloc[0]
+    assert (mine["ci_low"], mine["ci_high"]) == (table.ci_low, table.ci_high), (
+        "the same interval decides both"
+    )
+
+
+def test_a_claim_over_several_tasks_counts():
+    tasks = {"one": {"accuracy": ACCURACY}, "two": {"accuracy": ACCURACY}}
+    evidence = study({"baseline": RISE, "a": RISE + 0.1}, tasks=tasks, claims=[claim("beats")])
+    assert family_size(evidence.facts) == 3
+
+
+def test_of_a_crossed_design_main_effects_are_planned():
+    def value(levels, seed):
+        return (
+            0.5 + 0.1 * (levels["p"] == "b") + 0.01 * seed + 0.001 * ((seed * 7) % 3) * (levels["q"] == "y")
+        )
+
+    evidence = crossed({"p": ["a", "b"], "q": ["x", "y", "z"]}, value)
+    planned = [pair for pair in pairs(evidence.facts) if pair.planned]
+    assert [(pair.name, pair.against) for pair in planned] == [("p=b", "p=a"), ("q=y", "q=x"), ("q=z", "q=x")]
+    assert [len(pair.a) for pair in planned] == [3, 2, 2]
+    rows = compare(evidence)
+    assert rows.iloc[0]["diff"] == pytest.approx(0.1)
+    assert rows["exploratory"].tolist() == [False] * 3 + [True] * 5
+    kept = crossed(
+        {"p": ["a", "b"], "q": ["x", "y"]}, value, keep=lambda levels: levels != {"p": "b", "q": "y"}
+    )
+    assert [pair.a for pair in pairs(kept.facts) if pair.planned] == [("p=b",), ("q=y",)]
+    assert [pair.b for pair in pairs(kept.facts) if pair.planned] == [("baseline",), ("baseline",)]
+
+
+# Looks
+
+
+def seeds_until(values, least=4, **options):
+    """A study whose seeds were added until it was settled."""
+    evidence = study(values, **options)
+    most = len(evidence.facts.seeds)
+    return replace(evidence, facts=replace(evidence.facts, looks=list(range(least, most + 1, least))))
+
+
+def test_a_look_has_its_share_and_freezes_what_it_decides():
+    wide = np.array([0.1, 0.11, 0.09, 0.1, *[-0.3, 0.3, -0.3, 0.35]])
+    evidence = seeds_until(
+        {"baseline": RISE, "a": RISE + wide, "b": RISE + wide[::-1]}, claims=[claim("beats")]
+    )
+    found = compare(evidence).set_index("variant")
+    assert (found.loc["a", "verdict"], found.loc["a", "look"], found.loc["a", "n"]) == ("better", 1, 4)
+    assert found.loc["a", "level"] == pytest.approx(1 - 0.05 / 3 / 2)
+    assert (found.loc["b", "verdict"], found.loc["b", "look"], found.loc["b", "n"]) == ("inconclusive", 2, 8)
+    assert found.loc["b", "level"] == pytest.approx(1 - 0.05 * 2 / 3 / 2)
+    (claimed,) = judge_claims(evidence).to_dict("records")
+    assert (claimed["verdict"], claimed["n"]) == ("supported", 4)
+    assert unsettled(evidence) == {("baseline", "recall"), ("b", "recall")}
+
+
+def test_only_what_is_incomplete_is_not_waited_for():
+    values = {"baseline": RISE, "a": RISE, "b": RISE}
+    evidence = seeds_until(values, statuses={("b", 1): "failed"})
+    assert code(compare(evidence).set_index("variant").loc["a", "reason"]) == "degenerate"
+    assert unsettled(evidence) == {("baseline", "recall"), ("a", "recall")}
+
+
+def test_a_fixed_number_of_seeds_is_one_look():
+    facts = study({"baseline": RISE, "a": RISE}).facts
+    assert looks(facts) == [Look(1, 1, 8)]
+    assert level(facts, looks(facts)[0]) == 0.05
+
+
+# Rates and derived metrics
+
+
+def rates(only, n=8, *, both=0, margin=0.1, **options):
+    """A study on which so many seeds are solved by one side alone, so many by both."""
+    a, b = np.full(n, 0.2), np.full(n, 0.2)
+    a[: only[0]] = 0.95
+    b[only[0] : sum(only)] = 0.95
+    a[sum(only) : sum(only) + both] = b[sum(only) : sum(only) + both] = 0.95
+    return study({"baseline": b, "a": a}, outcome="all_or_nothing", margin=margin, **options)
+
+
+@pytest.mark.parametrize(
+    ("n", "only", "p", "verdict"),
+    [
+        (5, (5, 0), 0.00195, "better"),
+        (5, (0, 4), 0.0215, "worse"),
+        (8, (4, 0), 0.0520, "inconclusive"),
+        (8, (0, 5), 0.0176, "worse"),
+        (10, (6, 0), 0.0086, "better"),
+        (20, (6, 0), 0.0127, "better"),
+    ],
+)
+def test_seeds_that_one_side_alone_solves_decide(n, only, p, verdict):
+    found = first(rates(only, n, both=n - sum(only)))
+    assert found.p == pytest.approx(p, abs=5e-5)
+    assert found.verdict == verdict
+    assert math.isnan(found.ci_low)
+    assert (found.only_variant, found.only_baseline) == only
+
+
+def test_rates_are_alike_when_few_fail_alone():
+    alike = rates((0, 0), 60, both=40, margin=0.2)
+    assert first(alike).verdict == "inconclusive"
+    assert first(rates((0, 0), 60, both=40, margin=0.2)).reason.startswith("degenerate")
+    jitter = replace(
+        alike, trials=alike.trials.assign(accuracy=alike.trials["accuracy"] + 1e-3 * (alike.trials.index % 7))
+    )
+    assert first(jitter).verdict == "equivalent", "(1 − .2/1.8)^60 is below .025"
+    assert first(replace(jitter, facts=replace(jitter.facts, margin=0.1))).verdict == "inconclusive"
+
+
+def test_a_claim_of_a_size_takes_rate_and_mean():
+    beats = [claim("beats", by=0.2), claim("beats", by=0.8)]
+    found = judge_claims(rates((10, 0), 12, both=2, claims=beats)).set_index("claim")["verdict"]
+    assert found.tolist() == ["supported", "inconclusive"]
+
+
+def test_several_variants_have_no_solved_seeds_to_pair():
+    evidence = study(
+        {"baseline": 0.2 + 0 * RISE, "a": RISE + 0.4, "b": RISE + 0.42},
+        outcome="all_or_nothing",
+        claims=[claim("beats", ["a", "b"])],
+    )
+    (found,) = judge_claims(evidence).to_dict("records")
+    assert (found["verdict"], code(found["reason"])) == ("inconclusive", "several")
+
+
+@pytest.mark.parametrize(
+    ("shape", "factor", "verdict"), [("normal", 5.0, "supported"), ("normal", 1.0, "inconclusive")]
+)
+def test_spreads_are_paired_distances_from_the_median(shape, factor, verdict):
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=(2, 20)) / 100
+    values = {"baseline": 0.5 + factor * noise[0], "a": 0.5 + noise[1]}
+    evidence = study(values, claims=[claim("beats", metric="seed_spread")])
+    assert judge_claims(evidence)["verdict"].tolist() == [verdict]
+    few = study({name: of[:5] for name, of in values.items()}, claims=evidence.facts.claims)
+    assert code(judge_claims(few)["reason"][0]) == "few"
+    lost = study(values, claims=evidence.facts.claims, statuses={("a", 0): "diverged"})
+    assert code(judge_claims(lost)["reason"][0]) == "unstable"
+
+
+GRID = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+
+
+def sensitive(a, b, rates=GRID, **options):
+    """A study on a grid of learning rates; losses by seed and rate."""
+    values = {"baseline": RISE, "a": RISE + 0.001}
+    claims = [claim("beats", metric="lr_sensitivity")]
+    return study(values, stress={"baseline": b, "a": a}, rates=rates, claims=claims, **options)
+
+
+def test_sensitivity_holds_whichever_rate_is_left_out():
+    rng = np.random.default_rng(0)
+    flat = 0.5 + rng.normal(0, 0.01, (8, 5))
+    steep = flat + np.array([0.3, 0.2, 0.0, 0.2, 0.3])
+    assert judge_claims(sensitive(flat, steep))["verdict"].tolist() == ["supported"]
+    cliff = flat + np.array([0.0, 0.0, 0.0, 0.0, 0.5])
+    found = judge_claims(sensitive(flat, cliff)).iloc[0]
+    assert found["verdict"] == "inconclusive"
+    assert Reason.parse(found["reason"]) == Reason("rate", {"rate": 0.03})
+    assert found["ci_low"] < 0 < found["diff"]
+    assert code(judge_claims(sensitive(flat[:, :3], steep[:, :3], RATES)).iloc[0]["reason"]) == "few"
+    nothing = np.full((8, 5), np.inf)
+    assert code(judge_claims(sensitive(nothing, steep)).iloc[0]["reason"]) == "untrained"
+
+
+def test_rates_of_divergence():
+    lost = {("baseline", seed): "diverged" for seed in range(8)}
+    claims = [claim("beats", metric="divergence_rate"), claim("matches", metric="divergence_rate", by=0.2)]
+    evidence = study({"baseline": RISE, "a": RISE}, statuses=lost, claims=claims)
+    found = judge_claims(evidence)
+    assert found["verdict"].tolist() == ["supported", "refuted"]
+    assert found["diff"].tolist() == [1.0, 1.0]
+
+
+def test_a_claim_that_no_task_can_tell_is_unknown():
+    found = judge_claims(
+        study({"baseline": RISE, "a": RISE}, claims=[claim("beats", metric="lr_sensitivity")])
+    ).iloc[0]
+    assert (found["verdict"], code(found["reason"])) == ("inconclusive", "unknown")

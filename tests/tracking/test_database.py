@@ -1,0 +1,188 @@
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from mlflow_helpers import NOLOAD, query, report, shown, synced, told, track, tracked
+
+from ablate.base.errors import StoreError
+from ablate.records import cleanup
+from ablate.tracking.database import database_uri, opened
+
+pytestmark = pytest.mark.filterwarnings(NOLOAD)
+
+# Makes the database again and again, each time killed a little later, and looks after each kill.
+KILLED = """
+import os, signal, sys, time
+from pathlib import Path
+from ablate.tracking.database import import_client, opened
+import_client()
+import mlflow.store.tracking.sqlalchemy_store
+path = Path(sys.argv[1]) / "store" / "mlflow.db"
+seen = set()
+for size in (0, 1, 200_000, 500_000, 800_000):
+    child = os.fork()
+    if child == 0:
+        with opened(path.parent, None, 0, print):
+            os._exit(0)
+    def written():
+        try:
+            return [at.stat().st_size for at in path.parent.glob(f".mlflow.db.*-{child}-*.part")]
+        except FileNotFoundError:  # it has its name now
+            return []
+    while not path.exists() and not any(done >= size for done in written()):
+        time.sleep(0.001)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    seen.add((path.exists(), bool(written())))
+    if path.exists():
+        path.unlink()
+print(sorted(seen))
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_while_the_tables_are_made_leaves_no_database_or_a_whole_one(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path], capture_output=True, text=True, check=True
+    )
+    assert "(False, True)" in done.stdout
+    track(tmp_path, tracked("baseline", 0))
+    assert not list((tmp_path / "store").glob("*.part*"))
+    assert shown(tmp_path) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+
+
+DAMAGES = {
+    "text": lambda path: path.write_text("something else " * 100),
+    "garbage": lambda path: path.write_bytes(bytes(range(256)) * 400),
+    "cut_short": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "cut_in_its_head": lambda path: os.truncate(path, 50),
+    "overwritten_inside": lambda path: overwrite(path, path.stat().st_size // 2, 40_000),
+}
+
+
+def overwrite(path, start, size):
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"\xa5" * size)
+
+
+def script(path, sql):
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript(sql)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        name if name in ("text", "cut_short") else pytest.param(name, marks=pytest.mark.slow)
+        for name in DAMAGES
+    ],
+)
+def test_a_damaged_database_is_set_aside_and_built_again(results, damage):
+    database, warnings = results / "store" / "mlflow.db", []
+    folder = track(results, tracked("baseline", 0, output="printed"))
+    before = told(results)
+    DAMAGES[damage](database)
+    (results / "store" / "mlflow.db-shm").write_bytes(b"of the damaged one")
+    damaged = database.read_bytes()
+    (results / "store" / "mlflow.db.corrupt-1").write_bytes(b"of an earlier time")
+    synced(folder, warn=warnings.append)
+    assert told(results) == before
+    aside = [results / "store" / f"mlflow.db.corrupt-{name}" for name in ("1", "2", "2-shm")]
+    assert [path.read_bytes() for path in aside] == [b"of an earlier time", damaged, b"of the damaged one"]
+    assert cleanup.find(results, pytest.fail).aside == aside
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"{database} is damaged (")
+    assert "set aside as mlflow.db.corrupt-2" in warnings[0]
+
+
+def test_an_empty_file_is_no_database_yet(results):
+    (results / "store" / "mlflow.db").write_bytes(b"")
+    track(results, tracked("baseline", 0))
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+
+
+def old_database(path):
+    """As an earlier version of MLflow made it, with an experiment."""
+    from alembic import command
+    from mlflow.store.db import utils
+    from mlflow.store.tracking.dbmodels.initial_models import Base
+
+    engine = utils.create_sqlalchemy_engine_with_retry(database_uri(path))
+    Base.metadata.create_all(engine)
+    with engine.begin() as connection:
+        config = utils._get_alembic_config(database_uri(path))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "2b4d017a5e9b")
+    engine.dispose()
+    columns = "(experiment_id, name, artifact_location, lifecycle_stage)"
+    script(
+        path,
+        f"INSERT INTO experiments {columns} VALUES (0, 'Default', 'x', 'active'), (1, 'mine', 'y', 'active')",
+    )
+
+
+def test_a_database_of_an_earlier_version_of_mlflow_is_upgraded(results):
+    path = results / "store" / "mlflow.db"
+    path.unlink()
+    old_database(path)
+    track(results, tracked("baseline", 0))
+    found = query(results, "SELECT name, workspace FROM experiments ORDER BY experiment_id")
+    assert found == [(name, "default") for name in ("Default", "mine", "study")]
+
+
+def test_a_database_of_a_later_version_is_left_as_it_is(results):
+    path = results / "store" / "mlflow.db"
+    script(path, "UPDATE alembic_version SET version_num = 'ffffffffffff'")
+    before, folder = path.read_bytes(), report(results, tracked("baseline", 0))
+    with pytest.raises(Exception, match="ffffffffffff"):
+        synced(folder)
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob("*corrupt*"))
+
+
+@pytest.mark.parametrize("damage", ["text", "cut_short"])
+def test_a_damaged_database_of_the_users_own_is_left_as_it_is(results, tmp_path, damage):
+    path = tmp_path / "own" / "mlflow.db"
+    path.parent.mkdir()
+    shutil.copy(results / "store" / "mlflow.db", path)
+    DAMAGES[damage](path)
+    before, folder = path.read_bytes(), report(results, tracked("baseline", 0))
+    with pytest.raises(Exception, match=r"not a database|malformed"):
+        synced(folder, f"sqlite:///{path}")
+    assert path.read_bytes() == before
+    assert [found.name for found in path.parent.iterdir()] == ["mlflow.db"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_database_that_is_locked_is_left_for_later(results, journal):
+    path, folder = results / "store" / "mlflow.db", report(results, tracked("baseline", 0))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"PRAGMA journal_mode = {journal}")
+        database.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(Exception, match="database is locked"):
+            synced(folder)
+    synced(folder)
+    assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+
+
+def test_a_name_that_sqlite_uris_cannot_hold_is_refused(tmp_path):
+    with (
+        pytest.raises(StoreError, match=r"name with '\?' or '%'"),
+        opened(tmp_path / "what?", None, 0, pytest.fail),
+    ):
+        pass
+
+
+def test_a_driver_imports_no_mlflow():
+    code = """
+import sys, ablate.stages.track, ablate.tracking.server
+print([name for name in ("mlflow", "pandas", "torch", "sqlalchemy") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,334 @@
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from filelock import FileLock
+from mlflow_helpers import (
+    NOLOAD,
+    cell_of,
+    query,
+    report,
+    shown,
+    snapshot,
+    synced,
+    told,
+    track,
+    tracked,
+)
+
+from ablate.base.errors import StoreError
+from ablate.core.record import Curve
+from ablate.records.store import Store
+from ablate.tracking.database import database_uri
+
+pytestmark = pytest.mark.filterwarnings(NOLOAD)
+
+HERE = Path(__file__).parent
+DONE = [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
+
+# Brings a study into MLflow until it is killed.
+SYNC = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from mlflow_helpers import synced
+from ablate.records.folder import StudyFolder
+synced(StudyFolder(Path(sys.argv[2]), sys.argv[3]), status=sys.argv[4])
+"""
+
+
+def process(results: Path, study: str = "study", status: str = "FINISHED") -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "ignore", "-c", SYNC, str(HERE), str(results), study, status]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(results):
+    failed = tracked("b", 1, status="failed", reason="no", error="Traceback", metrics={}, curves={})
+    track(results, tracked("baseline", 0), failed, tracked("placebo", 0, status="diverged"))
+    found = {name: {*lines} for name, lines in told(results).items()}
+    assert found.keys() == {"study", "baseline · seed 00", "b · seed 01", "placebo · seed 00"}
+    description = "Why?\n\nv0: worse\n\nv1: inconclusive\n\nbeside: better"
+    assert found["study"] >= {
+        *[("FINISHED",), ("design", "one_factor"), ("seeds", "2"), ("commit", "c0ffee"), ("dirty", "true")],
+        *[("mlflow.note.content", description), ("mlflow.source.name", "ablate run study.yaml --seeds 2")],
+        *[("comparisons_worse", 1.0, 0, 0), ("comparisons_inconclusive", 1.0, 0, 0)],
+        *[("report.html", b"<p>"), ("report.md", b"# Report"), ("figures/a.svg", b"<svg/>")],
+    }
+    assert found["b · seed 01"] >= {("FAILED",), ("traceback.txt", b"Traceback")}
+    assert found["placebo · seed 00"] >= {("FINISHED",), ("ablate.status", "diverged")}
+    curve = tracked("baseline", 0).record.curves["accuracy"].values
+    assert found["baseline · seed 00"] >= {
+        *[("FINISHED",), ("variant", "baseline"), ("seed", "0"), ("task", "recall"), ("commit", "c0ffee")],
+        *[("id", "recall-baseline-0"), ("model.mixer.value.rank", "8"), ("model.norm", "layer")],
+        ("accuracy", 0.75, 0, 0),
+        *[("Curves/accuracy", value, 100 * (n + 1), 0) for n, value in enumerate(curve)],
+    }
+    parents = "SELECT DISTINCT value FROM tags WHERE key = 'mlflow.parentRunId'"
+    assert query(results, parents) == query(results, "SELECT run_uuid FROM runs WHERE name = 'study'")
+    times = "SELECT end_time - start_time FROM runs WHERE name != 'study'"
+    assert query(results, times) == [(10_000,)] * 3
+    tags = dict(query(results, "SELECT key, value FROM experiment_tags"))
+    view = json.loads(tags.pop("mlflow.sharedViewState.ablate"))
+    assert tags == {"mlflow.experimentKind": "custom_model_development", "mlflow.note.content": description}
+    assert {"params.`variant`", "metrics.`accuracy`", "metrics.`parameters`"} <= set(view["selectedColumns"])
+
+
+def test_writing_again_changes_nothing_but_the_time_of_the_parent(results):
+    runs = [tracked("baseline", 0), tracked("model.norm=batch", 0)]
+    track(results, *runs)
+    trials, everything = snapshot(results, parent=False), told(results)
+    track(results, *runs)
+    assert snapshot(results, parent=False) == trials
+    assert told(results) == everything
+    assert len(shown(results)) == 3
+
+
+def test_a_database_that_is_gone_is_built_again_the_same(results, empty_database):
+    runs = [tracked("baseline", 0, output="printed"), tracked("model.norm=batch", 0, task="copy")]
+    folder = track(results, *runs, cells=[cell_of("baseline", 1, "recall", "planned")])
+    everything, written = snapshot(results), told(results)
+    synced(folder)
+    assert snapshot(results) == everything
+    shutil.copy(empty_database, results / "store" / "mlflow.db")
+    shutil.rmtree(results / "store" / "artifacts")
+    synced(folder)
+    assert told(results) == written
+
+
+def test_long_curves_and_many_parameters_are_written_whole(results):
+    steps = np.arange(2500)
+    config = {f"p{number}": number for number in range(250)}
+    run = tracked("baseline", 0, curves={"loss": Curve(steps, np.sqrt(steps))}, metrics={}, config=config)
+    track(results, run, seeds={f"q{number}": number for number in range(200)})
+    assert query(results, "SELECT count(*), max(value) FROM metrics WHERE key = 'Curves/loss'") == [
+        (2500, np.sqrt(2499))
+    ]
+    assert query(results, "SELECT count(*) FROM params WHERE key LIKE 'p%'") == [(250,)]
+    assert query(results, "SELECT count(*) FROM params WHERE key LIKE 'seeds.q%'") == [(200,)]
+
+
+def test_runs_follow_the_study(results):
+    """A trial that failed and is trained again, more trials, another task, fewer."""
+    one, two = tracked("baseline", 0), tracked("model.norm=batch", 0)
+    track(results, tracked("baseline", 0, status="failed", error="Traceback", metrics={}, curves={}))
+    assert shown(results) == [("baseline · seed 00", "FAILED"), ("study", "FINISHED")]
+    track(results, one)
+    assert shown(results) == DONE
+    before = told(results)
+    for others, names in (
+        ([two], ["baseline · seed 00", "model.norm=batch · seed 00", "study"]),
+        (
+            [tracked("baseline", 0, task="copy")],
+            ["copy · baseline · seed 00", "recall · baseline · seed 00", "study"],
+        ),
+    ):
+        track(results, one, *others)
+        assert [name for name, _ in shown(results)] == names
+    track(results, one)
+    assert told(results) == before
+    track(results, one, study="two")
+    assert [name for name, _ in shown(results)] == [
+        "baseline · seed 00",
+        "baseline · seed 00",
+        "study",
+        "two",
+    ]
+
+
+def test_what_was_removed_or_doubled_by_hand_is_put_right(results):
+    from mlflow.tracking import MlflowClient
+
+    runs = [tracked("baseline", 0), tracked("baseline", 1)]
+    track(results, *runs)
+    expected = shown(results)
+    client = MlflowClient(tracking_uri=database_uri(results / "store" / "mlflow.db"))
+    by_name = {run.info.run_name: run for run in client.search_runs(["1"])}
+    client.delete_run(by_name["baseline · seed 00"].info.run_id)
+    double = by_name["baseline · seed 01"]
+    client.create_run("1", run_name="double", tags=double.data.tags | {"mlflow.runName": "double"})
+    client.create_run("1", run_name="second parent", tags={"ablate.study": "study"})
+    client.delete_experiment("1")
+    client._tracking_client.store.engine.dispose()
+    track(results, *runs)
+    assert shown(results) == expected
+
+
+def test_new_parameters_of_the_study_keep_one_parent_with_every_trial_under_it(results):
+    runs = [tracked("baseline", 0), tracked("baseline", 1)]
+    track(results, *runs, seeds={"from": 1, "count": 1})
+    track(results, *runs, seeds=2)
+    assert [name for name, _ in shown(results)].count("study") == 1
+    parent = query(results, "SELECT run_uuid FROM runs WHERE name = 'study' AND lifecycle_stage = 'active'")[
+        0
+    ][0]
+    assert query(results, "SELECT DISTINCT value FROM tags WHERE key = 'mlflow.parentRunId'") == [(parent,)]
+    params = query(results, f"SELECT key, value FROM params WHERE run_uuid = '{parent}' ORDER BY key")
+    assert params == [("design", "one_factor"), ("seeds", "2")]
+
+
+def test_figures_and_counts_of_an_earlier_report_do_not_stay(results):
+    run = tracked("baseline", 0)
+    track(results, run, page={"figures/old.svg": "<svg/>"}, verdicts=["worse", "worse"])
+    track(results, run, page={"figures/new.svg": "<svg/>"}, verdicts=["better"])
+    assert [path.name for path in (results / "store" / "artifacts").rglob("*.svg")] == ["new.svg"]
+    counts = dict(query(results, "SELECT key, value FROM latest_metrics WHERE key LIKE 'comparisons_%'"))
+    assert counts == {"comparisons_better": 1, "comparisons_worse": 0}
+
+
+SPEED = """variant,task,metric,own,value_variant,verdict
+baseline,recall,step_seconds,True,{},
+baseline,recall,step_memory,True,4000000.0,
+baseline,recall,step_seconds,False,9.0,
+slow,recall,step_seconds,True,,worse
+"""
+
+
+def test_the_speed_of_a_variant_is_in_the_run_of_each_trial_and_follows_the_report(results):
+    runs = [tracked("baseline", 0), tracked("baseline", 1), tracked("slow", 0)]
+    sql = (
+        "SELECT t.value, m.key, m.value FROM latest_metrics m JOIN tags t ON m.run_uuid = t.run_uuid "
+        "WHERE t.key = 'variant' AND m.key LIKE 'variant_step_%' ORDER BY m.run_uuid, m.key"
+    )
+    for seconds in (0.005, 0.004):
+        (results / "study").mkdir(exist_ok=True)
+        (results / "study" / "speed.csv").write_text(SPEED.format(seconds))
+        track(results, *runs)
+        one = [("baseline", "variant_step_memory", 4e6), ("baseline", "variant_step_seconds", seconds)]
+        assert query(results, sql) == 2 * one
+    shown_first = query(results, "SELECT value FROM experiment_tags WHERE key LIKE 'mlflow.sharedViewState%'")
+    assert "variant_step_seconds" in shown_first[0][0]
+    before = told(results)
+    track(results, *runs)
+    assert told(results) == before
+    saved = (results / "store" / "artifacts").rglob("speed.csv")
+    assert len([*saved]) == 1
+
+
+def test_while_it_trains_a_study_is_shown_as_running_and_after_an_interruption_as_killed(results):
+    failed = tracked("baseline", 1, status="failed", error="Traceback")
+    folder = report(results, tracked("baseline", 0), failed)
+    (folder.path / "trials.parquet").unlink()  # there is no report yet
+    for status in ("RUNNING", "KILLED"):
+        synced(folder, status=status)
+        assert shown(results) == [DONE[0], ("baseline · seed 01", "FAILED"), ("study", status)]
+    before = snapshot(results, parent=False)
+    Store(results / "store").save(tracked("baseline", 1).record)  # it did not fail again
+    synced(folder, status="RUNNING")
+    after = snapshot(results, parent=False)
+    assert [row in after["metrics"] for row in before["metrics"]].count(
+        True
+    ) >= 12  # those of the finished one
+    assert shown(results) == [DONE[0], ("baseline · seed 01", "FINISHED"), ("study", "RUNNING")]
+    track(results, tracked("baseline", 0))
+    assert shown(results) == DONE
+
+
+def test_a_study_of_which_nothing_is_finished_is_not_shown_yet(results):
+    folder = report(results, cells=[cell_of("baseline", 0, "recall", "planned")])
+    synced(folder, status="RUNNING")
+    assert shown(results) == []
+
+
+def test_a_sync_that_is_killed_again_and_again_is_made_good_by_the_next(results):
+    runs = [tracked("baseline", seed, output="printed") for seed in range(16)]
+    folder = report(results, *runs)
+    for many in (1, 9):
+        killed = process(results)
+        while len(shown(results)) < many:
+            assert killed.poll() is None, killed.stdout.read()
+            time.sleep(0.002)
+        killed.kill()
+        killed.communicate()
+        count = len(shown(results))
+        assert count < 17
+    kept = snapshot(results, parent=False)["runs"]
+    synced(folder)
+    assert shown(results) == [
+        *((f"baseline · seed {seed:02d}", "FINISHED") for seed in range(16)),
+        ("study", "FINISHED"),
+    ]
+    # At most the last one of each was half written.
+    assert len({row[0] for row in kept} & {row[0] for row in snapshot(results)["runs"]}) >= count - 2
+    assert query(
+        results, "SELECT count(*) FROM runs WHERE status = 'RUNNING' AND lifecycle_stage = 'active'"
+    ) == [(0,)]
+
+
+@pytest.mark.slow
+def test_two_at_once_write_one_after_the_other_and_one_that_does_not_wait_leaves(results):
+    folder = report(results, *(tracked("baseline", seed) for seed in range(5)))
+    report(results, tracked("baseline", 0), study="other")
+    both = [process(results), process(results, "other"), process(results)]
+    assert [one.communicate()[0] for one in both] == ["", "", ""]
+    assert len(shown(results)) == 8
+    assert {status for _, status in shown(results)} == {"FINISHED"}
+    with FileLock(results / "store" / ".mlflow.lock"), pytest.raises(StoreError, match="another process"):
+        synced(folder, wait=0)
+
+
+def test_one_trial_that_mlflow_refuses_does_not_hold_up_the_others(results):
+    too_large = Curve(np.array([2**63 + 1], dtype=np.uint64), np.array([1.0]))  # for SQLite
+    runs = [
+        tracked("baseline", 0),
+        tracked("baseline", 1, curves={"loss": too_large}),
+        tracked("baseline", 2),
+    ]
+    folder = report(results, *runs)
+    for _ in range(2):
+        with pytest.raises(Exception, match="too large"):
+            synced(folder)
+        assert {*DONE, ("baseline · seed 02", "FINISHED")} <= {*shown(results)}
+    digests = "SELECT count(*) FROM tags JOIN runs USING (run_uuid) WHERE key = 'ablate.complete'"
+    assert query(results, f"{digests} AND lifecycle_stage = 'active'") == [(3,)]
+
+
+def test_artifacts_follow_a_folder_that_has_moved(results, tmp_path):
+    from mlflow.tracking import MlflowClient
+
+    track(results, tracked("baseline", 0, output="printed"), page={"report.md": "# Report"})
+    before, moved = told(results), tmp_path / "new place #2"
+    results.rename(moved)
+    for _ in range(2):
+        track(moved, tracked("baseline", 0, output="printed"), page={"report.md": "# Report"})
+    assert told(moved) == before
+    assert query(moved, "SELECT count(*) FROM experiments") == [(3,)]
+    client = MlflowClient(tracking_uri=database_uri(moved / "store" / "mlflow.db"))
+    number = client.get_experiment_by_name("study").experiment_id
+    texts = {}
+    for run in client.search_runs([number]):
+        for file in client.list_artifacts(run.info.run_id):
+            path = client.download_artifacts(run.info.run_id, file.path, str(tmp_path))
+            texts[file.path] = Path(path).read_text()
+    client._tracking_client.store.engine.dispose()
+    assert {"report.md": "# Report", "output.txt": "printed"}.items() <= texts.items()
+
+
+def test_a_sqlite_uri_elsewhere_is_made_and_its_artifacts_lie_beside_it(results, tmp_path):
+    elsewhere = tmp_path / "elsewhere" / "store"
+    elsewhere.mkdir(parents=True)
+    uri = f"sqlite:///{elsewhere}/mlflow.db"
+    track(results, tracked("baseline", 0, output="printed"), uri=uri)
+    assert shown(elsewhere.parent) == DONE
+    assert [path.read_text() for path in (elsewhere / "artifacts").rglob("output.txt")] == ["printed"]
+    assert shown(results) == []
+
+
+def test_an_experiment_of_the_users_own_keeps_its_place(results, tmp_path):
+    from mlflow.tracking import MlflowClient
+
+    uri = f"sqlite:///{tmp_path}/mine.db"
+    client = MlflowClient(tracking_uri=uri)
+    client.create_experiment("study", (tmp_path / "mine").as_uri())
+    client.create_run("1", run_name="mine")
+    track(results, tracked("baseline", 0, output="printed"), uri=uri)
+    assert len(list((tmp_path / "mine").rglob("output.txt"))) == 1
+    with closing(sqlite3.connect(tmp_path / "mine.db")) as database:
+        rows = database.execute("SELECT name, experiment_id, lifecycle_stage FROM runs ORDER BY 1").fetchall()
+    assert rows == [(name, 1, "active") for name in ("baseline · seed 00", "mine", "study")]

@@ -1,0 +1,186 @@
+"""The processes that bring MLflow up to date, as a driver has them."""
+
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from harness import TOY_STUDY, run_here
+from mlflow_helpers import NOLOAD, shown, tracked
+
+from ablate.core.events import Asked, Started
+from ablate.records.folder import StudyFolder
+from ablate.stages import track
+from ablate.stages.track import Tracker
+
+pytestmark = [pytest.mark.filterwarnings(NOLOAD), pytest.mark.usefixtures("tracking")]
+
+TRIALS = [(f"baseline · seed 0{seed}", "FINISHED") for seed in (0, 1)]
+DONE = [*TRIALS, ("toy", "FINISHED")]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a study that was run without MLflow."""
+    study = tmp_path_factory.mktemp("toy") / "study.yaml"
+    study.write_text(TOY_STUDY.partition("factors")[0] + "seeds: 2\n")
+    run_here(study)
+    return study.parent / "results"
+
+
+@pytest.fixture
+def folder(published: Path, tmp_path: Path) -> StudyFolder:
+    """A study with a report, of which MLflow knows nothing."""
+    return StudyFolder(Path(shutil.copytree(published, tmp_path / "results")), "toy")
+
+
+def finished(folder: StudyFolder, uri: str | None = None) -> list[str]:
+    """Ends a study; the warnings."""
+    warnings: list[str] = []
+    with Tracker(folder, uri, warnings.append) as tracker:
+        tracker(tracked("baseline", 0))
+        tracker.prepare()
+        assert tracker.finish() == (not warnings)
+    return warnings
+
+
+def test_a_report_is_in_mlflow_when_the_driver_ends(folder: StudyFolder) -> None:
+    with FileLock(folder.results / "store" / ".mlflow.lock") as other:
+        tracker = Tracker(folder, None, pytest.fail)
+        tracker.prepare()
+        other.release()
+        assert tracker.finish()
+    assert shown(folder.results) == DONE
+
+
+def test_once_a_minute_while_it_trains(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Tracker(folder, None, pytest.fail) as tracker:
+        tracker(tracked("baseline", 0))
+        assert tracker._busy is None
+        monkeypatch.setattr(track, "EVERY", 1000.0)
+        tracker._due = time.monotonic()
+        for event in (Asked(1), Started("x")):
+            tracker(event)
+        assert tracker._busy is None
+        tracker(tracked("baseline", 0))
+        first = tracker._busy
+        assert first is not None
+        tracker._due = time.monotonic()
+        tracker(tracked("baseline", 0))
+        assert tracker._busy is first, "two at once"
+        assert os.getpriority(os.PRIO_PROCESS, first.process.pid) in (0, 10)
+        assert tracker.rest() == ""
+        assert shown(folder.results) == [*TRIALS, ("toy", "RUNNING")]
+        tracker._due = time.monotonic() + 1000
+        tracker(tracked("baseline", 0))
+        assert tracker._busy is None
+    assert shown(folder.results) == [*TRIALS, ("toy", "KILLED")]
+
+
+@pytest.mark.slow
+def test_of_a_process_that_is_killed_the_next_one_makes_it_good(folder: StudyFolder) -> None:
+    warnings: list[str] = []
+    with Tracker(folder, None, warnings.append) as tracker:
+        tracker.prepare()
+        assert tracker._ready is not None
+        tracker._ready.process.send_signal(signal.SIGKILL)
+        tracker._ready.process.wait()
+        assert not tracker.finish()
+    assert len(warnings) == 1
+    assert "its process was killed by SIGKILL. Nothing is lost: every trial is in" in warnings[0]
+    assert finished(folder) == []
+    assert shown(folder.results) == DONE
+
+
+def test_no_process_without_trials_nor_where_tracking_is_off(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(track, "Child", None)
+    with Tracker(folder, None, pytest.fail) as tracker:
+        tracker(Asked(1))
+    monkeypatch.setenv("ABLATE_TRACKING", "off")
+    monkeypatch.setattr(track, "EVERY", 0.0)
+    assert finished(folder) == []
+    with Tracker(folder, None, pytest.fail) as tracker:
+        tracker(tracked("baseline", 0))
+    assert shown(folder.results) == []
+
+
+def test_a_study_that_is_interrupted_is_shown_so_until_it_is_finished(folder: StudyFolder) -> None:
+    with Tracker(folder, None, pytest.fail) as tracker:
+        tracker(tracked("baseline", 0))
+    assert shown(folder.results) == [*TRIALS, ("toy", "KILLED")]
+    assert finished(folder) == []
+    assert shown(folder.results) == DONE
+
+
+@pytest.mark.slow
+def test_a_tracker_that_is_down_is_one_warning(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    closed = "http://127.0.0.1:9"
+    (warning,) = finished(folder, closed)
+    assert warning.startswith(f"MLflow ({closed}) is not up to date: ")
+    assert warning.endswith(
+        f"every trial is in {folder.results / 'store'}, and the next run of the study brings MLflow up to date."
+    )
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, silent: str
+) -> None:
+    monkeypatch.setattr(track, "LIMIT", 0.5)
+    began = time.monotonic()
+    (warning,) = finished(folder, silent)
+    assert time.monotonic() - began < 10
+    assert warning.startswith(f"MLflow ({silent}) is not up to date: there was no time left. Nothing is lost")
+
+
+@pytest.mark.slow
+def test_what_is_not_done_at_the_limit_is_done_by_the_next(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FileLock(folder.results / "store" / ".mlflow.lock"), monkeypatch.context() as short:
+        short.setattr(track, "LIMIT", 0.5)
+        (warning,) = finished(folder)
+    assert "and the next run of the study, or `ablate ui`, brings MLflow up to date" in warning
+    assert finished(folder) == []
+    assert shown(folder.results) == DONE
+
+
+@pytest.mark.slow
+def test_a_database_that_cannot_be_opened_is_one_warning_and_made_good_later(folder: StudyFolder) -> None:
+    database = folder.results / "store" / "mlflow.db"
+    database.rename(folder.results / "elsewhere")
+    database.mkdir()
+    (warning,) = finished(folder)
+    assert "unable to open database file" in warning
+    database.rmdir()
+    (folder.results / "elsewhere").replace(database)
+    assert finished(folder) == []
+    assert shown(folder.results) == DONE
+
+
+@pytest.mark.slow
+def test_the_driver_passes_on_that_a_database_was_set_aside(folder: StudyFolder) -> None:
+    (folder.results / "store" / "mlflow.db").write_text("text " * 100)
+    warnings: list[str] = []
+    with Tracker(folder, None, warnings.append) as tracker:
+        assert tracker.finish()
+    assert len(warnings) == 1
+    assert "set aside as mlflow.db.corrupt-1" in warnings[0]
+    assert shown(folder.results) == DONE
