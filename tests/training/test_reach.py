@@ -46,13 +46,13 @@ def test_a_convolution_sees_as_far_as_its_layers_reach(layers, kernel, topology,
 
 
 def models() -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Every mixer, position, score, weighting and value on a task of each kind."""
+    """Every mixer and position on a task of each kind; scores, weightings and values with and without a source."""
     for task in TASKS:
         topology = {"topology": "encoder_decoder"} if task == "reverse" else {}
         segment = {"embedding": {"segment": True}} if task == "segments" else {}
         for mixer in set(CATALOGUE.names("mixer")) - {"conv"}:
             yield task, {"mixer": mixer, **topology, **segment}
-        for slot in ("score", "weighting", "value"):
+        for slot in ("score", "weighting", "value") if task in ("recall", "reverse") else ():
             for name in CATALOGUE.names(slot):
                 part = {"name": name, "rank": 2} if name == "low_rank" else name
                 yield task, {"mixer": {"name": "attention", slot: part}, **topology, **segment}
@@ -68,7 +68,7 @@ def test_everything_else_sees_all() -> None:
             checked += 1
         except Invalid:
             continue
-    assert checked > 60
+    assert checked > 50
 
 
 def test_what_is_not_embedded_or_read_and_what_is_the_same_in_every_example_cannot_be_seen() -> None:
