@@ -11,7 +11,6 @@ from ablate.analysis.power import (
     detectable_effect,
     difference_power,
     equivalence_power,
-    seeds_for_difference,
     seeds_for_equivalence,
 )
 
@@ -79,15 +78,6 @@ def test_equivalence_is_declared_at_most_at_alpha_on_the_margin():
     assert equivalence_power(1e-9, 3) == pytest.approx(0.0, abs=1e-6)
 
 
-def test_seeds_for_a_difference_are_the_fewest():
-    for effect in (0.4, 1.0, 3.0):
-        n = int(seeds_for_difference(effect))
-        assert difference_power(effect, n) >= 0.8 > difference_power(effect, n - 1)
-    assert seeds_for_difference(100.0) == 2
-
-
 def test_hopeless_numbers_of_seeds_are_infinite():
-    assert seeds_for_difference(0.0) == math.inf
-    assert seeds_for_difference(0.05) == math.inf
     assert seeds_for_equivalence(1.0, 1.0) == math.inf
     assert seeds_for_equivalence(0.01) == math.inf
