@@ -78,18 +78,18 @@ def test_of_several_tasks_each_is_named(known: None, of: Callable[..., list[str]
 
 
 def test_seeds_that_are_too_few_to_be_equivalent(of: Callable[..., list[str]]) -> None:
-    """π = .02 / (2 · .875): 261 seeds at .05, 321 at .05 / 2; the placebo is no comparison."""
+    """π = .02 / (2 · .875): 321 seeds at .05, 417 at .05 / 3; the placebo counts."""
     assert not mentions(of(), "equivalent")
     metric = "metric: {name: accuracy, margin: 0.02}\n"
     (text,) = mentions(of(STUDY + metric), "equivalent")
     assert text == (
-        "`equivalent` within .02 takes 261 seeds that all runs solve, for one comparison (321 each where 2 are judged "
+        "`equivalent` within .02 takes 321 seeds that all runs solve, for one comparison (417 each where 3 are judged "
         "together); the study has 3"
     )
-    assert not mentions(of(STUDY + metric, "seeds=321"), "equivalent")
+    assert not mentions(of(STUDY + metric, "seeds=417"), "equivalent")
     # The last of two looks leaves two thirds of the level.
     (text,) = mentions(of(STUDY + metric, "seeds={min: 2, max: 4}"), "equivalent")
-    assert "takes 296 seeds that all runs solve, for one comparison (357 each" in text
+    assert "takes 357 seeds that all runs solve, for one comparison (452 each" in text
     graded = STUDY.replace(STUDY.splitlines()[1], "task: digits")
     assert not mentions(of(graded + metric), "equivalent")
 
