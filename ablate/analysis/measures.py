@@ -78,9 +78,13 @@ class Measure:
         """The pairs; with what the metric says against them."""
         a, b, *less = [[self.side(runs, name, without) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        grouped = self.name in self.task.metrics and runs.suspect(self.task, self.name)
+        own = self.name in self.task.metrics
+        grouped = own and runs.suspect(self.task, self.name)
         found = replace(
-            Contrast.between(plus, minus, self.name), grouped=grouped, counted=self.kind == "rate"
+            Contrast.between(plus, minus, self.name),
+            grouped=grouped,
+            counted=self.kind == "rate",
+            of_task=own,
         )
         if self.kind == "rate":
             better, alone = sign(found.metric), not less and len(a) == len(b) == 1

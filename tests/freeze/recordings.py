@@ -74,24 +74,39 @@ def rows(columns: Iterable[str], found: Iterable[Mapping[str, Any]]) -> list[str
 
 COLUMNS = {
     "comparisons": (
-        *("study", "variant", "task", "metric", "exploratory", "n", "mean_variant", "mean_baseline", "diff"),
-        *("se", "df", "p", "verdict"),
+        *(
+            "study",
+            "variant",
+            "baseline",
+            "task",
+            "metric",
+            "exploratory",
+            "n",
+            "mean_variant",
+            "mean_baseline",
+        ),
+        *("diff", "se", "df", "level", "p", "verdict", "code"),
     ),
-    "claims": ("study", "claim", "hash", "metric", "task", "exploratory", "n", "diff", "p", "verdict"),
-    "stability": (
-        "study",
-        "variant",
-        "task",
-        "metric",
-        "n",
-        "mean_variant",
-        "mean_baseline",
-        "diff",
-        "verdict",
+    "claims": (
+        *(
+            "study",
+            "claim",
+            "hash",
+            "metric",
+            "task",
+            "exploratory",
+            "n",
+            "diff",
+            "ci_low",
+            "ci_high",
+            "verdict",
+        ),
+        "code",
     ),
-    "speed": ("study", "variant", "task", "size", "metric", "n", "ratio", "noise_floor", "verdict"),
+    "stability": ("study", "variant", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "code"),
+    "speed": ("study", "variant", "task", "size", "metric", "n", "ratio", "noise_floor", "slack"),
     "scaling": ("study", "variant", "task", "metric", "n", "slope", "ci_low", "ci_high"),
-    "noise": ("study", "task", "metric", "n", "diverged", "mean", "spread", "test_share", "placebo_diff"),
+    "noise": ("study", "task", "metric", "n", "diverged", "sd", "test_share", "placebo_diff"),
 }
 
 
@@ -103,14 +118,22 @@ def _published() -> dict[str, list[dict[str, Any]]]:
         if len(frames["comparisons"]):
             frames["comparisons"] = with_errors(frames["comparisons"], today.evidence_of(path))
         for name, frame in frames.items():
-            found[name] += [{"study": path.name} | row for row in frame.to_dict("records")]
+            found[name] += [{"study": path.name} | row for row in with_codes(frame).to_dict("records")]
     return found
 
 
 def with_errors(comparisons: pd.DataFrame, evidence: Any) -> pd.DataFrame:
     """The comparisons with standard errors and degrees of freedom of their differences."""
-    known = pd.DataFrame(today.errors(evidence), columns=["variant", "task", "metric", "se", "df"])
-    return comparisons.merge(known, on=["variant", "task", "metric"], how="left")
+    place = ["variant", "baseline", "task", "metric"]
+    known = pd.DataFrame(today.errors(evidence), columns=[*place, "se", "df"])
+    return comparisons.merge(known, on=place, how="left")
+
+
+def with_codes(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with the code of its reasons, where it has any."""
+    if "reason" not in frame:
+        return frame
+    return frame.assign(code=[str(reason).partition(" ")[0] for reason in frame["reason"]])
 
 
 for _name, _columns in COLUMNS.items():
@@ -470,29 +493,13 @@ def _judge() -> list[str]:
     from .cases import cases
 
     lines = []
-    names = {
-        "comparisons": (
-            "variant",
-            "task",
-            "metric",
-            "exploratory",
-            "n",
-            "diff",
-            "se",
-            "df",
-            "p",
-            "mde",
-            "verdict",
-        ),
-        "claims": ("claim", "task", "exploratory", "n", "diff", "p", "verdict"),
-        "stability": ("variant", "task", "metric", "n", "diff", "verdict"),
-        "speed": ("variant", "task", "size", "metric", "n", "ratio", "noise_floor", "verdict"),
-    }
+    names = {name: [column for column in columns if column != "study"] for name, columns in COLUMNS.items()}
+    names["comparisons"].append("mde")
     for case, (evidence, shown) in cases().items():
         frames = today.judged(evidence)
         frames["comparisons"] = with_errors(frames["comparisons"], evidence)
         for name in shown:
-            head, *found = rows(names[name], frames[name].to_dict("records"))
+            head, *found = rows(names[name], with_codes(frames[name]).to_dict("records"))
             lines += [f"# {case}: {name}: {head}", *found]
     return lines
 

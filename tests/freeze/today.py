@@ -53,14 +53,14 @@ def evidence_of(path: Path) -> Evidence:
     return found
 
 
-def errors(evidence: Evidence) -> list[tuple[str, str, str, float, float]]:
-    """Variant, task, metric, and of the mean difference the standard error with its degrees of freedom."""
-    from ablate.analysis.compare import compared
+def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
+    """Variant, baseline, task, metric, and of the mean difference the standard error with its degrees of freedom."""
+    from ablate.analysis.compare import every
     from ablate.analysis.runs import Runs
 
     return [
-        (one.a.variant, one.task.name, one.metric, error.se, error.df)
-        for one in compared(Runs(evidence))
+        (one.pair.name, one.pair.against, one.pair.task.name, one.metric, error.se, error.df)
+        for one in every(Runs(evidence))
         for error in one.contrast.differences.errors[-1:]
     ]
 
@@ -126,7 +126,11 @@ def published_ids(results: Path) -> list[str]:
     tried = [
         trial_id for table in tables if table is not None for ids in table.trials["ids"] for trial_id in ids
     ]
-    return [*evidence.trials["id"], *evidence.stress["id"], *map(str, tried)]
+    return [
+        *evidence.trials["id"],
+        *(evidence.frames["stress"]["id"] if "stress" in evidence.frames else ()),
+        *map(str, tried),
+    ]
 
 
 def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
