@@ -195,7 +195,7 @@ class Section:
         return []
 
 
-MAX_UPRIGHT = 12
+MAX_UPRIGHT = 8
 "Columns of a table that fit on upright paper."
 
 

@@ -125,17 +125,13 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     """Where the report and MLflow are, and what to do next, as it can be typed."""
     results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
-    lines = [
-        f"{say('terminal.report')}: {folder.report_file}",
-        f"{say('terminal.mlflow')}: {mlflow}",
-        *_next(folder, results),
-    ]
+    lines = [(say("terminal.report"), str(folder.report_file)), (say("terminal.mlflow"), mlflow)]
     console.print()
-    for line in lines:
-        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    for words, typing in [*lines, *_next(folder, results)]:
+        console.print(printable(f"{words}: {typing}"), markup=False, highlight=False, soft_wrap=True)
 
 
-def _next(folder: StudyFolder, results: list[str]) -> list[str]:
+def _next(folder: StudyFolder, results: list[str]) -> list[tuple[str, str]]:
     """What would settle what is open, or, where nothing is, test what was found on seeds that the study has not seen.
 
     Nothing for the report of a run that differs from its study, and where more seeds would not help.
@@ -152,9 +148,9 @@ def _next(folder: StudyFolder, results: list[str]) -> list[str]:
             return []
         # Seeds that have been looked at would be another chance for a false verdict.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
-        return [f"{say('terminal.resolve', len(enough))}: {typed(command, source, '--set', fresh, *results)}"]
+        return [(say("terminal.resolve"), typed(command, source, "--set", fresh, *results))]
     if command == "run" and not confirmed(folder.name) and rows:
-        return [f"{say('terminal.confirm')}: {typed(command, source, '--confirm', *results)}"]
+        return [(say("terminal.confirm"), typed(command, source, "--confirm", *results))]
     return []
 
 

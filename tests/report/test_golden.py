@@ -51,7 +51,7 @@ def troubled() -> Evidence:
         "placebo": noisy(0.97, seed=7),
     }
     lost = {("diverges", 1): "diverged", ("fails", 2): "failed"}
-    said = [claim("beats", "baseline", "worse"), claim("matches", "open", by=0.02, exploratory=True)]
+    said = [claim("beats", "baseline", "worse", by=0.05), claim("matches", "open", by=0.02, exploratory=True)]
     return study(values, statuses=lost, placebos=["placebo"], margin=0.02, claims=said, planned=n)
 
 
