@@ -241,6 +241,6 @@ def _values(parameter: Parameter) -> str:
 def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:
     from ablate.report.terminal import print_table
 
-    headings = dict.fromkeys(heading for row in rows for heading in row)
-    columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in headings]
-    print_table(tabulated(columns, rows, title), console)
+    empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
+    columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in empty]
+    print_table(tabulated(columns, [empty | dict(row) for row in rows], title), console)

@@ -105,7 +105,7 @@ def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(
         store.save(Record(cell.trial.id, cell.trial.config, cell.seed, "completed", metrics=metrics))
     left, jobs = (600, "1 worker") if default_jobs() == 1 else (300, "2 workers")
     plan = plan_of(study, tmp_path)
-    assert f"\n2 trials to train: about {duration(left)} on {jobs}, by the trials that have run." in plan
+    assert f"\n2 trials to train: about {duration(left)} on {jobs}, judging by the trials that have run." in plan
     assert [numbers(plan, name)[3:5] for name in ("baseline", "model.position=none")] == [[2, 0], [1, 1]]
 
 
@@ -123,11 +123,10 @@ def test_the_space_and_the_budget_of_a_search(write: Callable[..., Path], tmp_pa
     assert "3 settings by random for each of 3 variants, for accuracy (max) on 2 tuning seeds" in plan
     assert "at most 18 trials; then each variant as the study gives it and with its best setting" in plan
     # The search, and the 6 trials of the study twice: untuned and tuned.
-    assert "Of the untuned variants, 6 trials to train; `ablate run` says how long" in plan
-    assert "a run trains at most 30.\n" in plan
+    assert "6 trials to train. With tuning, a run trains at most 30 trials.\n" in plan
     plan = plan_of(write(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off")), tmp_path)
     assert "at most 18 trials; then each variant with its best setting, on the seeds" in plan
-    assert "\nWith tuning, a run trains at most 24.\n" in plan
+    assert "\nA run trains at most 24 trials.\n" in plan
 
 
 def test_what_limits_the_verdicts_fits_a_narrow_terminal(write: Callable[..., Path], tmp_path: Path) -> None:

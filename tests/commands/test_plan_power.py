@@ -23,6 +23,7 @@ from ablate.core.record import Record
 from ablate.execution.local_pool import default_jobs
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.report.words import because, say
 from ablate.stages.claims import date_claims
 from ablate.stages.options import Options
 from ablate.study.prepare import prepare
@@ -72,8 +73,11 @@ def stored(write: Callable[..., Path], tmp_path: Path) -> Callable[..., None]:
 
 def test_before_any_trial_it_speaks_in_standard_deviations(plan: Plan, tmp_path: Path) -> None:
     said = plan()
-    assert "- 3 seeds detect a difference of 4.6 standard deviations of the differences on accuracy" in said
-    assert "with 80 % power at level .025, which 2 comparisons leave of .05." in said
+    assert say("plan.level", 2, 1, 0.025) in said
+    assert (
+        "- 3 seeds detect a difference of 4.6 standard deviations of the paired differences in accuracy"
+        in said
+    )
     assert "study.yaml --pilot 3` trains three seeds that are never judged." in said
     assert not (tmp_path / "results").exists()
 
@@ -86,16 +90,12 @@ def test_the_trials_in_the_store_tell_the_spread(plan: Plan, stored: Callable[..
     for name, spread, size in zip((EFFECT, NOISE), (".10", ".20"), detected, strict=True):
         assert re.search(rf"{re.escape(name)} 3 {spread} {re.escape(significant(size))} ", said)
     middle, worst = (significant(size) for size in (sum(detected) / 2, detected[1]))
-    assert (
-        f"detect a difference of {middle} on accuracy with 80 % power for the median variant, and {worst}"
-        in said
-    )
-    assert f"for the worst ({NOISE})." in said
-    assert "(trials in the store)" in said
-    takes = [int(row) for row in re.findall(r" (\d+) (?=model\.noise=0\.3 3|- spread)", said)]
+    assert say("plan.detects", "3 seeds", "accuracy", middle, worst, NOISE) in said
+    assert "by trials in the store" in said
+    takes = [int(row) for row in re.findall(r" (\d+) (?=model\.noise=0\.3 3|- 13 seeds are)", said)]
     assert takes == [6, 13]
     left = duration(30 * 60 / min(default_jobs(), 30))
-    assert f"takes 10 seeds for the median variant, and 13 seeds for the worst ({NOISE})." in said
+    assert say("plan.asked", ".2", "accuracy", "10 seeds", "13 seeds") in said
     assert f"- 13 seeds are 39 trials, 30 of them to train: about {left} on {default_jobs()} worker" in said
 
 
@@ -114,16 +114,16 @@ def test_a_report_tells_it_where_the_store_does_not(plan: Plan, tmp_path: Path) 
     StudyFolder(tmp_path / "results", "toy").save_evidence(found)
     said = plan(TOY + "variants: {new: {model.width: 5}}\n")
     # The path of the folder may be long enough for a line of its own.
-    assert re.search(r"\(thelastreport,\S*results/toy\)", "".join(said.split()))
+    assert re.search(r"bythelastreport,\S*results/toy", "".join(said.split()))
     assert f"{EFFECT} 3 .10" in said
-    assert "new 0 – – – – – no pair with the baseline is known" in said
+    assert f"new 0 – – – – {because('pairs')}" in said
     assert "--pilot" in plan(TOY.replace("name: accuracy", "name: loss"))  # a report on another metric
 
 
 @pytest.mark.parametrize(
     ("values", "status", "words"),
     [
-        ({"baseline": [0.5] * 3, EFFECT: [0.5] * 3}, "completed", "every known difference is 0"),
+        ({"baseline": [0.5] * 3, EFFECT: [0.5] * 3}, "completed", because("degenerate n=3")),
         ({"baseline": [0.5] * 3, EFFECT: [0.7] * 3}, "failed", "--pilot 3"),
         ({"baseline": [0.5] * 3}, "completed", "--pilot 3"),
     ],
@@ -140,18 +140,18 @@ def test_what_tells_no_spread_is_said(
 def test_one_seed_and_no_variant(plan: Plan, stored: Callable[..., None]) -> None:
     stored(KNOWN)
     said = plan(TOY, 0.2, "seeds=1")
-    assert said.startswith("- One seed gives no interval and no test of accuracy: plan two or more.")
+    assert say("plan.one_seed", "accuracy") in said
     assert "13 seeds" in said
     alone = "\n".join(line for line in TOY.splitlines() if "model." not in line and "factors" not in line)
     assert plan(alone) == ""
     assert "--pilot" not in plan(TOY, None, "seeds=1", "name=untried")
-    assert plan(alone, 0.2) == "- There is no variant to compare with the baseline."
+    assert plan(alone, 0.2) == f"- {say('plan.nothing')}"
 
 
 def test_seeds_until_settled_are_planned_for_the_last_look(plan: Plan) -> None:
     said = plan(TOY, None, "seeds={min: 5, max: 20}")
-    assert "- 20 seeds (the most) detect a difference of .84 standard deviations" in said
-    assert "at level .010, which 2 comparisons and 4 looks leave of .05" in said
+    assert "- 20 seeds at most detect a difference of .84 standard deviations" in said
+    assert say("plan.level", 2, 4, 0.01) in said
 
 
 def test_the_steps_of_a_path_are_compared_before_they_are_chosen(
@@ -161,7 +161,7 @@ def test_the_steps_of_a_path_are_compared_before_they_are_chosen(
         line for line in TOY.splitlines(keepends=True) if "model." not in line and "factors" not in line
     )
     path = head + "variants: {both: {model.effect: 0.2, model.noise: 0.3}}\ndesign: {name: path, to: both}\n"
-    assert "at level .025, which 2 comparisons leave of .05" in plan(path, None, "seeds=5")
+    assert say("plan.level", 2, 1, 0.025) in plan(path, None, "seeds=5")
     console = Console(file=io.StringIO(), width=80)
     print_plan(write(path), Options(results=Path("none"), sets=["seeds=5"]), console)
     # Two changes on three tuning seeds; then the baseline, a step and the target on five.
@@ -171,22 +171,15 @@ def test_the_steps_of_a_path_are_compared_before_they_are_chosen(
 def test_the_cost_has_the_runs_of_a_stress_grid(plan: Plan) -> None:
     stress = RECALL.replace("seeds: 8", "stress: {training.lr: [1e-4, 1e-2, 1]}\nseeds: 8")
     # Two variants at their own rate and at three others, for each of 12 seeds.
-    assert "12 seeds are 96 trials, all to train" in plan(stress, 0.46875)
+    assert say("plan.cost", 12, 96, 96, None, 1, False) in plan(stress, 0.46875)
 
 
 def test_an_all_or_nothing_task_is_planned_by_rates(plan: Plan) -> None:
     said = plan(RECALL, 0.46875)
-    assert said.startswith(
-        "- On accuracy, a run solves the task or does not. 8 seeds tell a failure rate of .7 from 0"
-    )
-    assert (
-        "that loses .46875 on accuracy, by failing to solve the task, from one that never fails takes 12 seeds"
-        in said
-    )
-    assert "12 seeds are 24 trials, all to train; how long that takes is known once trials have run." in said
-    assert "`equivalent` within .9 takes 5 seeds that all runs solve, and there are enough." in plan(
-        RECALL + "metric: {name: accuracy, margin: 0.9}\n"
-    )
+    assert say("plan.rate", "accuracy", 0.7, "8 seeds") in said
+    assert say("plan.asked", ".46875", "accuracy", "", "12 seeds") in said
+    assert say("plan.cost", 12, 24, 24, None, 1, False) in said
+    assert say("plan.rate_equivalent", 6) in plan(RECALL + "metric: {name: accuracy, margin: 0.9}\n")
 
 
 @pytest.mark.parametrize("wrong", ["0", "-0.1", "nan", "inf", "much", "2"])
@@ -242,7 +235,7 @@ def test_a_pilot_trains_seeds_that_are_never_judged(call: Callable[..., Result],
     assert "toy, pilot: all 9 trials are in the store." in call("--pilot", "3").stdout
     more = call("--pilot", "4")
     assert "3 trials to train in this process, 9 already in the store." in more.stdout
-    assert "(a pilot of 4 seeds)" in " ".join(call().stdout.split())
+    assert "by a pilot of 4 seeds" in " ".join(call().stdout.split())
 
 
 def test_a_pilot_that_fails_says_so(call: Callable[..., Result]) -> None:
