@@ -145,7 +145,7 @@ def test_frames_show_the_verdict_first_and_are_frames(made: Results) -> None:
     for shown in (frame, frame[frame.n > 0], frame.sort_values("diff")):
         heads = [head.text for head in parsed(table(shown)).iter("th")]
         assert heads[1:5] == ["variant", "task", "metric", "verdict"]
-        assert f"the other {len(frame.columns) - 9}<" in table(shown).replace("</p>", "<")
+        assert f"the other {len(frame.columns) - 10}<" in table(shown).replace("</p>", "<")
     cells = [cell.text or "" for cell in parsed(table(frame)).iter("td")]
     numbers = [text for text in cells if re.fullmatch(r"-?[\d.]+(e-?\d+)?", text)]
     assert len(numbers) > 10
