@@ -191,3 +191,8 @@ def count(value: Any) -> str:
 def share(value: Any) -> str:
     """A rate as a percentage."""
     return shown(value, lambda known: f"{100 * known:.0f} %")
+
+
+def compact(amount: float) -> str:
+    """`369k`, to three digits."""
+    return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)

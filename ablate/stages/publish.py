@@ -13,10 +13,10 @@ from ablate.base.errors import StudyError
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.typed import at_results, typed
+from ablate.core.feature import derived, features
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import SCALING, SPEED, STABILITY
 from ablate.report.verdicts import planned_rows
 from ablate.report.words import say
 
@@ -47,7 +47,7 @@ def publish(
             with_waiting(found.claims, folder),
             found.untuned_comparisons,
             [*answers(found), *noise_lines(found)],
-            {STABILITY: found.stability, SPEED: found.speeds, SCALING: found.scaling},
+            {f"{name}.csv": table for name, table in found.tables.items()},
         )
     judged()
     with gc_paused():
@@ -60,10 +60,7 @@ def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.scaling import scaling
-    from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
-    from ablate.core.derived import DERIVED
     from ablate.report.section import Material
 
     evidence = folder.evidence()
@@ -74,7 +71,8 @@ def material(folder: StudyFolder) -> Material:
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
-        claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]
+        measured = [name for name, of in derived().items() if of.kind == "ratio"]
+        claims = claims[claims["metric"].isin(measured)]
     return Material(
         evidence,
         comparisons,
@@ -84,9 +82,10 @@ def material(folder: StudyFolder) -> Material:
         folder.search_table(kind),
         untuned,
         compare(untuned, planned=False) if untuned is not None else None,
-        stability=steady,
-        speeds=speeds(evidence),
-        scaling=scaling(evidence),
+        tables={
+            "stability": steady,
+            **{name: table for feature in features() for name, table in feature.tables(evidence).items()},
+        },
         results=folder.results,
     )
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_speed import speed_frame, timed, with_speed
 from scipy import stats
 
-from ablate.analysis.speed import COLUMNS, at_own_size, speeds
+from ablate.features.speed.ratios import COLUMNS, at_own_size, speeds
 
 rng = np.random.default_rng(15)
 AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])

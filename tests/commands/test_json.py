@@ -89,7 +89,7 @@ def test_a_plan_says_what_it_prints(call: Call) -> None:
     ]
     assert (found["to_train"], found["expected_seconds"]) == (0, 0)
     power = found["power"]
-    assert (power["seeds"], power["comparisons"], power["level"]) == (3, 3, 0.05 / 3)
+    assert (power["seeds"], power["comparisons"], power["level"]) == (3, 3, pytest.approx(0.05 / 3))
     (task,) = power["tasks"]
     assert [one["pairs"] for one in task["prospects"]] == [3, 3]
     needed = max(one["seeds"] for one in task["prospects"])

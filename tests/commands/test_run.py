@@ -399,7 +399,7 @@ def test_planning_writes_nothing(ran: None, toy_study: Path, tmp_path: Path) -> 
 def test_the_python_api_runs_and_loads(toy_study: Path, tmp_path: Path) -> None:
     results = ablate.run(toy_study, results=tmp_path / "r", jobs=0, seeds=2)
     assert len(results.trials) == 6
-    again = ablate.load(tmp_path / "r" / "toy")
+    again = ablate.load(tmp_path / "r" / "toy@seeds=2")
     pd.testing.assert_frame_equal(again.comparisons, results.comparisons)
 
 

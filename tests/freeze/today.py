@@ -36,8 +36,8 @@ def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Comparisons, claims, stability and speed of evidence that was made up."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
+    from ablate.features.speed.ratios import speeds
 
     return {
         "comparisons": compare(evidence),
@@ -83,9 +83,9 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
+    from ablate.features.stress.grid import stressed
     from ablate.stages.choose import _point, judged, spec_of
     from ablate.stages.search import for_sweep
-    from ablate.stages.stress import stressed
     from ablate.study.prepare import prepare
 
     experiment, folder = prepare(study), folder_of(results)
@@ -117,20 +117,6 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
             for trial in [experiment.trial(setting, seed, "placebo" if variant.placebo else "")]
         ]
     return {kind: cells for kind, cells in named.items() if cells}
-
-
-def published_ids(results: Path) -> list[str]:
-    """The ids in the committed tables of a study: of its trials, its stress grid and the settings that were tried."""
-    folder, evidence = folder_of(results), evidence_of(results)
-    tables = [folder.search_table(kind) for kind in ("sweep", "tuning")]
-    tried = [
-        trial_id for table in tables if table is not None for ids in table.trials["ids"] for trial_id in ids
-    ]
-    return [
-        *evidence.trials["id"],
-        *(evidence.frames["stress"]["id"] if "stress" in evidence.frames else ()),
-        *map(str, tried),
-    ]
 
 
 def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:

@@ -9,8 +9,7 @@ from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import Facts, VariantFacts
 from ablate.core.short_names import by_design
 from ablate.report.section import Block, Material, Section, Text
-from ablate.report.tables import Column, Row, Table, count, shown, tabulated, text
-from ablate.report.timing import compact
+from ablate.report.tables import Column, Row, Table, compact, count, shown, tabulated, text
 from ablate.report.verdicts import names_of
 from ablate.report.words import say
 
@@ -67,7 +66,7 @@ def cost_table(facts: Facts) -> Table:
         ),
         *(_column(cost) for cost in shown_costs),
         Column("changes", "Changes", below=True),
-        *([Column("beside", "Besides", below=True)] if "speed" in facts.features else []),
+        *([Column("beside", "Besides", below=True)] if facts.features else []),
     ]
     return tabulated(columns, rows, say("cost.caption"), "trials.parquet", title="variant")
 
