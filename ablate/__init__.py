@@ -4,11 +4,11 @@ The rooms of the house, from the door to the cellar; imports point down this lis
 
     cli         the command line: finds the commands
     commands    one file a command: what it reads, which stages it runs, what it prints
-    stages      one file a stage: from values to values
+    features    one folder a capability that a study or a user may ask for, complete
+    stages      from a file to a report, on one route
     report      sections of a report, one file each; page, markdown and terminal
     analysis    from evidence to comparisons and verdicts
     tracking    MLflow, synchronised from finished records
-    speed       measurement on an idle machine
     execution   driver, engines, supervision, worker, progress
     search      Optuna: samplers, pruners, queue, plan
     records     the store, a study's folder, its roster
@@ -17,7 +17,7 @@ The rooms of the house, from the door to the cellar; imports point down this lis
     study       what to run: from a study file to an experiment
     tasks       one task a file
     components  swappable parts, one family a file
-    core        the nouns, and the contracts: Plan, Engine, Workload
+    core        the nouns, and the contracts: Plan, Engine, Workload, Estimate, Feature
     base        without a subject: errors, registry, plugins, streams, files, words for numbers
 
 A plugin takes `register`, `PartConfig`, `DataFile` and `Invalid` from here, and the base class of a slot from the

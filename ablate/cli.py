@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import errno
+import functools
 import importlib
 import json
 import os
-import pkgutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ablate import commands
 from ablate.base.errors import AblateError
 from ablate.base.output import forgive, hush_at_exit
 from ablate.base.reading import MISNAMED
@@ -25,11 +25,11 @@ REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 
 
 class Found(Mapping[str, click.Command]):
-    """The `command` of each module of `ablate.commands` that has one, imported when it is asked for."""
+    """The `command` of each module of commands, those of features included, imported when it is asked for."""
 
     def __getitem__(self, name: str) -> click.Command:
         if name in _modules():
-            module = importlib.import_module(f"{commands.__name__}.{name}")
+            module = importlib.import_module(_modules()[name])
             if isinstance(found := getattr(module, "command", None), click.Command):
                 return found
         raise KeyError(name)
@@ -41,8 +41,14 @@ class Found(Mapping[str, click.Command]):
         return sum(1 for _ in self)
 
 
-def _modules() -> list[str]:
-    return [module.name for module in pkgutil.iter_modules(commands.__path__)]
+@functools.cache
+def _modules() -> dict[str, str]:
+    """Name → module, found by file name alone: help is answered without importing any."""
+    root = Path(__file__).parent
+    files = [*root.glob("commands/[!_]*.py"), *root.glob("features/*/commands/[!_]*.py")]
+    return {
+        path.stem: ".".join(path.relative_to(root.parent).with_suffix("").parts) for path in sorted(files)
+    }
 
 
 def _told(error: Exception) -> int:

@@ -50,13 +50,12 @@ def workers_of(folder: Path) -> list[int]:
 
 
 def mlflow_runs(folder: Path) -> list[tuple[str, str]]:
-    """Trial id and status of every run of the toy study that is not deleted; the parent's id is ''."""
+    """Trial id and status of every run in the reports of the toy study that is not deleted; a parent's id is ''."""
     from mlflow.tracking import MlflowClient
 
     client = MlflowClient(f"sqlite:///{folder}/results/store/mlflow.db")
-    experiment = client.get_experiment_by_name("toy")
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    reports = [e.experiment_id for e in client.search_experiments() if e.name.partition("@")[0] == "toy"]
+    runs = client.search_runs(reports, max_results=1000)
     return [(run.data.tags.get("ablate.trial", ""), run.info.status) for run in runs]
 
 

@@ -15,7 +15,7 @@ from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
-from ablate.stages.stress import COLUMNS
+from ablate.features.stress.grid import COLUMNS
 
 ACCURACY = Metric("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
 LOSS = Metric("min")

@@ -13,7 +13,8 @@ from made_evidence import study
 from numpy.typing import ArrayLike
 
 from ablate.core.evidence import Evidence, no_rows
-from ablate.core.speed import COLUMNS, SpeedFacts, TimedCall
+from ablate.core.speed import TimedCall
+from ablate.features.speed.facts import COLUMNS, SpeedFacts
 
 
 def speed_frame(

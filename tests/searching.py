@@ -73,11 +73,13 @@ def search_of(experiment: Experiment, stream: str = "", *, kind: str = "search")
     spec = getattr(experiment, kind)
     base = experiment.variants[0].configs[0]
 
-    def trials_of(point: Mapping[str, Any]) -> Any:
+    def cells_of(number: int, point: Mapping[str, Any]) -> Any:
         config = experiment.patched(base, spec.space.patches(point))
-        return [experiment.trial(config, seed) for seed in spec.seeds], experiment.workload.describe(config)
+        trials = [experiment.trial(config, seed) for seed in spec.seeds]
+        cells = [Cell(f"setting {number:03d}", "", t.seed, t, role="tried") for t in trials]
+        return cells, experiment.workload.describe(config)
 
-    return Search(spec, trials_of, "baseline", stream=stream)
+    return Search(spec, cells_of, "baseline", stream=stream)
 
 
 def drive(

@@ -66,9 +66,9 @@ def test_all_variants_of_a_seed_see_the_same_data(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     with_database(tmp_path / "results/store")
     options = Options(results=tmp_path / "results", jobs=0, seeds=2)
-    execute(tmp_path / "study.yaml", options, Console(file=io.StringIO()))
+    outcome = execute(tmp_path / "study.yaml", options, Console(file=io.StringIO()))
     store = Store(tmp_path / "results" / "store")
-    trials = ablate.load(tmp_path / "results" / "tiny").trials
+    trials = ablate.load(outcome.folder).trials
     digests = {seed: [store.load(i).data for i in group.id] for seed, group in trials.groupby("seed")}  # type: ignore[union-attr]
     for seed, of_seed in digests.items():
         assert of_seed[0], seed

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
 import pandas as pd
 
 from ablate.analysis.compare import compared
@@ -24,9 +23,8 @@ from ablate.analysis.looks import Look, looks
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN
 from ablate.analysis.runs import Runs
-from ablate.analysis.speed import at_own_size, log_ratios
 from ablate.core.claim import INTERACTION, Claim
-from ablate.core.estimate import Block, Interval
+from ablate.core.estimate import Interval
 from ablate.core.evidence import Evidence
 from ablate.core.reason import Reason
 
@@ -67,7 +65,7 @@ class Followed:
     look: Look
     tasks: Sequence[OnTask] = ()
     "At the last look."
-    of_time: bool = False
+    measured: bool = False
 
     @property
     def judged(self) -> Judged:
@@ -83,7 +81,7 @@ class Followed:
     def open(self) -> bool:
         """Whether more seeds may decide it."""
         waits = any(on.judged.why is not None and on.judged.why.code == "incomplete" for on in self.tasks)
-        return not (self.decided or waits or self.of_time)
+        return not (self.decided or waits or self.measured)
 
     def row(self) -> dict[str, object]:
         """With `COLUMNS`; the numbers are those of the task that decides."""
@@ -95,7 +93,7 @@ class Followed:
             if (
                 whole.outcome == "supported"
                 and claim.kind in LIKENESS
-                and not self.of_time
+                and not self.measured
                 and isinstance(on.estimate, Mean)
             ):
                 reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
@@ -124,11 +122,11 @@ def follow(runs: Runs) -> list[Followed]:
 def _followed(runs: Runs, claim: Claim) -> Followed:
     facts = runs.facts
     measures = measures_of(claim, facts)
-    found = Followed(claim, looks(facts)[-1], of_time=any(measure.kind == "time" for measure in measures))
-    if found.of_time:
+    found = Followed(claim, looks(facts)[-1], measured=any(measure.kind == "ratio" for measure in measures))
+    if found.measured:
         # Its processes are looked at once, whatever seeds do.
         once = Look(1, 1, len(facts.seeds))
-        found.tasks = [_of_time(runs, claim, measure, level(facts, once)) for measure in measures]
+        found.tasks = [_on_task(runs, claim, measure, level(facts, once)) for measure in measures]
         return found
     for look, fewer in at_looks(runs):
         if found.tasks and not all(asked(fewer, measure.task, claim.variants) for measure in measures):
@@ -143,25 +141,13 @@ def _followed(runs: Runs, claim: Claim) -> Followed:
 def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> OnTask:
     estimate = measure.estimate(runs, claim.sides)
     kind = cast(Kind, "beats" if claim.kind == INTERACTION else claim.kind)
-    return OnTask(measure.task.name, estimate, judge(estimate, kind, claim.by, alpha))
-
-
-def _of_time(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> OnTask:
-    """X is a share: A beats B by .1 where B takes more than 1.1 times as long as A."""
-    group = at_own_size(runs.evidence, measure.task.name, claim.metric)
-    blocks: list[Block] = []
-    logs = np.array([])
-    if not set(claim.variants) <= {*group.paired}:
-        blocks.append(Block(Reason("unmeasured")))
-    else:
-        known = group.paired[list(dict.fromkeys(claim.variants))].dropna()
-        logs = (known[claim.b].mean(axis=1) - known[claim.a].mean(axis=1)).to_numpy(float)
-        if len(logs) < 2 or math.isnan(group.noise):
-            blocks.append(Block(Reason("few", {"processes": len(logs), "least": 2})))
-    estimate = Mean(log_ratios(logs), blocks)
-    slack = 0.0 if math.isnan(group.slack) else group.slack
-    judged = judge(estimate, cast(Kind, claim.kind), math.log1p(claim.by), alpha, slack)
-    return OnTask(measure.task.name, estimate, judged, share=True)
+    if measure.kind != "ratio" or measure.derived is None:
+        return OnTask(measure.task.name, estimate, judge(estimate, kind, claim.by, alpha))
+    # X is a share: A beats B by .1 where B takes more than 1.1 times what A takes.
+    slack = measure.derived.slack(measure, runs)
+    return OnTask(
+        measure.task.name, estimate, judge(estimate, kind, math.log1p(claim.by), alpha, slack), share=True
+    )
 
 
 Place = tuple[str, str]

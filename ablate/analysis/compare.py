@@ -53,9 +53,12 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
     - `solved_*`: runs that solved an all-or-nothing task, `only_*` seeds that one side alone solved; NaN elsewhere.
     - `look`: where seeds were added until it was settled, the one whose seeds the numbers are of.
     """
-    runs = Runs(evidence)
-    found = [one for pair in pairs(evidence.facts) for one in _of_pair(runs, pair, planned)]
-    return pd.DataFrame([one.row for one in found], columns=list(COLUMNS))
+    return pd.DataFrame([one.row for one in every(Runs(evidence), planned=planned)], columns=list(COLUMNS))
+
+
+def every(runs: Runs, *, planned: bool = True) -> list[Compared]:
+    """Every pair on every metric of its task."""
+    return [one for pair in pairs(runs.facts) for one in _of_pair(runs, pair, planned)]
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ class Compared:
         solved = c.solved if c.by_rate and self.judged else None
         counts = (NAN,) * 4 if solved is None else (*(int(side.sum()) for side in solved), *c.only)
         p = self.said.p
-        if self.before:
+        if self.judged and not np.isnan([*self.before, p]).all():
             p = p_sequential([*self.before, p], self.look.count)
         chosen = {v.name: v.tuned.get(task.name, {}) for v in facts.variants}.get(self.pair.name, {})
         return {
@@ -180,10 +183,9 @@ def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:
 
 def _of_pair(runs: Runs, pair: Pair, planned: bool) -> Iterator[Compared]:
     first = compared(runs, pair, judged=pair.planned and planned)
-    yield first
     for name in pair.task.metrics:
-        if name != runs.facts.metric:
-            yield Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
+        mine = name == runs.facts.metric
+        yield first if mine else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
 
 
 def confirmatory(comparisons: pd.DataFrame) -> pd.DataFrame:

@@ -51,6 +51,8 @@ class Contrast:
     interaction: bool = False
     counted: bool = False
     "Whether the metric itself is 0 or 1 a seed, so that it has no bounds to be near."
+    of_task: bool = True
+    "Whether the metric is the task's own, and no derived one."
     obstacle: Reason | None = None
     "Why the values of a derived metric say nothing."
 
@@ -120,7 +122,10 @@ class Contrast:
         if self.missing:
             yield Block(Reason("incomplete", {"pairs": self.n, "missing": self.missing}))
         if self.n < 2:
-            yield Block(Reason("few", {"n": self.n, "least": 2}))
+            # What the metric cannot score is an outcome all the same.
+            lost = Reason("unstable", {"diverged": self.diverged})
+            unscored = self.diverged > 0 and self.metric.floor is None
+            yield Block(lost if unscored else Reason("few", {"n": self.n, "least": 2}))
             return
         if self.obstacle is not None:
             yield Block(self.obstacle)
@@ -147,7 +152,7 @@ class Contrast:
     def best(self) -> float | None:
         """The metric's best value, oriented: 0 for a loss that does not say."""
         if self.metric.ceiling is None:
-            return 0.0 if self.metric.direction == "min" else None
+            return 0.0 if self.metric.direction == "min" and self.of_task else None
         return sign(self.metric) * self.metric.ceiling
 
     def near(self, margin: float) -> float:

@@ -18,17 +18,13 @@ from ablate.analysis.contrast import Contrast, overlap, smallest_difference
 from ablate.analysis.estimates import Mean, Rate
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
-from ablate.analysis.stress import rates_of
-from ablate.core.derived import DERIVED, Derived, Kind, Offer
+from ablate.core.derived import Derived, Kind, Offer
 from ablate.core.estimate import Block
 from ablate.core.facts import Facts, TaskFacts
+from ablate.core.feature import derived
 from ablate.core.metric import sign
 from ablate.core.reason import Reason
-from ablate.core.speed import CALLS
 
-SENSITIVITY = "lr_sensitivity"
-LEAST_RATES = 5
-"""Learning rates below which their grid is no sample."""
 LEAST_SPREAD = 6
 """Seeds below which spreads are not compared."""
 
@@ -42,11 +38,11 @@ class Measure:
     task: TaskFacts
     derived: Derived | None = None
 
-    def side(self, runs: Runs, variant: str, without: int | None = None) -> Side:
-        """The runs of a variant, as the metric sees them; `without` one learning rate of its grid."""
-        if self.name in self.task.metrics or self.kind in ("spread", "time"):
-            return runs.of(variant, self.task)
-        seen = runs.of(variant, self.task) if without is None else _Fewer(runs, variant, self.task, without)
+    def side(self, runs: Runs, variant: str) -> Side:
+        """The runs of a variant, as the metric sees them."""
+        seen = runs.of(variant, self.task)
+        if self.name in self.task.metrics or self.kind in ("spread", "ratio"):
+            return seen
         metric = (
             self.derived.refined(self.derived.metric, seen)
             if self.derived
@@ -63,24 +59,22 @@ class Measure:
         margin = runs.facts.margin if self.name == runs.facts.metric else None
         if self.kind == "spread":
             return self._spread(runs, groups)
-        if self.name != SENSITIVITY or self.derived is None:
-            return self.contrast(runs, groups).estimate(margin)
-        whole, rates = self.contrast(runs, groups).estimate(), rates_of(runs.facts)
-        assert isinstance(whole, Mean)
-        also = [
-            (Reason("rate", {"rate": rate}), self.contrast(runs, groups, without).estimate())
-            for without, rate in enumerate(rates)
-            if len(rates) > 1
-        ]
-        return replace(whole, blocks=few(whole.blocks, "rates", len(rates), LEAST_RATES), also=also)
+        if self.derived is not None and self.derived.estimate is not None:
+            found: Mean | Rate = self.derived.estimate(self, runs, groups)
+            return found
+        return self.contrast(runs, groups).estimate(margin)
 
-    def contrast(self, runs: Runs, groups: Sequence[Sequence[str]], without: int | None = None) -> Contrast:
+    def contrast(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Contrast:
         """The pairs; with what the metric says against them."""
-        a, b, *less = [[self.side(runs, name, without) for name in names] for names in groups]
+        a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        grouped = self.name in self.task.metrics and runs.suspect(self.task, self.name)
+        own = self.name in self.task.metrics
+        grouped = own and runs.suspect(self.task, self.name)
         found = replace(
-            Contrast.between(plus, minus, self.name), grouped=grouped, counted=self.kind == "rate"
+            Contrast.between(plus, minus, self.name),
+            grouped=grouped,
+            counted=self.kind == "rate",
+            of_task=own,
         )
         if self.kind == "rate":
             better, alone = sign(found.metric), not less and len(a) == len(b) == 1
@@ -123,25 +117,14 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
     """How to compare variants by the metric `name` of a claim; None where the task cannot tell it."""
     if name in task.metrics or name in task.stability:
         return Measure(name, "mean", task)
-    derived = DERIVED.get(name)
-    offer = Offer(task.metrics, "stress" in facts.features, timed=CALLS, target=facts.target)
-    if derived is None or derived.lacks(offer):
+    found = derived().get(name)
+    offer = Offer(task.metrics, facts.features, target=facts.target)
+    # What was to be measured and was not, its estimate says itself.
+    if found is None or (found.kind != "ratio" and found.lacks(offer)):
         return None
-    if derived.kind == "spread" and facts.metric not in task.metrics:
+    if found.kind == "spread" and facts.metric not in task.metrics:
         return None
-    return Measure(name, derived.kind, task, derived)
-
-
-@dataclass(frozen=True)
-class _Fewer(Side):
-    """The runs of a variant on a grid that lacks one learning rate."""
-
-    without: int
-
-    @cached_property
-    def stressed(self) -> Floats:
-        """As of `Side`, without the column."""
-        return np.delete(super().stressed, self.without, axis=1)
+    return Measure(name, found.kind, task, found)
 
 
 @dataclass(frozen=True)

@@ -77,11 +77,6 @@ def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float =
     return float((_WEIGHTS * inside * density).sum() * (high - low) / 2)
 
 
-def seeds_for_difference(effect: float, alpha: float = ALPHA, power: float = POWER) -> float:
-    """The smallest number of pairs that finds d_z = |`effect`| with `power`; infinite above `MAX_SEEDS`."""
-    return smallest(lambda n: difference_power(effect, n, alpha) >= power)
-
-
 def seeds_for_equivalence(
     margin: float, effect: float = 0.0, alpha: float = ALPHA, power: float = POWER
 ) -> float:

@@ -16,16 +16,10 @@ import numpy as np
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import MAX_SEEDS, POWER, detectable_effect, equivalence_power, smallest
-from ablate.analysis.rates import (
-    detectable_failure_rate,
-    least_count,
-    seeds_for_failure_rate,
-    seeds_without_failure,
-)
+from ablate.analysis.rates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, TaskFacts
-from ablate.core.metric import Metric
 from ablate.core.reason import Reason
 
 
@@ -110,83 +104,70 @@ class Power:
     asked: Asked | None = None
 
 
-def outlook(
-    task: TaskFacts,
-    name: str,
-    variants: Sequence[str],
-    evidence: Evidence | None,
-    n: int,
-    alpha: float,
-    margin: float | None = None,
-    detect: float | None = None,
-) -> Outlook:
-    """Of `n` seeds of each of `variants` on one task, by its metric called `name`, each judged at `alpha`.
+@dataclass(frozen=True)
+class Terms:
+    """What planned comparisons are judged by."""
 
-    `evidence` has the pairs that are known, also under other seeds; `detect` is a difference in the metric's units.
-    """
-    metric = task.metrics[name]
+    n: int
+    "Seeds of each variant."
+    alpha: float
+    margin: float | None = None
+    detect: float | None = None
+    "A difference that they should find, in the metric's units."
+
+
+def outlook(
+    task: TaskFacts, name: str, variants: Sequence[str], evidence: Evidence | None, terms: Terms
+) -> Outlook:
+    """Of `variants` on one task, by its metric called `name`; `evidence` has known pairs, also under other seeds."""
+    metric, n = task.metrics[name], terms.n
+    if terms.detect is not None and metric.span is not None and terms.detect > metric.span:
+        terms = replace(terms, detect=None)
     if task.outcome == "all_or_nothing" and solving_metric(task, name) is not None:
-        decides = n > 1 and math.isfinite(least_count(n, alpha))
-        equal = margin is not None and metric.span
+        rate = detectable_failure_rate(n, terms.alpha) if n > 1 else math.nan
+        worth = terms.margin is not None and metric.span
         return Outlook(
-            *(task.name, name, margin, True),
-            failure_rate=detectable_failure_rate(n, alpha) if decides else None,
-            equivalent_seeds=seeds_without_failure(margin or 0.0, metric.span or 1.0, alpha)
-            if equal
+            *(task.name, name, terms.margin, True),
+            failure_rate=None if math.isnan(rate) else rate,
+            equivalent_seeds=seeds_without_failure(terms.margin or 0.0, worth, terms.alpha)
+            if worth
             else None,
-            seeds=seeds_for_failure_rate(min(1.0, detect / metric.span), alpha)
-            if detect and metric.span
+            seeds=seeds_for_failure_rate(terms.detect / metric.span, terms.alpha)
+            if terms.detect and metric.span
             else None,
         )
     tasks = () if evidence is None else evidence.facts.tasks
     found = next((of for of in tasks if of.name == task.name and name in of.metrics), None)
-    prospects = []
-    for variant in variants:
-        contrast = None
-        if evidence is not None and found is not None:
-            runs = Runs(evidence)
-            a, b = ([[runs.of(of, found)]] for of in (variant, BASELINE))
-            contrast = replace(Contrast.between(a, b, name), grouped=runs.suspect(found, name))
-        shown = None if contrast is not None and contrast.grouped else margin
-        prospects.append(_prospect(variant, contrast, metric, n, alpha, shown, detect))
-    effect = detectable_effect(n, alpha) if n > 1 else None
-    return Outlook(task.name, name, margin, False, effect, prospects)
+    prospects = [Prospect(variant, why=str(Reason("pairs"))) for variant in variants]
+    if evidence is not None and found is not None:
+        runs = Runs(evidence)
+        baseline, grouped = [[runs.of(BASELINE, found)]], runs.suspect(found, name)
+        for index, variant in enumerate(variants):
+            contrast = Contrast.between([[runs.of(variant, found)]], baseline, name)
+            prospects[index] = _prospect(variant, replace(contrast, metric=metric, grouped=grouped), terms)
+    effect = detectable_effect(n, terms.alpha) if n > 1 else None
+    return Outlook(task.name, name, terms.margin, False, effect, prospects)
 
 
-def _prospect(
-    variant: str,
-    c: Contrast | None,
-    metric: Metric,
-    n: int,
-    alpha: float,
-    margin: float | None,
-    detect: float | None,
-) -> Prospect:
-    if c is None or (nothing := _no_spread(c, metric)):
-        why = Reason("pairs") if c is None else nothing
-        return Prospect(variant, 0 if c is None else c.n, why=str(why))
-    d, size, equal, takes = c.differences, None, None, None
+def _prospect(variant: str, c: Contrast, terms: Terms) -> Prospect:
+    """Of one variant, by its known pairs."""
+    d, n, alpha = c.differences, terms.n, terms.alpha
+    same = c.n > 1 and not c.metric.resolution and np.ptp(d.values) <= ROUNDING * np.abs([c.a, c.b]).max()
+    if c.n < 2 or d.all_zero or same:
+        few = Reason("few", {"n": c.n, "least": 2}) if c.n else Reason("pairs")
+        return Prospect(variant, c.n, why=str(few if c.n < 2 else Reason("degenerate", {"n": c.n})))
+    size = equal = takes = seeds = why = None
     if n > 1:
         size = d.mde(alpha, n)
-        size = math.inf if metric.span is not None and size > metric.span else size
-    if margin is not None:
+        size = math.inf if c.metric.span is not None and size > c.metric.span else size
+    if (margin := terms.margin) is not None and not c.grouped:
         equal = _equivalence(d, margin, n, alpha) if n > 1 else None
         takes = smallest(lambda count: _equivalence(d, margin, count, alpha) >= POWER)
-    seeds, why = (None, None) if detect is None else _seeds_to_detect(d, detect, alpha)
-    if c.diverged and why is None:
-        why = Reason("unstable", {"diverged": c.diverged})
-    elif c.grouped and why is None:
-        why = Reason("groups")
+    if terms.detect is not None:
+        seeds, why = _seeds_to_detect(d, terms.detect, alpha)
+    if why is None and (c.diverged or c.grouped):
+        why = Reason("unstable", {"diverged": c.diverged}) if c.diverged else Reason("groups")
     return Prospect(variant, c.n, d.sd, size, equal, takes, seeds, str(why or ""))
-
-
-def _no_spread(c: Contrast, metric: Metric) -> Reason | None:
-    """Why the known pairs have no spread to plan by; None where they have."""
-    if c.n < 2:
-        return Reason("few", {"n": c.n, "least": 2}) if c.n else Reason("pairs")
-    scale = float(np.abs([c.a, c.b]).max())
-    same = not metric.resolution and np.ptp(c.differences.values) <= ROUNDING * scale
-    return Reason("degenerate", {"n": c.n}) if c.differences.all_zero or same else None
 
 
 def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[float, Reason | None]:
@@ -197,10 +178,10 @@ def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[f
 
     if math.isfinite(seeds := needed(d)):
         return seeds, None
-    if d.squares is not None and math.isfinite(needed(replace(d, examples=None))):
-        return math.inf, Reason("examples")
-    if d.overlap and math.isfinite(needed(replace(d, overlap=0.0))):
-        return math.inf, Reason("pool")
+    # The first limit without which some number of seeds would do is the reason.
+    for reason, free in (("examples", replace(d, examples=None)), ("pool", replace(d, overlap=0.0))):
+        if math.isfinite(needed(free)):
+            return math.inf, Reason(reason)
     return math.inf, Reason("open", {"seeds": MAX_SEEDS + 1})
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,6 @@ from numpy.typing import NDArray
 
 from ablate.analysis.arrivals import Arrivals, arrivals
 from ablate.analysis.paired import Flags, Floats
-from ablate.analysis.stress import Grid, grids
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
@@ -49,6 +50,7 @@ class Runs:
         self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
         self._columns: dict[str, Floats] = {}
         self._suspect: dict[tuple[str, str], bool] = {}
+        self._memo: dict[str, Any] = {}
         self.evidence = evidence
 
     @cached_property
@@ -63,16 +65,16 @@ class Runs:
         if count >= len(self.seeds):
             return self
         assert self.examples is not None  # once, for all that share them; so are these
-        assert self.grids is not None
         assert self.arrivals is not None
         fewer = copy(self)
         fewer.seeds, fewer._suspect = self.seeds[:count], {}
         return fewer
 
-    @cached_property
-    def grids(self) -> dict[tuple[str, str], Grid]:
-        """Variant and task → its runs on a grid of learning rates."""
-        return grids(self.evidence)
+    def memo(self, name: str, made: Callable[[Evidence], Any]) -> Any:
+        """What is made of the evidence, once for all that share it."""
+        if name not in self._memo:
+            self._memo[name] = made(self.evidence)
+        return self._memo[name]
 
     @cached_property
     def arrivals(self) -> dict[tuple[str, str], Arrivals]:
@@ -183,16 +185,6 @@ class Side:
         assert name is not None, self.task.name
         metric = self.task.metrics[name]
         return reached(self.values(name), metric)
-
-    @cached_property
-    def stressed(self) -> Floats:
-        """Held-out loss at each learning rate, shape (num_seeds, num_rates), at most the initial loss; NaN: unknown."""
-        return self.runs.grids[self.variant, self.task.name].losses[: len(self.runs.seeds)]
-
-    @cached_property
-    def untrained(self) -> Flags:
-        """Whether no learning rate of the grid brought the loss below the initial one."""
-        return self.runs.grids[self.variant, self.task.name].untrained[: len(self.runs.seeds)]
 
     @cached_property
     def arrived(self) -> Arrivals:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.judge import p_of
-from ablate.analysis.measures import SENSITIVITY, Measure, measure_of
+from ablate.analysis.measures import Measure, measure_of
 from ablate.analysis.paired import NAN, Interval, mean_interval
 from ablate.analysis.power import ALPHA
 from ablate.analysis.rates import clopper_pearson
@@ -18,8 +18,8 @@ from ablate.analysis.runs import Runs
 from ablate.analysis.student import sd_interval
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts
+from ablate.core.feature import derived
 
-NAMES = ("divergence_rate", SENSITIVITY, "seed_spread")
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "kind", "n", "mean_variant", "mean_baseline"),
     *("low_variant", "high_variant", "low_baseline", "high_baseline", "diff", "ci_low", "ci_high"),
@@ -29,7 +29,9 @@ COLUMNS = (
 
 def measures(task: TaskFacts, facts: Facts) -> list[Measure]:
     """What variants are described by on a task, in order."""
-    return [found for name in NAMES if (found := measure_of(name, task, facts))]
+    return [
+        found for name, of in derived().items() if of.described and (found := measure_of(name, task, facts))
+    ]
 
 
 def stability(evidence: Evidence) -> pd.DataFrame:
@@ -48,8 +50,8 @@ def stability(evidence: Evidence) -> pd.DataFrame:
     for variant in variants:
         for task in facts.tasks:
             for measure in measures(task, facts):
-                if measure.name == SENSITIVITY and variant.placebo:
-                    continue  # it is not trained over the grid
+                if variant.placebo and measure.derived is not None and measure.derived.estimate is not None:
+                    continue  # what is trained or measured beside has no placebo
                 names = (variant.name, baseline.name)
                 count = int(np.logical_and(*(runs.of(name, task).asked for name in names)).sum())
                 place = dict(zip(COLUMNS, (*names, task.name, measure.name, measure.kind), strict=False))

@@ -166,6 +166,7 @@ def changes(
     before = before[before["n"] > 0]
     names = {"n": "untuned_n", "diff": "untuned_diff", "ci_low": "untuned_low", "ci_high": "untuned_high"}
     after = confirmatory(comparisons)
+    after = after[~after["variant"].isin([variant.name for variant in facts.variants if variant.placebo])]
     found = after[[*places, *names, "verdict"]].merge(
         before[[*places, *names]].rename(columns=names), on=places
     )

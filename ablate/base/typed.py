@@ -1,13 +1,16 @@
-"""Commands as they can be typed where this process was started."""
+"""Commands and values as they can be typed, commands where this process was started."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 DEFAULT_RESULTS = Path("results")
 
@@ -20,6 +23,15 @@ def typed(*arguments: str | Path) -> str:
 def at_results(results: Path) -> list[str]:
     """The option that names a results folder to a command; nothing for the one that it takes anyway."""
     return [] if results == DEFAULT_RESULTS else ["--results", str(results)]
+
+
+def word(value: Any) -> str:
+    """A value as a study file gives it; `none` for None."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w.-]*", value):
+        return value
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _program() -> Sequence[str]:

@@ -28,10 +28,9 @@ def command(a: Path, b: Path, results: Path) -> None:
     from ablate.stages.diff import difference_of
 
     console = Console()
-    say = saying(console)
     found = difference_of(report_folder(a, results), report_folder(b, results))
     for line in (found.conclusion, "", *found.sides):
-        say(line)
+        saying(console)(line)
     for table in found.tables:
         print_table(table, console)
     for remark in found.remarks:

@@ -31,9 +31,9 @@ def command(study: Path, results: Path, **options: Any) -> None:
     """
     from rich.console import Console
 
-    from ablate.stages.evaluate import evaluate
+    from ablate.stages.evaluate import Asked, evaluate
     from ablate.stages.publish import print_results
 
     console = Console()
-    folder = evaluate(study, results, saying(console), saying(console, "warning"), **options)
+    folder = evaluate(study, results, saying(console), saying(console, "warning"), Asked(**options))
     print_results(folder, console)

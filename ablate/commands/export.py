@@ -12,7 +12,8 @@ import click
 from ablate.base.errors import listed
 from ablate.base.passwords import masked
 from ablate.base.wording import counted
-from ablate.commands.options import REPORTED, RESULTS, folder_of, safe, warn
+from ablate.commands.options import REPORTED, RESULTS, safe, warn
+from ablate.stages.options import folder_of
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder

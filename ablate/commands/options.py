@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,7 @@ import click
 
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
-from ablate.base.reading import MISNAMED
-from ablate.base.typed import DEFAULT_RESULTS
+from ablate.stages.options import Options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,81 +25,16 @@ STUDY = click.argument("study", type=click.Path(path_type=Path))
 REPORTED = click.argument("study", type=click.Path(path_type=Path))
 
 
-def folder_of(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-    """The path, unless it is or names what can be no folder."""
-    if path is None:
-        return None
-    try:
-        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
-    except OSError as error:
-        if error.errno in MISNAMED:
-            raise click.BadParameter(f"cannot be used: {error.strerror}", context, parameter) from None
-        return path
-    if not is_folder:
-        raise click.BadParameter("is not a folder", context, parameter)
-    return path
+def of(name: str) -> Callable[..., Any]:
+    """The click option of a field of `Options`."""
+    settings = next(field.metadata for field in fields(Options) if field.name == name)
+    return click.option(settings["flag"], name, **settings["click"])
 
 
-RESULTS = click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    callback=folder_of,
-    default=DEFAULT_RESULTS,
-    show_default=True,
-    help="Results folder.",
+RESULTS, JOBS, SEEDS, SETS, ONLY, SEED, TRACKING_URI, FRESH, FAIL_FAST, CONFIRM = map(
+    of,
+    ("results", "jobs", "seeds", "sets", "only", "seed", "tracking_uri", "fresh", "fail_fast", "confirm"),
 )
-SETS = click.option(
-    "--set",
-    "sets",
-    multiple=True,
-    metavar="PATH=VALUE",
-    help="Override a value of the study, for instance training.lr=0.01; may be repeated.",
-)
-
-
-class _Seeds(click.ParamType):
-    """A number of seeds, or each of them: 5, or 0,3,7."""
-
-    name = "seeds"
-
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> int | tuple[int, ...]:
-        if isinstance(value, (int, tuple)):
-            return value
-        first, *others = [text.strip() for text in str(value).split(",")]
-        if others and not others[-1]:
-            others.pop()  # `7,` is the one seed 7
-        if not all(text.isdecimal() for text in (first, *others)) or value == "0":
-            self.fail(
-                f"{value!r} is neither a number of seeds, such as 5, nor a list of seeds, such as 0,3,7"
-            )
-        return tuple(map(int, (first, *others))) if "," in value else int(first)
-
-
-SEEDS = click.option(
-    "--seeds",
-    type=_Seeds(),
-    metavar="N",
-    help="Number of seeds, or each of them, as in 0,3,7 (default: the study's).",
-)
-JOBS = click.option(
-    "--jobs",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Number of worker processes; with 0, train in this process (default: one per core, or per GPU).",
-)
-TRACKING_URI = click.option(
-    "--tracking-uri",
-    metavar="URI",
-    help="MLflow server or database (default: SQLite in the results folder).",
-)
-CONFIRM = click.option(
-    "--confirm",
-    is_flag=True,
-    help="Repeat what the study found, on seeds that it has not used, beside its report.",
-)
-FAIL_FAST = click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
 GATE = click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
 STRICT = click.option(
     "--strict", is_flag=True, help="As --gate; and exit with 3 if a claim is inconclusive, or not judged."

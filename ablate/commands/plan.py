@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.search_table import Parameter
-    from ablate.records.folder import StudyFolder
     from ablate.stages.options import Options
     from ablate.stages.plan import Planned
     from ablate.study.experiment import Experiment
@@ -77,14 +76,15 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
     interrupted.
     """
     from ablate.stages.options import Options
-    from ablate.stages.plan import planned, study_of
+    from ablate.stages.plan import known_of, planned, study_of
 
     settings, failed = Options(**options), []
     with printing(as_json) as console:
-        experiment, folder = study_of(study, settings)
+        experiment = study_of(study, settings)
         if pilot is not None:
-            failed = _pilot(experiment, folder, pilot, settings, console)
-        found = planned(experiment, folder, settings, saying(console), detect, piloted=pilot is not None)
+            failed = _pilot(experiment, pilot, settings, console)
+        known = known_of(experiment, settings, saying(console))
+        found = planned(known, settings, detect, piloted=pilot is not None)
         if not as_json:
             show_plan(found, console)
     if as_json:
@@ -96,22 +96,21 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
 
 def print_plan(path: Path, options: Options, console: Console, detect: float | None = None) -> None:
     """Prints the plan of a study, which trains nothing."""
-    from ablate.stages.plan import planned, study_of
+    from ablate.stages.plan import known_of, planned, study_of
 
-    show_plan(planned(*study_of(path, options), options, saying(console), detect), console)
+    known = known_of(study_of(path, options), options, saying(console))
+    show_plan(planned(known, options, detect), console)
 
 
-def _pilot(
-    experiment: Experiment, folder: StudyFolder, seeds: int, options: Options, console: Console
-) -> list[str]:
+def _pilot(experiment: Experiment, seeds: int, options: Options, console: Console) -> list[str]:
     """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
     from ablate.base.locks import exclusive, interruptible, training
     from ablate.commands.run import telling_what_is_kept
-    from ablate.records.store import Store
-    from ablate.stages.pilot import pilot
+    from ablate.stages.plan import known_of, pilot
 
-    say, warn = saying(console), saying(console, "warning")
-    store = Store(options.results / "store", warn)
+    say = saying(console)
+    known = known_of(experiment, options, saying(console, "warning"), read_only=False)
+    store, folder = known.store, known.folder
     say(f"Pilot: {counted(seeds, 'seed')} of every variant, which are never judged.")
     with (
         exclusive(store.root, folder.name, say),
@@ -119,128 +118,120 @@ def _pilot(
         telling_what_is_kept(folder, store),
         training(store.root, folder.name, say),
     ):
-        return pilot(experiment, seeds, folder, store, options, console, warn).failed
+        return pilot(known, seeds, options, console)
 
 
 def show_plan(plan: Planned, console: Console) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
-    from ablate.report.prospects import power_parts
-
-    tell, experiment = saying(console), plan.experiment
-    study, walks = experiment.study, experiment.walks
-    _print_variants(plan, console)
-    total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)
-    most = bool(walks or study.seeds.looks)
-    expected = say("plan.to_train", most, total, seconds, min(plan.jobs, total), not experiment.tune)
-    expected = expected if total else say("plan.cached")
-    if experiment.tune:
-        _print_search(plan, "tune", experiment.tune, console)
-        workers = min(plan.jobs, plan.at_most)
-        untuned = expected if plan.trained_as_given else ""
-        expected = say("plan.tuned", untuned, plan.at_most, plan.expected, workers)
-    for path, levels in study.stress.items():
-        tell("\n" + say("plan.stress", path, [f"{level:g}" for level in levels], plan.stressed))
-    if (section := study.speed) is not None:
-        sizes = [(path, [f"{size:g}" for size in of]) for path, of in section.over.items()]
-        left = plan.timing_seconds if section.processes > plan.timed else None
-        tell("\n" + say("plan.speed", sizes, section.processes, plan.timed, left))
-    tell(f"\n{expected}")
-    if experiment.search:
-        _print_search(plan, "search", experiment.search, console)
-        tell(say("plan.swept"))
-    parts = list(power_parts(plan.power, str(experiment.path)))
-    for title, items in ((say("plan.power"), parts), (say("plan.cautions"), plan.cautions)):
-        if items:
-            tell(f"\n{title}")
-        for item in items:
-            _print_item(item, console)
-
-
-def _print_item(item: str | Table, console: Console) -> None:
-    """Prints a table, or one item of a list, wrapped."""
     from ablate.report.terminal import print_table
 
-    if isinstance(item, Table):
-        print_table(item, console)
-        console.print()
-        return
-    width = min(console.width, WIDTH)
-    lines = textwrap.fill(
-        item, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
-    )
-    saying(console)(lines)
+    for part in parts(plan, min(console.width, WIDTH)):
+        if isinstance(part, Table):
+            print_table(part, console)
+        else:
+            saying(console)(part)
 
 
-def _print_variants(plan: Planned, console: Console) -> None:
-    """Prints sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
+def parts(plan: Planned, width: int) -> Iterator[str | Table]:
+    """What a plan says, in lines and tables; the items of its lists in lines of at most `width`."""
+    from ablate.report.prospects import power_parts
+
+    experiment, study = plan.experiment, plan.experiment.study
+    yield from _variants(plan)
+    walks, jobs = experiment.walks, plan.pace.jobs
+    total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)
+    most = bool(walks or study.seeds.looks)
+    expected = say("plan.to_train", most, total, seconds, min(jobs, total), not experiment.tune)
+    expected = expected if total else say("plan.cached")
+    if experiment.tune:
+        yield from _search(plan, "tune", experiment.tune)
+        untuned = expected if plan.trained_as_given else ""
+        expected = say("plan.tuned", untuned, plan.at_most, plan.expected, min(jobs, plan.at_most))
+    for sentences, _ in plan.features.values():
+        yield from (f"\n{sentence}" for sentence in sentences)
+    yield f"\n{expected}"
+    if experiment.search:
+        yield from _search(plan, "search", experiment.search)
+        yield say("plan.swept")
+    for title, items in (
+        ("plan.power", [*power_parts(plan.power, str(experiment.path))]),
+        ("plan.cautions", plan.cautions),
+    ):
+        yield from [f"\n{say(title)}"] if items else ()
+        for item in items:
+            if isinstance(item, Table):
+                yield from (item, "")
+            else:
+                yield textwrap.fill(
+                    item, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
+                )
+
+
+def _variants(plan: Planned) -> Iterator[Table]:
+    """Sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
     experiment = plan.experiment
     described = [experiment.describe(variant) for variant in experiment.variants]
     longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described, strict=True))
-    match = experiment.study.match
-    sizes, matched, parts = [], [], []
+    match, several = experiment.study.match, len(experiment.tasks) > 1
+    sizes, matched, by_part = [], [], []
     for variant, of_variant in zip(experiment.variants, described, strict=True):
         for index, (task, found) in enumerate(zip(experiment.tasks, of_variant, strict=True)):
-            name = {"variant": variant.name} | ({"task": task} if len(experiment.tasks) > 1 else {})
-            size = {"parameters": found.parameters, "FLOPs forward": found.flops}
-            size |= {"and backward": found.training_flops} | (
-                {"of training": found.compute} if longer else {}
-            )
+            name = {"variant": variant.name} | ({"task": task} if several else {})
             ready = plan.cached.get((variant.name, task), 0)
-            size |= {"cached": ready, "to train": experiment.study.seeds.count - ready}
+            size = {
+                "parameters": found.parameters,
+                "FLOPs forward": found.flops,
+                "and backward": found.training_flops,
+                **({"of training": found.compute} if longer else {}),
+                "cached": ready,
+                "to train": experiment.study.seeds.count - ready,
+            }
             sizes.append(name | {key: count(n) for key, n in size.items()})
-            by_part = {key.replace("_", " "): n for key, n in found.parameters_by_part.items()}
-            parts.append(name | {key: count(n) for key, n in by_part.items()})
+            own = found.parameters_by_part
+            by_part.append(name | {key.replace("_", " "): count(n) for key, n in own.items()})
             if match and experiment.matched:
                 fit = experiment.matched[variant.name][index]
                 value = {match.by.rpartition(".")[2]: brief(fit.value), "residual": percent(fit.residual, 2)}
                 matched.append(name | value)
-    _print(say("plan.title", experiment.study.name, len(experiment.variants)), sizes, console)
+    yield _table(say("plan.title", experiment.study.name, len(experiment.variants)), sizes)
     if match and matched:
-        _print(say("plan.matched", match.quantity, match.by), matched, console)
+        yield _table(say("plan.matched", match.quantity, match.by), matched)
     if any(found.parameters_by_part for of_variant in described for found in of_variant):
-        _print(say("plan.by_part"), parts, console)
+        yield _table(say("plan.by_part"), by_part)
 
 
-def _print_search(plan: Planned, kind: str, spec: SearchSpec, console: Console) -> None:
-    """Prints the space of a search and its budget."""
+def _search(plan: Planned, kind: str, spec: SearchSpec) -> Iterator[str | Table]:
+    """The space of a search and its budget."""
     from ablate.study.schema import winner_names
 
-    experiment, facts, tell = plan.experiment, spec.facts(), saying(console)
+    experiment, facts, tunes = plan.experiment, spec.facts(), kind == "tune"
     space = [{"path": p.path, "values": _values(p), "when": p.when} for p in facts.parameters]
-    _print(say("plan.space", kind), space, console)
-    tunes = kind == "tune"
-    then = say("plan.winners", winner_names(spec.winners))
-    tell(
-        "\n"
-        + say(
-            "plan.search",
-            settings=facts.trials,
-            sampler=facts.sampler,
-            pruner="" if facts.pruner == "none" else facts.pruner,
-            variants=len(experiment.variants) if tunes else 0,
-            objectives=[say("plan.objective", o.name, o.direction) for o in facts.objectives],
-            seeds=len(spec.seeds),
-            trials=plan.settings(kind, spec),
-            then=say("plan.chosen", experiment.trains_untuned) if tunes else then,
-        )
+    yield _table(say("plan.space", kind), space)
+    yield "\n" + say(
+        "plan.search",
+        settings=facts.trials,
+        sampler=facts.sampler,
+        pruner="" if facts.pruner == "none" else facts.pruner,
+        variants=len(experiment.variants) if tunes else 0,
+        objectives=[say("plan.objective", o.name, o.direction) for o in facts.objectives],
+        seeds=len(spec.seeds),
+        trials=plan.settings(kind, spec),
+        then=say("plan.chosen", experiment.trains_untuned)
+        if tunes
+        else say("plan.winners", winner_names(spec.winners)),
     )
-    for remark in spec.remarks:
-        tell(say("plan.note", remark))
+    yield from (say("plan.note", remark) for remark in spec.remarks)
 
 
 def _values(parameter: Parameter) -> str:
     """The values that a path can take, in words."""
     if parameter.choices:
         return ", ".join(parameter.choices)
-    low, high, step = (
-        None if n is None else f"{n:g}" for n in (parameter.low, parameter.high, parameter.step)
-    )
+    bounds = parameter.low, parameter.high, parameter.step
+    low, high, step = (None if n is None else f"{n:g}" for n in bounds)
     return say("plan.range", parameter.kind == "int", low, high, step, parameter.log)
 
 
-def _print(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:
-    from ablate.report.terminal import print_table
-
+def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
     headings = dict.fromkeys(heading for row in rows for heading in row)
-    columns = [Column(heading, heading, numeric=heading not in TEXT) for heading in headings]
-    print_table(tabulated(columns, rows, title), console)
+    return tabulated([Column(heading, heading, heading not in TEXT) for heading in headings], rows, title)

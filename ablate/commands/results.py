@@ -33,7 +33,7 @@ class Results:
     stability: pd.DataFrame
     "One row a variant, task and measure of stability; `ablate.analysis.stability` says what the columns mean."
     speed: pd.DataFrame
-    "One row a variant, task, size and measure of speed; `ablate.analysis.speed` says what the columns mean."
+    "One row a variant, task, size and measure of speed; `ablate.features.speed.ratios` says what the columns mean."
 
     @property
     def trials(self) -> pd.DataFrame:

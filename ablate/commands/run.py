@@ -15,9 +15,12 @@ from ablate.commands.options import (
     AS_JSON,
     CONFIRM,
     FAIL_FAST,
+    FRESH,
     GATE,
     JOBS,
+    ONLY,
     RESULTS,
+    SEED,
     SEEDS,
     SETS,
     STRICT,
@@ -41,17 +44,12 @@ if TYPE_CHECKING:
 @JOBS
 @SEEDS
 @SETS
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="VARIANT",
-    help="Train only this variant and the baseline; may be repeated.",
-)
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Train only this seed.")
+@ONLY
+@SEED
 @CONFIRM
 @RESULTS
 @TRACKING_URI
-@click.option("--fresh", is_flag=True, help="Train finished trials again; searches are not repeated.")
+@FRESH
 @FAIL_FAST
 @GATE
 @STRICT
@@ -59,8 +57,8 @@ if TYPE_CHECKING:
 def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any) -> int:
     """Train a study's missing trials, compare its variants, and report.
 
-    STUDY is a study file, which reports in results/STUDY. Where that holds a finished report of the study as written, a
-    run that differs from it, for instance by --set or --seeds, reports in a folder of its own: results/STUDY@seeds=3.
+    STUDY is a study file, which reports in results/STUDY. A run that differs from the study as written, by --set,
+    --seeds, --only or --seed, reports in a folder of its own: results/STUDY@seeds=3.
 
     With --confirm, the variants and claims that its report has decided are judged again, as a family of their own, on
     as many seeds after its last; the report of that is in results/STUDY@confirm.
@@ -103,50 +101,59 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Reads a study, runs what is missing of it, and reports; prints to the console as it goes."""
     from ablate.stages.cached import up_to_date
     from ablate.stages.options import Outcome
-    from ablate.stages.place import explained, held_place, refuse_another, reported
+    from ablate.stages.place import explained, place, refuse_another
     from ablate.stages.publish import print_results
+    from ablate.study.document import read_document
 
     say, warn = saying(console), saying(console, "warning")
-    cached = up_to_date(path, options)
-    if cached is not None:
-        facts, main = reported(cached), cached.written or cached
-        if facts is not None and facts.differs and main.has_report:
-            say(explained(main.name, cached, facts.differs))
-        say(f"Nothing to train: {cached.path} is up to date with the study, the sources and the records.")
-        print_results(cached, console)
-        return Outcome(cached.path)
+    document = read_document(path)
+    document.apply(options.sets, options.seeds)
+    folder, differs = place(document, options)
+    if up_to_date(folder, document, options):
+        if differs:
+            say(explained(folder, differs))
+        say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
+        print_results(folder, console)
+        return Outcome(folder.path)
     from ablate.base.collector import gc_paused
+    from ablate.base.locks import exclusive, interruptible
     from ablate.records.store import Store
     from ablate.stages.engine import standby
 
-    with closing(standby(path, options.jobs)) as ready:
+    with closing(standby(document, options.jobs)) as ready:
         with gc_paused():
+            from ablate.execution.progress import Display
             from ablate.stages.confirm import confirming
-            from ablate.stages.differences import differences
-            from ablate.stages.run import run
+            from ablate.stages.engine import Workers
+            from ablate.stages.run import follow
+            from ablate.stages.running import Listeners, Run
             from ablate.stages.select import select
+            from ablate.stages.track import Tracker
             from ablate.study.prepare import prepare
 
-            experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
+            experiment = prepare(document, confirm=options.confirm)
+            refuse_another(experiment, options.results)
             experiment = confirming(experiment, options.results, options.seeds)
-            differs = differences(experiment, options)
         if options.sweep and experiment.search is None:
             rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
             raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
         # Unknown names are refused before anything is written.
         select(experiment.cells(), options.only, options.seed)
-        name, line = experiment.study.name, experiment.document.line(("name",))
-        refuse_another(path, options.results, name, line)
         store = Store(options.results / "store", warn)
-        with held_place(path, options.results, name, line, differs, say, sweep=options.sweep) as (
-            folder,
-            differing,
-        ):
-            experiment = experiment.reporting(folder.name, differing)
+        with exclusive(store.root, folder.name, say), interruptible():
+            if differs:
+                say(explained(folder, differs))
+            experiment = experiment.reporting(folder.name, differs)
+            workers = Workers(experiment, options.jobs, ready)
             searches = options.sweep or experiment.tune is not None
+            at_most = searches or experiment.walks or bool(experiment.study.seeds.looks)
+            display = Display(
+                console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most
+            )
+            listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
             planned = None if searches else {cell.id for cell in experiment.cells()}
             with telling_what_is_kept(folder, store, planned):
-                return run(experiment, folder, store, options, console, ready, say, warn)
+                return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,21 +39,20 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
 
-    store = Store(results / "store", warn, read_only=True)
-    trial_id = _the_id(given, results, store.trials)
-    where = [(folder, *found) for folder in StudyFolder.all(results) for found in folder.find(trial_id)]
-    record = store.load(trial_id)
-    lines = []
+    store, folders = Store(results / "store", warn, read_only=True), StudyFolder.all(results)
+    trial = _the_id(given, results, store.trials, folders)
+    where = [(folder, *found) for folder in folders for found in folder.find(trial)]
+    record, lines = store.load(trial), []
     if record is None:
         rows = [(folder.path / file, cell, row) for folder, file, cell, row in where if row]
         if not rows:
-            path = store.trials / f"{trial_id}.json"
-            raise AblateError(f"{path}: cannot be read; run its study again")
+            raise AblateError(f"{store.trials / trial}.json: cannot be read; run its study again")
+        path, cell, row = rows[0]
         lines = [
             f"The record of this trial is not in {store.root}: it was trained elsewhere, or the record was removed.",
-            f"This is its row of {rows[0][0]}:",
+            f"This is its row of {path}:",
         ]
-        record = _from_row(*rows[0][1:])
+        record = _from_row(cell, row)
     facts = {
         "id": record.id,
         "status": record.status,
@@ -66,11 +65,18 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         path = store.trials / f"{record.id}.safetensors"
         gone = "" if path.is_file() else ", which is gone"
         facts["weights"] = f"{path}{gone} ({' and '.join(record.kept)})"
+    width = max(map(len, record.metrics), default=0)
     sections = {
         "trial": _yaml({name: value for name, value in facts.items() if value != ""}),
-        "studies": "\n".join(_name(folder, cell) for folder, _, cell, _ in where)
+        "studies": "\n".join(
+            f"{folder.name}: {cell.variant}{f' on {cell.task}' if cell.task else ''}, seed {cell.seed}"
+            for folder, _, cell, _ in where
+        )
         or "No study refers to this trial.",
-        "metrics": _metrics(record.metrics),
+        "metrics": "\n".join(
+            f"{name:{width}}  {'–' if value is None else repr(value)}"
+            for name, value in record.metrics.items()
+        ),
         "config": _yaml(record.config),
         "environment": _yaml(record.environment),
         "data": _yaml(record.data),
@@ -86,13 +92,12 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     return safe("\n".join(lines).lstrip("\n"))
 
 
-def _the_id(given: str, results: Path, trials: Path) -> str:
+def _the_id(given: str, results: Path, trials: Path, folders: Sequence[StudyFolder]) -> str:
     """The only trial of the store or of a study's tables whose id starts with `given`."""
-    from ablate.records.folder import StudyFolder
     from ablate.records.trials import stored
 
     ids = {trial for trial, (first, *_) in stored(trials).items() if first.suffix == ".json"}
-    ids.update(trial for folder in StudyFolder.all(results) for trial in folder.ids())
+    ids.update(trial for folder in folders for trial in folder.ids())
     if not ids:
         raise AblateError(
             f"{results}: holds no trials; run a study first, or name another folder with --results"
@@ -113,15 +118,11 @@ def _from_row(cell: Cell, row: Mapping[str, Any]) -> Record:
     from ablate.core.record import Record
 
     numbers = {
-        name: value for name, value in row.items() if isinstance(value, float) and name not in cell.levels
+        name: None if math.isnan(value) else value
+        for name, value in row.items()
+        if isinstance(value, float) and name not in cell.levels
     }
-    metrics = {name: None if math.isnan(value) else value for name, value in numbers.items()}
-    return Record(row["id"], {}, row["seed"], row["status"], metrics=metrics, reason=row.get("reason") or "")
-
-
-def _name(folder: StudyFolder, cell: Cell) -> str:
-    task = f" on {cell.task}" if cell.task else ""
-    return f"{folder.name}: {cell.variant}{task}, seed {cell.seed}"
+    return Record(row["id"], {}, row["seed"], row["status"], metrics=numbers, reason=row.get("reason") or "")
 
 
 def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
@@ -142,13 +143,6 @@ def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
     only = ["--only", cell.variant, "--seed", str(cell.seed), "--fresh", *where]
     debug = ["--jobs", "0"] if record.status == "failed" else []
     return shlex.join(["ablate", "run", str(study), *only, *debug])
-
-
-def _metrics(metrics: Mapping[str, float | None]) -> str:
-    width = max(map(len, metrics), default=0)
-    return "\n".join(
-        f"{name:{width}}  {'–' if value is None else repr(value)}" for name, value in metrics.items()
-    )
 
 
 def _yaml(data: Mapping[str, Any]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
 
@@ -43,6 +43,11 @@ class Evidence:
     def frame(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
         """What a feature keeps under `name`; without rows, but with `columns`, where there is nothing."""
         return self.frames[name] if name in self.frames else no_rows(columns)
+
+    def having(self, name: str, frame: pd.DataFrame, facts: Mapping[str, Any]) -> Evidence:
+        """With what a feature has measured."""
+        known = replace(self.facts, features={**self.facts.features, name: dict(facts)})
+        return replace(self, facts=known, frames={**self.frames, name: frame})
 
     @property
     def only_measured(self) -> bool:

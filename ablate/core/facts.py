@@ -7,7 +7,6 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from ablate.base.wording import joined
 from ablate.core.cell import Level
 from ablate.core.claim import Claim
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
@@ -155,18 +154,6 @@ class Facts:
     def seeds_of(self, variant: str, task: str) -> list[int]:
         """The seeds that a variant was asked for on a task: not all where it was settled before the last look."""
         return self.seeds[: self.until.get(variant, {}).get(task)]
-
-    @property
-    def looks_in_words(self) -> str:
-        """Where looks ended, and the trials that this saved; empty where the number of seeds was fixed."""
-        if not self.looks:
-            return ""
-        most = self.looks[-1] * len(self.variants) * len(self.tasks)
-        steps = joined([str(count) for count in self.looks])
-        return (
-            f"Verdicts were looked at after {steps} seeds, and training went on where one was open: {self.planned} "
-            f"of {most} trials, at most {len(self.seeds)} seeds a variant; {most - self.planned or 'none'} saved"
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

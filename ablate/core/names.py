@@ -1,7 +1,7 @@
 """Names of reports, which are those of their folders: a study's own, and after an `@` how it was run otherwise.
 
 x                       the study as written
-x@training.steps=50     a run that differs from it; also x@sweep and x@run, beside a report of the other command
+x@training.steps=50     a run that differs from it
 x@confirm               what x found, again on fresh seeds
 x@confirm,seeds=3       a confirmation that differs
 """
@@ -15,6 +15,8 @@ from collections.abc import Sequence
 CONFIRM = "confirm"
 RESERVED = ("store", "atlas", "bench", "calibration", "torture")
 """Folders under results/ that are no study's."""
+GIVEN = "given in Python.yaml"
+"""The file of a study that is given in Python, while it runs. The report keeps the resolved study."""
 OWN = "[A-Za-z0-9][A-Za-z0-9._-]*"
 """Pattern of the name that a study can give itself, but for `@confirm`."""
 NAME = f"{OWN}(@[A-Za-z0-9._=+,-]+)?"

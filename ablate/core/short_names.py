@@ -38,7 +38,8 @@ def short_claim(claim: str, facts: Facts) -> str:
     counts = Counter(found.values())
     told = {word: short for word, short in found.items() if counts[short] == 1}
     said = [
-        told.get(word, word) for word in re.sub(r"(?:(?<= by )|(?<= within ))0(?=\.\d)", "", claim).split(" ")
+        told.get(word, word)
+        for word in re.sub(r"(?:(?<= by )|(?<= within ))0(?=\.\d*[1-9])", "", claim).split(" ")
     ]
     # `at lr 0.01`, but `with no positions`.
     for i, word in enumerate(said[:-1]):

@@ -12,11 +12,9 @@ from typing import Any
 from ablate.analysis.family import family_size
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.base import wording
-from ablate.core.derived import DERIVED
 from ablate.core.facts import Facts
-from ablate.report import timing
+from ablate.core.feature import derived, features
 from ablate.report.section import Material
-from ablate.report.tables import rows_of
 from ablate.report.verdicts import planned_rows
 from ablate.report.words import say
 
@@ -27,8 +25,8 @@ CITED = re.compile(r" ?\[(@[a-z0-9]+(?:; @[a-z0-9]+)*)\]")
 def methods(material: Material) -> str:
     """The paragraph; empty where the study planned no comparison and timed nothing."""
     facts, evidence = material.facts, material.evidence
-    planned, speeds = planned_rows(material.comparisons), rows_of(material.speeds)
-    if not planned and not speeds:
+    planned, told = planned_rows(material.comparisons), [f.told(material.evidence)[0] for f in features()]
+    if not planned and not any(told):
         return ""
     runs, searched = Runs(evidence), material.searched
     sides = runs.sides()
@@ -46,19 +44,16 @@ def methods(material: Material) -> str:
         graded=any(task.outcome == "graded" for task in facts.tasks),
         crossed=len(evidence.examples) > 0,
         margin=facts.margin,
-        claimed={DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED},
+        claimed={derived()[claim.metric].kind for claim in facts.claims if claim.metric in derived()},
         runs=sum(int(side.asked.sum()) for side in sides),
         diverged=sum(side.diverged for side in sides),
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
-        stress=[
-            (path, [*map(wording.brief, grid)]) for path, grid in facts.features.get("stress", {}).items()
-        ],
         rate=facts.rate,
         searched=facts.searched if searched else "",
         settings=searched.facts.trials if searched else 0,
         tuning_seeds=len(searched.facts.seeds) if searched else 0,
         paths=[parameter.path for parameter in searched.facts.parameters] if searched else [],
-        speed=timing.how_measured(evidence) if speeds else "",
+        features=" ".join(filter(None, told)),
         software=_software(facts.environment),
     )
 
@@ -81,5 +76,7 @@ def _solved(facts: Facts) -> list[tuple[str, ...]]:
 
 def _software(known: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in (known.get("versions") or {}).items())
-    commit = say("cost.commit", str(known["commit"])[:10], known.get("dirty")) if known.get("commit") else ""
+    commit = (
+        say("methods.commit", str(known["commit"])[:10], known.get("dirty")) if known.get("commit") else ""
+    )
     return "; ".join(filter(None, [versions, commit, str(known.get("machine") or "")]))

@@ -44,7 +44,7 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str | b
         if isinstance(failed, Failed):
             warn(failed.words)
     for name in ("report.html", "report.md"):
-        files[name] = _rendered(name, material, sections, inline)
+        files[name] = written(name, material, sections, inline)
     return files
 
 
@@ -64,9 +64,10 @@ def figures(material: Material) -> dict[str, Figure]:
     return found
 
 
-def _rendered(
-    name: str, material: Material, sections: list[Shown], inline: dict[str, Markup | Failed]
+def written(
+    name: str, material: Material, sections: list[Shown], inline: Mapping[str, Markup | Failed]
 ) -> str:
+    """The text of `report.html` or `report.md`; `inline`: the figures by their names."""
     environment = Environment(
         loader=PackageLoader("ablate.report"),
         autoescape=name.endswith(".html"),

@@ -10,8 +10,8 @@ import pandas as pd
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.printable import printable
+from ablate.core.feature import features
 from ablate.core.short_names import short_claim
-from ablate.report import timing
 from ablate.report.draw import paper
 from ablate.report.markdown import markdown
 from ablate.report.methods import CITED, TITLE, bibliography, methods
@@ -128,11 +128,11 @@ def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> bool:
 
 
 def _tables(material: Material) -> Iterator[tuple[str, Table]]:
-    """Those of the summary, by name: `comparisons`, on the next task `comparisons-2`, `claims`, `speed`."""
+    """Those of the summary, by name: `comparisons`, on the next task `comparisons-2`; of features; `claims`."""
     facts, names = material.facts, names_of(material.facts)
     found = {
         "comparisons": verdict_tables(material.comparisons, names, facts.rate),
-        "speed": timing.brief_tables(rows_of(material.speeds), names),
+        **{f.name: f.brief(rows_of(material.table(f.name)), names) for f in features()},
     }
     for name, tables in found.items():
         yield from ((f"{name}-{i}" if i > 1 else name, table) for i, table in enumerate(tables, 1))

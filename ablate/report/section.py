@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.typed import DEFAULT_RESULTS
 from ablate.core.evidence import Evidence, no_rows
+from ablate.core.feature import features
 from ablate.report.tables import Table
 from ablate.report.words import say
 
@@ -46,13 +47,14 @@ class Material:
     untuned: Evidence | None = None
     "Of a tuned study: its variants as the study gives them; None where they were not run."
     untuned_comparisons: pd.DataFrame | None = None
-    stability: pd.DataFrame | None = None
-    "What `analysis.stability` makes of the evidence."
-    speeds: pd.DataFrame = field(default_factory=lambda: no_rows(()))
-    scaling: pd.DataFrame = field(default_factory=lambda: no_rows(()))
-    "What `analysis.speed` and `analysis.scaling` make of it; no rows where nothing was timed."
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    "Name → what `analysis.stability` and the features make of the evidence."
     results: Path = DEFAULT_RESULTS
     "The results folder, in which the records of trials are kept."
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the tables; without rows where there is none."""
+        return self.tables[name] if name in self.tables else no_rows(())
 
     @property
     def facts(self) -> Facts:
@@ -193,7 +195,7 @@ class Section:
         return []
 
 
-MAX_UPRIGHT = 12
+MAX_UPRIGHT = 8
 "Columns of a table that fit on upright paper."
 
 
@@ -225,8 +227,9 @@ class Shown:
 def sections() -> list[Section]:
     """All sections, in order of their places."""
     package = importlib.import_module("ablate.report.sections")
-    for info in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{info.name}")
+    own = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(package.__path__)]
+    for name in (*own, *(module for feature in features() for module in feature.rooms("sections"))):
+        importlib.import_module(name)
     return sorted((kind() for kind in Section.__subclasses__()), key=lambda section: section.place)
 
 

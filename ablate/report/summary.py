@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from ablate.base.errors import AblateError
+from ablate.core.feature import features
 from ablate.core.short_names import short_claim
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import SPEED
-from ablate.report import timing
 from ablate.report.tables import Table, text
 from ablate.report.verdicts import Names, claim_table, level_of, names_of, verdict_tables
 
@@ -27,11 +26,11 @@ class Summary:
     answer: list[str]
     "With the noise floor."
     tables: list[Table]
-    "Verdicts, claims, and speed where it was measured."
+    "Verdicts, claims, and what features have measured."
 
 
-def summary(folder: StudyFolder, *, of_speed: bool = False) -> Summary:
-    """Of the last report, or its tables of speed and claims alone. Raises `AblateError` where there is none."""
+def summary(folder: StudyFolder, *, measured: bool = False) -> Summary:
+    """Of the last report, or its tables of claims and measurements alone. Raises `AblateError` where there is none."""
     comparisons, question, at = folder.comparisons(), "", ""
     names: Names = {row["variant"]: row["variant"] for row in comparisons}
     claim: Callable[[str], str] = str
@@ -40,9 +39,10 @@ def summary(folder: StudyFolder, *, of_speed: bool = False) -> Summary:
         question, names, at = facts.question, names_of(facts), facts.rate
         claim = partial(short_claim, facts=facts)
     judged = [row for row in folder.claims() if text(row["verdict"])]
-    tables = [] if of_speed else [*verdict_tables(comparisons, names, at)]
+    tables = [] if measured else [*verdict_tables(comparisons, names, at)]
     tables += [claim_table(judged, claim, names, level_of(comparisons))] if judged else []
-    tables += timing.brief_tables(folder.beside(SPEED), names)
-    if of_speed:
+    for feature in features():
+        tables += feature.brief(folder.beside(f"{feature.name}.csv"), names)
+    if measured:
         return Summary(question, [], tables)
     return Summary(question, folder.answer(), tables)

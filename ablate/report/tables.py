@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -102,14 +101,19 @@ def shortened(name: str, width: int) -> str:
 
 def wrapped(name: str, width: int) -> list[str]:
     """`name` in lines of at most `width` characters, broken after a separator where there is one, not in 0.2."""
-    # A space that was not there, with a mark, is where a line may break.
-    spaced = re.sub(r"(?<=[,=/_+])(?=\S)|(?<=\.)(?=[^\W\d])", " \0", text(name))
-    return [line.replace(" \0", "").replace("\0", "") for line in textwrap.wrap(spaced, width)] or [""]
+    lines = [""]
+    for piece in re.findall(r"(?:[^\s.,=/_+-]|[.-](?=\d))*[\s.,=/_+-]?", name):
+        if lines[-1].strip() and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+        while len(lines[-1].rstrip()) > width:
+            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return [line.rstrip() for line in lines]
 
 
 def in_lines(name: str, width: int, most: int) -> str:
     """`name` in at most so many lines of `width` characters; the last is shortened where that is not enough."""
-    lines = wrapped(name, width)
+    lines = wrapped(text(name), width)
     if len(lines) > most:
         rest = "".join(line if line[-1] in ",=/_+." else f"{line} " for line in lines[most - 1 :])
         lines[most - 1 :] = [shortened(rest.rstrip(), width)]
@@ -187,3 +191,8 @@ def count(value: Any) -> str:
 def share(value: Any) -> str:
     """A rate as a percentage."""
     return shown(value, lambda known: f"{100 * known:.0f} %")
+
+
+def compact(amount: float) -> str:
+    """`369k`, to three digits."""
+    return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)

@@ -23,12 +23,12 @@ GAP, INDENT, MIN_FIRST = 2, 2, 12
 """Columns of the terminal between those of a table; before what stands below a row; the fewest of a first column."""
 
 
-def print_verdicts(folder: StudyFolder, console: Console, *, of_speed: bool = False) -> None:
-    """Prints the summary of `results/<study>/`; `of_speed`: of speed and claims alone.
+def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = False) -> None:
+    """Prints the summary of `results/<study>/`; `measured`: of claims and measurements alone.
 
     Raises `AblateError` when the folder holds no comparisons.
     """
-    found = summary(folder, of_speed=of_speed)
+    found = summary(folder, measured=measured)
     if found.answer:
         console.print()
     for line in found.answer:

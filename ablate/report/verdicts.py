@@ -75,12 +75,14 @@ def family(rows: Sequence[Row]) -> int:
 
 def verdict_columns(rows: Sequence[Row], names: Names) -> list[Column]:
     """At most seven."""
+    rated = all(number(row.get("solved_variant")) is not None for row in rows)
+    heading = "Seeds solved" if rated else f"Difference [{level_of(rows)}]"
     return [
         Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
         Column("verdict", "Verdict"),
-        Column("difference", f"Difference [{level_of(rows)}]", True, show=difference_of),
-        Column("mean_variant", "Variant", True, show=lambda row: mean(row, "variant"), spare=True),
-        Column("mean_baseline", "Baseline", True, show=lambda row: mean(row, "baseline"), spare=True),
+        Column("difference", heading, True, show=difference_of),
+        Column("mean_variant", "Variant mean", True, show=lambda row: mean(row, "variant"), spare=True),
+        Column("mean_baseline", "Baseline mean", True, show=lambda row: mean(row, "baseline"), spare=True),
         Column("mde", "Detectable", True, show=detectable, spare=True),
         Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,30 +67,17 @@ def intermediate(record: Record, metric: str) -> dict[int, float]:
     return found
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The values of a setting over all of its seeds."""
-
-    values: tuple[float, ...]
-    "One for each objective."
-    by_seed: tuple[float, ...]
-    "Of the first objective; NaN where a seed has no value."
-    spread: float
-    "Standard deviation over the seeds of the first objective that is a metric."
-    diverged: int
-    own: bool
-    "Whether some metric was not measured on validation data."
-
-
 def summarised(
     records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
-) -> Summary:
-    """Returns the value of each objective; that of a metric is its mean over the seeds.
+) -> tuple[list[float], dict[str, Any]]:
+    """Returns the value of each objective, and more for the row of a setting; that of a metric is its mean over seeds.
 
     A seed that diverged, or ran out of memory or time, counts as guessing if the metric declares the value of
-    guessing. If it does not, or if a completed seed has no value, the setting has the worst possible value.
+    guessing. If it does not, or if a completed seed has no value, the setting has the worst possible value. The row:
+    `values` of the first objective by seed; `spread`, their standard deviation, or that of the first metric;
+    `diverged` seeds; `own`, whether some metric was not measured on validation data.
     """
-    diverged = sum(record.status in LOST for record in records)
+    lost = [record.status in LOST for record in records]
     own = False
     by_seed: list[list[float]] = []
     for objective in objectives:
@@ -99,17 +86,16 @@ def summarised(
             found = [measured(record, objective.name, at) for record in records]
             own |= any(source == "own" for _, source in found)
             floor = worst(objective) if objective.floor is None else objective.floor
-            column = [floor if r.status in LOST else v for r, (v, _) in zip(records, found, strict=True)]
+            column = [floor if gone else value for gone, (value, _) in zip(lost, found, strict=True)]
         by_seed.append(column)
     metric = next((column for column in by_seed if not np.isnan(column).all()), [])
     finite = [value for value in metric if math.isfinite(value)]
     spread = float(np.std(finite, ddof=1)) if len(finite) > 1 else NAN
-    stability = {"divergence_rate": diverged / len(records), "seed_spread": spread}
-    values = []
-    for objective, column in zip(objectives, by_seed, strict=True):
-        if objective.source == "cost":
-            value = _number(getattr(description, objective.name))
-        else:
-            value = stability.get(objective.name, float(np.mean(column)))
-        values.append(worst(objective) if math.isnan(value) else value)
-    return Summary(tuple(values), tuple(by_seed[0]), spread, diverged, own)
+    known = {"divergence_rate": sum(lost) / len(records), "seed_spread": spread}
+    known |= {name: _number(getattr(description, name)) for name in ("parameters", "flops", "compute")}
+    values = [
+        float(np.mean(column)) if objective.source in ("validation", "own") else known[objective.name]
+        for objective, column in zip(objectives, by_seed, strict=True)
+    ]
+    values = [worst(o) if math.isnan(value) else value for o, value in zip(objectives, values, strict=True)]
+    return values, {"values": by_seed[0], "spread": spread, "diverged": sum(lost), "own": own}

@@ -16,9 +16,6 @@ from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import PartConfig, register
 from ablate.search.wrapped import Wrapped
 
-LAST_CHANCE = "the last report but one"
-"""At its last report, a trial is over."""
-
 
 class Pruner(Wrapped):
     """Base of all pruners."""
@@ -36,8 +33,6 @@ class Pruner(Wrapped):
         `reports` are the steps at which a trial reports, the last included, where that is known; `seeds` the tuning
         seeds of a setting; `trials` the settings that are tried, `batch` of them at a time.
         """
-        if self.reads == "nothing":
-            return
         if objectives > 1:
             allowed = "one objective, or pruner: none"
             raise Invalid("", "prunes by one objective alone", f"{objectives} objectives", allowed)
@@ -56,11 +51,15 @@ class Pruner(Wrapped):
                     rule = "compares with earlier batches, of which there is none"
                     given = f"{trials} trials, {batch} at a time"
                     raise Invalid("", rule, given, "more trials, or a smaller batch")
-            with at():
-                self._check(reports, seeds, max(earlier, 1))
+            for name, (most, what) in self.limits(max(earlier, 1), reports).items():
+                with at():
+                    if (given := getattr(self.config, name)) > most:
+                        rule = f"must not be above {most:,}, {what}: nothing would ever be pruned"
+                        raise Invalid(name, rule, given, f"at most {most:,}")
 
-    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
-        """Raises `Invalid` for the part's own reasons; a setting has at most `earlier` others before it."""
+    def limits(self, earlier: int, reports: Sequence[int] | None) -> dict[str, tuple[int, str]]:
+        """Parameter → the most that it may be, and what that is; a setting has at most `earlier` others before it."""
+        return {}
 
 
 @register("pruner", "none")
@@ -70,30 +69,41 @@ class NoPruner(Pruner):
     wraps = "pruners.NopPruner"
     reads = "nothing"
 
+    def check(self, **given: Any) -> None:
+        """It prunes nothing, whatever is given."""
 
-class _Comparison(Pruner):
-    """Base of pruners that compare settings at the same step."""
+
+class _ByStep(Pruner):
+    """Base of pruners that look at some of the steps."""
 
     class Config(PartConfig):
+        """When it looks."""
+
+        n_warmup_steps: NonNegativeInt = 0
+        "The first step at which a setting may be pruned."
+        interval_steps: PositiveInt = 1
+        "Steps between two looks, counted from n_warmup_steps."
+
+    def limits(self, earlier: int, reports: Sequence[int] | None) -> dict[str, tuple[int, str]]:
+        """See `Pruner.limits`."""
+        return {} if reports is None else {"n_warmup_steps": (reports[-2], "the last report but one")}
+
+
+class _Comparison(_ByStep):
+    """Base of pruners that compare settings at the same step."""
+
+    class Config(_ByStep.Config):
         """Parameters of the comparison."""
 
         n_startup_trials: NonNegativeInt = 5
         "Settings that must have been trained to their end before any is pruned."
-        n_warmup_steps: NonNegativeInt = 0
-        "The first step at which a setting may be pruned."
-        interval_steps: PositiveInt = 1
-        "Steps between two comparisons, counted from n_warmup_steps."
         n_min_trials: PositiveInt = 1
         "Others that must have reported at the same step."
 
-    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
-        with Gather() as at:
-            for name in ("n_startup_trials", "n_min_trials"):
-                with at():
-                    _at_most(name, getattr(self.config, name), earlier, "settings of earlier batches")
-            if reports is not None:
-                with at():
-                    _at_most("n_warmup_steps", self.config.n_warmup_steps, reports[-2], LAST_CHANCE)
+    def limits(self, earlier: int, reports: Sequence[int] | None) -> dict[str, tuple[int, str]]:
+        """See `Pruner.limits`."""
+        others = (earlier, "settings of earlier batches")
+        return {"n_startup_trials": others, "n_min_trials": others, **super().limits(earlier, reports)}
 
 
 @register("pruner", "median")
@@ -117,35 +127,27 @@ class Percentile(_Comparison):
 
 
 @register("pruner", "threshold")
-class Threshold(Pruner):
+class Threshold(_ByStep):
     """Ends a setting whose result is below `lower` or above `upper`."""
 
     wraps = "pruners.ThresholdPruner"
     compares = False
 
-    class Config(PartConfig):
+    class Config(_ByStep.Config):
         """The bounds."""
 
         lower: FiniteFloat | None = None
         "The lowest result that is allowed."
         upper: FiniteFloat | None = None
         "The highest result that is allowed."
-        n_warmup_steps: NonNegativeInt = 0
-        "The first step at which a setting may be pruned."
-        interval_steps: PositiveInt = 1
-        "Steps between two looks, counted from n_warmup_steps."
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        low, high = config.lower, config.upper
-        if low is None and high is None:
-            raise Invalid("", "needs a bound", allowed="lower, upper, or both")
-        if low is not None and high is not None and low > high:
-            raise Invalid("lower", f"must not be above upper = {high:g}", low)
-
-    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
-        if reports is not None:
-            _at_most("n_warmup_steps", self.config.n_warmup_steps, reports[-2], LAST_CHANCE)
+        known = [bound for bound in (config.lower, config.upper) if bound is not None]
+        if not known or known != sorted(known):
+            raise Invalid(
+                "", "needs a bound, and a lower one below an upper one", known, "lower, upper, or both"
+            )
 
 
 @register("pruner", "patient")
@@ -167,9 +169,9 @@ class Patient(Pruner):
         """See `Wrapped.arguments`."""
         return super().arguments() | {"wrapped_pruner": None}
 
-    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
-        if reports is not None:
-            _at_most("patience", self.config.patience, max(0, len(reports) - 3), "the reports less three")
+    def limits(self, earlier: int, reports: Sequence[int] | None) -> dict[str, tuple[int, str]]:
+        """See `Pruner.limits`."""
+        return {} if reports is None else {"patience": (max(0, len(reports) - 3), "the reports less three")}
 
 
 @register("pruner", "wilcoxon")
@@ -196,7 +198,9 @@ class Wilcoxon(Pruner):
         smallest = math.floor(-math.log2(self.config.p_threshold)) + 1
         return max(2, self.config.n_startup_steps, smallest) + 1
 
-    def _check(self, reports: Sequence[int] | None, seeds: int, earlier: int) -> None:
+    def check(self, *, seeds: int, **given: Any) -> None:
+        """See `Pruner.check`."""
+        super().check(seeds=seeds, **given)
         if seeds < self.needed:
             raise Invalid(
                 "",
@@ -205,9 +209,3 @@ class Wilcoxon(Pruner):
                 f"{seeds} seeds",
                 f"seeds: {self.needed} or more, or another pruner",
             )
-
-
-def _at_most(name: str, given: int, limit: int, what: str) -> None:
-    if given > limit:
-        rule = f"must not be above {limit:,}, {what}: nothing would ever be pruned"
-        raise Invalid(name, rule, given, f"at most {limit:,}")

@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.cell import Cell
 from ablate.core.events import Progress
-from ablate.core.metric import Description, size_of
+from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
-from ablate.core.search_table import Parameter, setting_name
-from ablate.core.trial import Trial
+from ablate.core.search_table import Parameter
 from ablate.search.objectives import LOST, intermediate, measured, reported, summarised
 from ablate.search.wrapped import directions, quiet
 from ablate.study.searches import SearchSpec
@@ -29,8 +27,9 @@ from ablate.study.space import Point
 if TYPE_CHECKING:
     import optuna
 
-Prepare = Callable[[Point], tuple[list[Trial], Description]]
-"""From a point to its trials, one for each tuning seed, and what is known of it without training; raises `Invalid`."""
+Prepare = Callable[[int, Point], tuple[list[Cell], Description]]
+"""From a number and a point to the cells of a setting, one for each tuning seed, and what is known of it without
+training; raises `Invalid` where it cannot be built."""
 
 
 @dataclass
@@ -53,25 +52,21 @@ class Search:
     """The search of a sweep, or of one variant on one task.
 
     Two searches of the same space, sampler and `stream` try the same settings as long as nothing that they are told
-    differs. `on` names the task in the names of cells, if there are several. `swept`: the search is that of a sweep,
-    not of a tuned variant.
+    differs.
     """
 
+    @quiet()
     def __init__(
         self,
         spec: SearchSpec,
         prepare: Prepare,
         variant: str,
         task: str = "",
-        *,
         stream: str = "",
-        on: str = "",
-        swept: bool = False,
     ) -> None:
         import optuna
 
         self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
-        self.on, self.swept = on, swept
         self.rows: list[dict[str, Any]] = []
         "What each setting has come to, in the order in which they were asked for."
         self.failed = False
@@ -81,12 +76,11 @@ class Search:
         self._metric = spec.objectives[0].name
         self._grid = list(spec.space.grid()) if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
         seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.sampler), stream)
-        with quiet():
-            self.study = optuna.create_study(
-                sampler=spec.sampler.build().build(seed, spec.trials),
-                pruner=spec.pruner.build().make(),
-                directions=directions(spec.objectives),
-            )
+        self.study = optuna.create_study(
+            sampler=spec.sampler.build().build(seed, spec.trials),
+            pruner=spec.pruner.build().make(),
+            directions=directions(spec.objectives),
+        )
 
     @property
     def complete(self) -> bool:
@@ -107,29 +101,28 @@ class Search:
         rest = self.spec.trials - len(self.rows) - len(self._batch)
         return len(later - self._wanted) + rest * len(self.spec.seeds)
 
+    @quiet()
     def ask(self, records: Mapping[str, Record]) -> list[Cell]:
         """The cells of the batch that need a record; where all have theirs, those of the next one."""
         while not self.done:
             if not self._batch:
                 end = min(len(self.rows) + self.spec.batch, self.spec.trials)
-                with quiet():
-                    self._batch = [self._setting(number) for number in range(len(self.rows), end)]
-            with quiet():
-                needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
-                self._wanted |= {cell.id for cell in needed}
-                if needed:
-                    return needed
-                self._tell(records)
+                self._batch = [self._setting(number) for number in range(len(self.rows), end)]
+            needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
+            self._wanted |= {cell.id for cell in needed}
+            if needed:
+                return needed
+            self._tell(records)
         return []
 
+    @quiet()
     def hear(self, report: Progress) -> bool:
         """Whether a trial that waits ends at its report."""
         for setting in self._batch if self._reads == "steps" else []:
             if setting.cells and setting.cells[0].id == report.trial_id:
                 # One that begins again after its process was lost reports its steps again.
                 setting.shown = {step: v for step, v in setting.shown.items() if step < report.step}
-                with quiet():
-                    return self._ends(setting, report.step, reported(report.metrics, self._metric))
+                return self._ends(setting, report.step, reported(report.metrics, self._metric))
         return False
 
     def _setting(self, number: int) -> Setting:
@@ -142,50 +135,46 @@ class Search:
                 point[parameter.path] = parameter.rounded(_suggested(asked, parameter))
         setting = Setting(asked, point)
         try:
-            trials, setting.description = self.prepare(point)
+            setting.cells, setting.description = self.prepare(number, point)
         except Invalid as error:
-            trials, setting.invalid = [], str(error).partition("\n")[0]
-        name, levels = setting_name(self.variant, number, self.swept), self.spec.space.labels(point)
-        size, named = partial(size_of, setting.description), f"{name}{self.on} seed"
-        setting.cells = [
-            Cell(name, self.task, t.seed, t, f"{named} {t.seed}", levels, "tried", size) for t in trials
-        ]
+            setting.invalid = str(error).partition("\n")[0]
         return setting
 
     def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
         """The cells of a setting that must be looked up or trained next."""
-        if self._reads == "seeds":
-            return self._needed_by_seed(setting, records)
         rest = [cell for cell in setting.cells if _unfinished(cell, records)]
         if self._reads == "nothing" or not setting.cells:
             return rest
+        setting.shown, setting.pruned_at = {}, None
+        if self._reads == "seeds":
+            return self._next_seed(setting, records)
         first = setting.cells[0]
         record, prunable = records.get(first.id), replace(first, trial=replace(first.trial, prunable=True))
         if record is None:
             return [prunable]
         # A record is cut where the pruner would have ended its training, wherever it comes from.
-        setting.shown, setting.pruned_at = {}, None
         steps = {} if record.status == "failed" else intermediate(record, self._metric)
-        for step, value in steps.items():
-            if self._ends(setting, step, value):
-                setting.pruned_at = step
-                return []
+        setting.pruned_at = next(
+            (step for step, value in steps.items() if self._ends(setting, step, value)), None
+        )
+        if setting.pruned_at is not None:
+            return []
         # Another search, or this one with other settings before it, had it ended early.
         return [prunable] if record.status == "pruned" else rest
 
-    def _needed_by_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
-        setting.shown, setting.pruned_at = {}, None
+    def _next_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
+        """The first cell without a record, unless the results of those before it end the setting."""
         for index, cell in enumerate(setting.cells):
             if _unfinished(cell, records):
                 return [cell]
-            if _failed(records[cell.id]):
-                return []
-            value, _ = measured(records[cell.id], self._metric, self.spec.at)
-            if records[cell.id].status in LOST and self.spec.objectives[0].floor is not None:
-                value = self.spec.objectives[0].floor
+            record, objective = records[cell.id], self.spec.objectives[0]
+            if _failed(record):
+                break
+            value, _ = measured(record, self._metric, self.spec.at)
+            value = objective.floor if record.status in LOST and objective.floor is not None else value
             if self._ends(setting, index, value) and cell is not setting.cells[-1]:
                 setting.pruned_at = index
-                return []
+                break
         return []
 
     def _ends(self, setting: Setting, step: int, value: float) -> bool:
@@ -245,9 +234,8 @@ class Search:
                 replace(r, status="pruned", metrics={f"validation_{self._metric}": None}, curves={})
                 for r in records
             ]
-        found = summarised(records, self.spec.objectives, setting.description, self.spec.at)
-        row |= dict(zip((o.name for o in self.spec.objectives), found.values, strict=True))
-        row |= {"values": found.by_seed, "spread": found.spread, "own": found.own, "diverged": found.diverged}
+        values, more = summarised(records, self.spec.objectives, setting.description, self.spec.at)
+        row |= more | dict(zip((o.name for o in self.spec.objectives), values, strict=True))
         if setting.pruned_at is not None:
             unit, at = (
                 ("seed", 1 + setting.pruned_at) if self._reads == "seeds" else ("step", setting.pruned_at)
@@ -256,7 +244,7 @@ class Search:
             return "PRUNED", None, row | {"status": "pruned", "reason": f"pruned after {unit} {at}"}
         reasons = [record.reason for record in records if record.status in LOST]
         why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
-        return "COMPLETE", found.values, row | {"status": "diverged" if why else "completed", "reason": why}
+        return "COMPLETE", values, row | {"status": "diverged" if why else "completed", "reason": why}
 
 
 class SearchPlan:

@@ -72,6 +72,7 @@ def best(searched: SearchTable, variant: str, task: str, count: int = 1) -> list
     return [int(place) for place in distinct.index[:count]]
 
 
+@quiet()
 def rebuilt(
     searched: SearchTable, variant: str, task: str, storage: str | None = None, name: str = ""
 ) -> Study:
@@ -84,32 +85,23 @@ def rebuilt(
 
     objectives = searched.facts.objectives
     mine = searched.trials[(searched.trials["variant"] == variant) & (searched.trials["task"] == task)]
-    with quiet():
-        study = optuna.create_study(
-            storage=storage, study_name=name or None, directions=directions(objectives)
-        )
-        study.set_metric_names([o.name for o in objectives])
-        for row in mine.sort_values("number", kind="stable").to_dict("records"):
-            params = {
-                p.path: _plain(p, row[p.path]) for p in searched.facts.parameters if not pd.isna(row[p.path])
-            }
-            values = [float(row[o.name]) for o in objectives]
-            state = STATES.get(row["status"], "PRUNED")
-            if state == "COMPLETE" and not np.isfinite(values).all():
-                state = "FAIL"
-            study.add_trial(
-                optuna.create_trial(
-                    state=optuna.trial.TrialState[state],
-                    values=values if state == "COMPLETE" else None,
-                    params=params,
-                    distributions={
-                        p.path: _distribution(p, params[p.path])
-                        for p in searched.facts.parameters
-                        if p.path in params
-                    },
-                    user_attrs={key: str(row[key]) for key in ("status", "reason", "chosen")},
-                )
+    study = optuna.create_study(storage=storage, study_name=name or None, directions=directions(objectives))
+    study.set_metric_names([o.name for o in objectives])
+    for row in mine.sort_values("number", kind="stable").to_dict("records"):
+        has = [p for p in searched.facts.parameters if not pd.isna(row[p.path])]
+        values = [float(row[o.name]) for o in objectives]
+        state = STATES.get(row["status"], "PRUNED")
+        if state == "COMPLETE" and not np.isfinite(values).all():
+            state = "FAIL"
+        study.add_trial(
+            optuna.create_trial(
+                state=optuna.trial.TrialState[state],
+                values=values if state == "COMPLETE" else None,
+                params={p.path: _plain(p, row[p.path]) for p in has},
+                distributions={p.path: _distribution(p, _plain(p, row[p.path])) for p in has},
+                user_attrs={key: str(row[key]) for key in ("status", "reason", "chosen")},
             )
+        )
     return study
 
 

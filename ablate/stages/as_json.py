@@ -95,7 +95,6 @@ def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
 def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
     """What a plan says; `failed` trials of a pilot."""
     experiment, failed = plan.experiment, list(failed)
-    speed = experiment.study.speed
     variants = []
     for variant in experiment.variants:
         for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
@@ -110,7 +109,7 @@ def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
                     "training_flops": described.training_flops,
                     "trials": experiment.study.seeds.count,
                     "cached": cached,
-                    "seconds_each": plan.seconds.get((variant.name, task)),
+                    "seconds_each": plan.pace.seconds.get((variant.name, task)),
                 }
             )
     return {
@@ -119,8 +118,8 @@ def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
         "to_train": len(plan.todo),
         "at_most": plan.at_most,
         "expected_seconds": plan.expected if plan.at_most else 0.0,
-        "workers": plan.jobs,
-        "speed": speed and {"processes": speed.processes, "kept": plan.timed, "seconds": plan.timing_seconds},
+        "workers": plan.pace.jobs,
+        **{name: data for name, (_, data) in plan.features.items() if name == "speed"},
         "power": dataclasses.asdict(plan.power),
         "cautions": list(plan.cautions),
         "failed": failed,

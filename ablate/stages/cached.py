@@ -5,21 +5,26 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_files
 from ablate.core import names
+from ablate.core.feature import features
 from ablate.records.folder import StudyFolder
-from ablate.records.measured import here, is_measurement
 from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
 from ablate.stages.options import Options
-from ablate.stages.place import as_written, reported
+from ablate.stages.place import reported
+from ablate.study.document import Document
+
+if TYPE_CHECKING:
+    from ablate.stages.running import Run
 
 _PACKAGES = (
     *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),
@@ -27,23 +32,11 @@ _PACKAGES = (
 )
 
 
-def up_to_date(path: Path, options: Options) -> StudyFolder | None:
-    """The folder of the study, when running it would train nothing and report the same."""
-    if options.partial or options.fresh or options.tracking_uri:
-        return None
-    from ablate.study.document import read_document
-
-    name = read_document(path).data.get("name")
-    if not isinstance(name, str) or not name or Path(name).name != name:
-        return None
-    main = StudyFolder(options.results, names.confirming(name) if options.confirm else name)
-    if _is_current(main, path, options):
-        return main
-    differing = (each for each in StudyFolder.all(options.results) if names.written(each.name) == main.name)
-    found = next((folder for folder in differing if _is_current(folder, path, options)), None)
-    # Without a report of the study as written, the run would report in its place.
-    facts = reported(main) if found is not None else None
-    return found if facts is not None and as_written(main, facts) else None
+def up_to_date(folder: StudyFolder, document: Document, options: Options) -> bool:
+    """Whether running a study, which reports in `folder`, would train nothing and report the same."""
+    if options.partial or options.fresh or options.tracking_uri or document.problems:
+        return False
+    return re.fullmatch(names.NAME, folder.name) is not None and _is_current(folder, document.path, options)
 
 
 def _is_current(folder: StudyFolder, path: Path, options: Options) -> bool:
@@ -56,25 +49,18 @@ def _is_current(folder: StudyFolder, path: Path, options: Options) -> bool:
         return False
 
 
-def remember(
-    path: Path,
-    options: Options,
-    folder: StudyFolder,
-    trials: Sequence[str],
-    data: Iterable[str],
-    warn: Callable[[str], None],
-) -> None:
-    """Notes what the report in `folder` was made from, for `up_to_date`; `data` are the files that its trials read.
+def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
+    """Notes what the report of a run was made from, for `up_to_date`; `data` are the files that it rests on.
 
     A warning where that cannot be noted.
     """
-    named = [*map(str, plugin_files()), *sorted(set(data))]
+    named, path = [*map(str, plugin_files()), *sorted(set(data))], run.experiment.path
     try:
         # Relative to the study: a copy of the folder has files of its own.
         files = [os.path.relpath(file, path.parent) for file in named]
-        folder.roster.note_report(_digest(path, options, folder, trials, files), trials, files)
+        run.folder.roster.note_report(_digest(path, run.options, run.folder, trials, files), trials, files)
     except (AblateError, OSError, ValueError) as error:
-        warn(
+        run.warn(
             f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"
         )
 
@@ -101,9 +87,8 @@ def _digest(
     records = Store(folder.results / "store").stamp(trials)
     if not records:
         raise ValueError("a record is missing")
-    asked: list[Any] = [list(options.sets), options.seeds, options.sweep, options.confirm]
-    if any(is_measurement(path.parent / file) for file in files):
-        asked.append(here())  # speed is that of one machine
+    asked: list[Any] = [options.of_report]
+    asked += [at for feature in features() if (at := feature.place(files)) is not None]
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]

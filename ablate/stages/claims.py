@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import replace
 
 import pandas as pd
 
 from ablate.base.clock import now
-from ablate.core.cell import Cell
 from ablate.core.claim import Claim
-from ablate.core.derived import DERIVED
+from ablate.core.feature import derived
 from ablate.records.folder import StudyFolder
-from ablate.records.store import Store
 
 WAITING = "not judged yet"
 
 
 def date_claims(
-    folder: StudyFolder,
-    claims: Sequence[Claim],
-    cells: Sequence[Cell],
-    store: Store,
-    begun: bool,
-    timed: bool = False,
+    folder: StudyFolder, claims: Sequence[Claim], ran: Set[str], measured: Collection[str], *, begun: bool
 ) -> list[Claim]:
     """The claims with their dates: the first that the folder knows, else now.
 
     `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
-    that it could have been read from is exploratory: the study has been reported (of speed alone: one about speed),
-    all its sides have trials of `cells` in the store, a search has `begun`, or, of one about speed, its variants were
-    `timed`. New claims are written before any trial
-    is trained; claims that the study no longer makes are removed.
+    that it could have been read from is exploratory: the study has been reported (if only measured, one about what is
+    measured), variants of all its sides `ran`, its metric was `measured`, or what chooses its variants has `begun`.
+    New claims are written before any trial is trained; claims that the study no longer makes are removed.
     """
     own = {row["hash"]: row for row in folder.claims()}
-    # A run that differs from its study makes its claims, which were dated then.
-    before = [each for each in (folder.written, folder) if each is not None]
-    known = {row["hash"]: row for each in before for row in each.claims()}
-    ran = {cell.variant for cell in cells if store.has(cell.id)}
-    timed = timed or any(each.has_report for each in before)
+    # Runs that differ from a study make its claims too: the first of all dates counts.
+    main = folder.written or folder
+    beside = (e for e in StudyFolder.all(folder.results) if e.written and e.written.name == main.name)
+    before = list({each.name: each for each in (main, folder, *beside)}.values())
+    rows = sorted((row for each in before for row in each.claims()), key=lambda row: row["declared"])
+    known = {row["hash"]: row for row in reversed(rows)}
+    reported = any(each.has_report for each in before)
     tried = any(each.has_trials for each in before)
     dated = []
     for claim in claims:
         row = known.get(claim.hash)
-        late = begun or tried or (timed and is_of_time(claim)) or all(ran & set(side) for side in claim.sides)
+        known_by_now = claim.metric in measured or (reported and is_measured(claim))
+        late = begun or tried or known_by_now or all(ran & {*side} for side in claim.sides)
         dated.append(
             replace(
                 claim,
@@ -63,9 +58,10 @@ def date_claims(
     return dated
 
 
-def is_of_time(claim: Claim) -> bool:
-    """Whether a claim is about time or memory, which `ablate bench` measures without any training."""
-    return claim.metric in DERIVED and DERIVED[claim.metric].kind == "time"
+def is_measured(claim: Claim) -> bool:
+    """Whether a claim is about what is measured without any training, such as time."""
+    found = derived().get(claim.metric)
+    return found is not None and found.kind == "ratio"
 
 
 def with_waiting(judged: pd.DataFrame, folder: StudyFolder) -> pd.DataFrame:

@@ -14,10 +14,11 @@ from typing import Any
 from ablate.analysis.judge import DECIDED
 from ablate.base.errors import AblateError, StudyError, listed
 from ablate.base.wording import counted, joined
+from ablate.core.feature import features
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.stages.choose import as_reported
-from ablate.stages.claims import is_of_time
+from ablate.stages.claims import is_measured
 from ablate.study.experiment import Experiment
 from ablate.study.load import load
 from ablate.study.schema import StudyBase
@@ -26,7 +27,7 @@ from ablate.study.sections.seeds import TUNING_SEEDS_FROM, Asked, SeedsSection, 
 SETTLED = ("supported", "refuted")
 BESIDE = (
     *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
-    *("time_limit", "checkpoint", "save_every", "speed"),
+    *("time_limit", "checkpoint", "save_every"),
 )
 """Sections of a study in which it may differ from its report."""
 
@@ -57,15 +58,14 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
         if row["metric"] in facts.judged and row["verdict"] in DECIDED
     }
     settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
-    # Seeds say nothing about speed.
-    timed = {claim.text for claim in found.claims if is_of_time(claim)}
-    claims = [claim for claim in found.claims if claim.hash in settled and claim.text not in timed]
+    # Seeds say nothing about what is measured.
+    apart = {claim.text for claim in found.claims if is_measured(claim)}
+    claims = [claim for claim in found.claims if claim.hash in settled and claim.text not in apart]
     if not decided and not claims:
         raise NothingDecided(
             f"Nothing to confirm: {source.path} has decided no comparison on {facts.metric} and no claim."
         )
     named = {name for claim in claims for name in claim.variants}
-    grid = any(claim.metric == "lr_sensitivity" for claim in claims)  # nothing else needs it
     first, *others = found.variants
     kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
     seeds = unseen(experiment.study.seeds, facts.seeds, asked, source)
@@ -76,9 +76,8 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
         study=experiment.study.model_copy(
             update={
                 "seeds": seeds,
-                "speed": None,
-                "claims": [text for text in experiment.study.claims if " ".join(text.split()) not in timed],
-                **({} if grid else {"stress": {}}),
+                "claims": [text for text in experiment.study.claims if " ".join(text.split()) not in apart],
+                **{key: value for feature in features() for key, value in feature.confirming(claims).items()},
             }
         ),
         claims=claims,
@@ -112,7 +111,8 @@ def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
 
 def _compared(study: StudyBase) -> dict[str, Any]:
     """All that decides the results of a study except its seeds."""
-    return study.model_dump(exclude=set(BESIDE))
+    free = {key for feature in features() if not feature.decides for key in feature.grammar()}
+    return study.model_dump(exclude={*BESIDE, *free})
 
 
 def unseen(given: SeedsSection, used: Sequence[int], asked: Asked, source: StudyFolder) -> SeedsSection:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from threading import Thread
 
 from ablate.base.plugins import load_plugin
-from ablate.core.engine import Engine
 from ablate.core.events import Asked, Event
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool, Standby, default_jobs
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line
-from ablate.study.document import read_document
+from ablate.study.document import Document
 from ablate.study.experiment import Experiment
 from ablate.study.load import DEFAULT_WORKLOAD
 
 
-def standby(path: Path, jobs: int | None) -> Standby:
+def standby(document: Document, jobs: int | None) -> Standby:
     """Workers for a study of the package's own workload; others may need none of its parts."""
-    if read_document(path).data.get("workload", DEFAULT_WORKLOAD) != DEFAULT_WORKLOAD:
+    if document.data.get("workload", DEFAULT_WORKLOAD) != DEFAULT_WORKLOAD:
         return Standby(0)
     return Standby(default_jobs() if jobs is None else jobs)
 
@@ -47,17 +43,21 @@ def number_of_jobs(experiment: Experiment, jobs: int | None) -> tuple[int, int]:
     return (devices or default_jobs()) if jobs is None else jobs, devices
 
 
-@contextmanager
-def open_engine(
-    experiment: Experiment, where: WorkloadRef, jobs: int, devices: int, ready: Standby
-) -> Iterator[Engine]:
-    """The engine, supervised; it starts processes when it is given trials, and ends them when it is closed."""
-    engine: Engine
-    engine = LocalPool(where, jobs, devices, ready) if jobs else InProcess(where, experiment.workload)
-    try:
-        yield Supervised(engine, where.environment)
-    finally:
-        engine.close()
+class Workers(Supervised):
+    """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
+
+    def __init__(self, experiment: Experiment, jobs: int | None, ready: Standby) -> None:
+        self.where, self._ready = reference(experiment), ready
+        self.jobs, devices = number_of_jobs(experiment, jobs)
+        pool = LocalPool(self.where, self.jobs, devices, ready) if self.jobs else None
+        super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+        self._ready.close()
 
 
 def preload(event: Event) -> None:

@@ -9,21 +9,23 @@ call adds its slice to those in the files, and removes the rows of trials that t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ablate.base.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
 from ablate.base.locks import exclusive, interruptible
 from ablate.base.typed import at_results, typed
 from ablate.base.wording import counted
+from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE
+from ablate.core.record import Record
 from ablate.core.trial import Checkpoint
-from ablate.core.workload import Workload
 from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.report.words import say as words
 from ablate.stages.cached import staying_current
 from ablate.stages.choose import as_reported, study_path
 from ablate.stages.confirm import confirming
@@ -31,15 +33,10 @@ from ablate.stages.options import Options
 from ablate.stages.publish import publish
 from ablate.stages.select import select
 from ablate.study.designs.design import Resolve
-from ablate.study.document import parse_value
+from ablate.study.document import EMPTY, parse_value
 from ablate.study.experiment import Experiment
-from ablate.study.load import EMPTY
 from ablate.study.patch import apply_patches, has_path, is_empty
 from ablate.study.prepare import prepare
-
-if TYPE_CHECKING:
-    from ablate.core.cell import Cell
-    from ablate.core.record import Record
 
 Config = Mapping[str, Any]
 
@@ -56,13 +53,17 @@ class NotEvaluated(StudyError):
 class Slice:
     """The study's own task, or one with `changes` to it: dotted paths with values."""
 
-    name: str
     changes: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """That of its rows."""
+        return ", ".join(f"{path}={value}" for path, value in self.changes.items()) or TEST
 
     def of(self, config: Config) -> Slice | None:
         """The slice with those changes that the task of a config has a setting for; None when it has none."""
         mine = {path: value for path, value in self.changes.items() if has_path(config, path)}
-        return Slice(_slice_name(mine), mine) if mine or not self.changes else None
+        return Slice(mine) if mine or not self.changes else None
 
     def task(self, config: Config, resolve: Resolve) -> Config:
         """The task of a config, changed. Raises `Invalid`."""
@@ -70,60 +71,52 @@ class Slice:
         return changed
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is to be evaluated."""
+
+    sets: Sequence[str] = ()
+    "`task.PATH=VALUE`, which apply to the tasks that have the setting."
+    only: Sequence[str] = ()
+    "Variants; empty: all."
+
+
 def evaluate(
-    path: Path,
-    results: Path,
-    say: Callable[[str], None],
-    warn: Callable[[str], None],
-    *,
-    sets: Sequence[str] = (),
-    only: Sequence[str] = (),
+    path: Path, results: Path, say: Callable[[str], None], warn: Callable[[str], None], asked: Asked
 ) -> StudyFolder:
     """Evaluates the kept weights of a study, writes the results and its report, and returns its folder.
 
-    `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `sets`
-    are `task.PATH=VALUE`, which apply to the tasks that have the setting; `only` names the variants to evaluate.
-    Raises `NotEvaluated` for a slice that a model cannot be evaluated on, and `AblateError` where no weights have
-    been kept.
+    `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. Raises
+    `NotEvaluated` for a slice that a model cannot be evaluated on, and `AblateError` where no weights have been kept.
     """
     try:
         path = study_path(path, results)
         given = confirming(prepare(path), results)
         folder = StudyFolder(results, given.study.name)
         experiment = as_reported(given, folder)
-        options = Options(results=results, sweep=experiment.searched == "sweep")
-        workload, cells, slices = _planned(experiment, path, sets, only)
+        if not experiment.workload.keeps_weights:
+            rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
+            raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(path))])
+        every = experiment.cells()
+        cells = [cell for cell in select(every, asked.only) if not asked.only or cell.variant in asked.only]
+        slices = [Slice({})]
+        if changes := _changes(asked.sets):
+            slices.append(Slice(changes))
+            _check(slices[1], experiment, {cell.variant for cell in cells})
     except StudyError as error:
         raise NotEvaluated(error.problems) from None
-    store = Store(results / "store", warn)
+    store, ids = Store(results / "store", warn), {cell.id for cell in every}
+    options = Options(results=results, sweep=experiment.searched == "sweep")
     with exclusive(store.root, folder.name, say), interruptible(), staying_current(folder, path, options):
         # Not before: another run of the study may just have written it.
-        evidence = folder.evidence()
-        everything = {cell.id for cell in experiment.cells()}
-        others = set(evidence.trials["id"]) - everything
-        kind, kept = _kept(cells, store, experiment, path, others, warn)
-        new = _evaluated(kept, kind, slices, store, workload, experiment.resolve)
-        folder.save_evaluated(folder.evaluated().of(everything).made_by(kind).updated(new))
+        others = set(folder.evidence().trials["id"]) - ids
+        kind, kept = _kept(cells, store, experiment, path, others)
+        new = _evaluated(kept, kind, slices, store, experiment)
+        folder.save_evaluated(folder.evaluated().of(ids).made_by(kind).updated(new))
         publish(folder, warn)
-    on = " and on ".join(dict.fromkeys(row["slice"] for row in new.rows))
-    say(f"Evaluated {counted(len(kept), 'trial')} on {on}: {folder.path}")
+    done = words("evaluate.done", len(kept), list(dict.fromkeys(row["slice"] for row in new.rows)))
+    say(f"{done}: {folder.path}")
     return folder
-
-
-def _planned(
-    experiment: Experiment, path: Path, sets: Sequence[str], only: Sequence[str]
-) -> tuple[Workload, list[Cell], list[Slice]]:
-    """The cells to evaluate, and the slices to evaluate them on; raises `StudyError`."""
-    workload = experiment.workload
-    if not workload.keeps_weights:
-        rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
-        raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(path))])
-    cells = [cell for cell in select(experiment.cells(), only) if not only or cell.variant in only]
-    slices = [Slice(TEST, {})]
-    if changes := _changes(sets):
-        slices.append(Slice(_slice_name(changes), changes))
-        _check(slices[1], experiment, workload, {cell.variant for cell in cells})
-    return workload, cells, slices
 
 
 def _changes(sets: Sequence[str]) -> dict[str, Any]:
@@ -132,120 +125,87 @@ def _changes(sets: Sequence[str]) -> dict[str, Any]:
     problems = []
     for text in sets:
         name, equals, value = (part.strip() for part in text.partition("="))
-        source = f"--set {text}"
+        rule = ""
         if not equals or not name.startswith("task.") or not all(name.split(".")):
             rule = "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
-            problems.append(Problem(rule, source=source))
-            continue
-        try:
-            changes[name] = parse_value(value)
-        except ValueError as error:
-            problems.append(Problem(f"has a value that is not YAML: {error}", source=source))
         else:
-            if is_empty(changes[name]):
-                problems.append(Problem(EMPTY, source=source))
+            try:
+                changes[name] = parse_value(value)
+                rule = EMPTY if is_empty(changes[name]) else ""
+            except ValueError as error:
+                rule = f"has a value that is not YAML: {error}"
+        problems += [Problem(rule, source=f"--set {text}")] if rule else []
     if problems:
         raise StudyError(problems)
     return changes
 
 
-def _slice_name(changes: Mapping[str, Any]) -> str:
-    return ", ".join(f"{path}={value}" for path, value in changes.items()) or TEST
-
-
-def _check(each: Slice, experiment: Experiment, workload: Workload, names: set[str]) -> None:
+def _check(each: Slice, experiment: Experiment, names: set[str]) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
+    here = [(v.name, config) for v in experiment.variants if v.name in names for config in v.configs]
+    if missing := [*_missing(each, [config for _, config in here])]:
+        raise StudyError(missing)
     found: dict[str, tuple[Problem, list[str]]] = {}
-    _check_paths(each, experiment, names)
-    for variant in experiment.variants:
-        for config in variant.configs if variant.name in names else ():
-            mine = each.of(config)
-            if mine is None:
-                continue
+    for name, config in here:
+        if mine := each.of(config):
             try:
-                workload.check_evaluation(config, mine.task(config, experiment.resolve))
+                experiment.workload.check_evaluation(config, mine.task(config, experiment.resolve))
             except Invalid as error:
-                problems = error.problems
-            else:
-                continue
-            for problem in problems:
-                found.setdefault(str(problem), (problem, []))[1].append(variant.name)
-    able = [name for name in sorted(names) if not any(name in of for _, of in found.values())]
-    hint = (
-        f"Evaluate only those without this problem: {' '.join(f'--only {name}' for name in able)}"
-        if able
-        else ""
-    )
+                for problem in error.problems:
+                    found.setdefault(str(problem), (problem, []))[1].append(name)
+    able = sorted(names - {name for _, of in found.values() for name in of})
+    hint = f"Evaluate only those without this problem: {' '.join(f'--only {name}' for name in able)}"
     if found:
         raise StudyError(
             replace(
                 problem,
-                rule=f"{problem.rule} (in {listed(dict.fromkeys(variants), 4)})",
+                rule=f"{problem.rule} (in {listed(dict.fromkeys(of), 4)})",
                 source=f"--set {each.name}",
-                hint=problem.hint or hint,
+                hint=problem.hint or (hint if able else ""),
             )
-            for problem, variants in found.values()
+            for problem, of in found.values()
         )
 
 
-def _check_paths(each: Slice, experiment: Experiment, names: set[str]) -> None:
-    """Raises `StudyError` for settings that no task has; it names the settings of each task."""
-    configs = [c for variant in experiment.variants if variant.name in names for c in variant.configs]
-    tasks = {config["task"]["name"]: config for config in configs}
-    settings = "; ".join(
-        f"{name} has {listed(sorted(set(config['task']) - {'name'}), 20)}" for name, config in tasks.items()
-    )
-    problems = [
-        Problem(
-            f"no task of the study has {path.removeprefix('task.')!r}",
-            allowed=settings,
-            hint=nearest(path.removeprefix("task."), {key for config in configs for key in config["task"]}),
-            source=f"--set {path}={value}",
-        )
-        for path, value in each.changes.items()
-        if not any(has_path(config, path) for config in configs)
-    ]
-    if problems:
-        raise StudyError(problems)
+def _missing(each: Slice, configs: Sequence[Config]) -> Iterator[Problem]:
+    """The settings that no task has, with those of each task."""
+    tasks = {config["task"]["name"]: sorted({*config["task"]} - {"name"}) for config in configs}
+    known = "; ".join(f"{name} has {listed(settings, 20)}" for name, settings in tasks.items())
+    for path, value in each.changes.items():
+        if not any(has_path(config, path) for config in configs):
+            name = path.removeprefix("task.")
+            hint = nearest(name, {key for config in configs for key in config["task"]})
+            rule = f"no task of the study has {name!r}"
+            yield Problem(rule, allowed=known, hint=hint, source=f"--set {path}={value}")
 
 
 def _kept(
-    cells: Sequence[Cell],
-    store: Store,
-    experiment: Experiment,
-    path: Path,
-    others: Collection[str],
-    warn: Callable[[str], None],
+    cells: Sequence[Cell], store: Store, experiment: Experiment, path: Path, others: set[str]
 ) -> tuple[Checkpoint, list[tuple[Cell, Record]]]:
     """The kind of weights to evaluate, and the trials that have them; raises `AblateError` when there are none.
 
     `others` are trials of the study as it was last run that `path` does not have.
     """
-    records = {cell.trial.id: store.load(cell.trial.id) for cell in cells}
-    outcomes = [(cell, r) for cell in cells if (r := records[cell.trial.id]) and r.status == "completed"]
-    asked = experiment.study.checkpoint
-    kinds: list[Checkpoint] = ["final", "best"] if asked == "none" else [asked]
-    by_kind = {kind: [(c, r) for c, r in outcomes if store.has_weights(r, kind)] for kind in kinds}
+    study, where = experiment.study, at_results(store.root.parent)
+    records = {cell.id: store.load(cell.id) for cell in cells}
+    ended = [(cell, r) for cell in cells if (r := records[cell.id]) and r.status == "completed"]
+    asked = study.checkpoint != "none"
+    kinds: list[Checkpoint] = [study.checkpoint] if asked else ["final", "best"]
+    by_kind = {kind: [(c, r) for c, r in ended if store.has_weights(r, kind)] for kind in kinds}
     kind, kept = max(by_kind.items(), key=lambda item: len(item[1]))
-    where = at_results(store.root.parent)
-    keeping = [] if asked != "none" else ["--set", "checkpoint=final"]
     command = "sweep" if experiment.searched == "sweep" else "run"
-    how = f"`{typed(command, path, *keeping, *where)}` trains the missing trials and keeps their weights"
-    if asked == "none":
-        how += "; or write `checkpoint: final` into the study, and run it"
-    if not kept and any((record := store.load(i)) and store.weights(record) for i in others):
-        name = experiment.study.name
-        rule = f"has kept weights only of {name} as it was run with its options, not as {path} gives it"
-        raise AblateError(
-            f"{store.trials}: {rule}; `{typed('eval', name, *where)}` evaluates it as it was run"
-        )
+    keeping = [] if asked else ["--set", "checkpoint=final"]
+    how = words("evaluate.how", typed(command, path, *keeping, *where), asked)
     if not kept:
-        raise AblateError(f"{store.trials}: has no kept weights of {experiment.study.name}; {how}")
-    without = [cell.name for cell, record in outcomes if record.id not in {r.id for _, r in kept}]
-    missing = [cell.name for cell in cells if not records[cell.trial.id]]
-    if without or missing:
-        left_out = counted(len(without) + len(missing), "trial")
-        warn(f"{left_out} without kept weights left out ({listed(without + missing, 3)}); {how}")
+        said = words("evaluate.nothing", study.name, how)
+        if any((record := store.load(i)) and store.weights(record) for i in others):
+            said = words("evaluate.as_run", study.name, path, typed("eval", study.name, *where))
+        raise AblateError(f"{store.trials}: {said}")
+    having = {record.id for _, record in kept}
+    lost = [cell.name for cell, record in ended if record.id not in having]
+    lost += [cell.name for cell in cells if not records[cell.id]]
+    if lost:
+        store.warn(words("evaluate.left_out", len(lost), listed(lost, 3), how))
     return kind, kept
 
 
@@ -254,15 +214,14 @@ def _evaluated(
     kind: Checkpoint,
     slices: Sequence[Slice],
     store: Store,
-    workload: Workload,
-    resolve: Resolve,
+    experiment: Experiment,
 ) -> Evaluated:
     rows: list[dict[str, Any]] = []
     maps: list[AttentionMap] = []
     seed = min(cell.seed for cell, _ in kept)
     made_by: dict[str, str] = {}
     for cell, record in sorted(kept, key=lambda pair: pair[0].variant != BASELINE):
-        weights = store.weights(record)
+        weights, config = store.weights(record), cell.trial.config
         if weights is None:
             continue
         place: dict[str, Any] = {
@@ -271,14 +230,14 @@ def _evaluated(
             "task": cell.task,
             "seed": cell.seed,
         }
-        for each in (mine for asked in slices if (mine := asked.of(cell.trial.config))):
-            found = workload.evaluate(cell.trial, weights, each.task(dict(cell.trial.config), resolve))
+        for each in (mine for asked in slices if (mine := asked.of(config))):
+            task = each.task(dict(config), experiment.resolve)
+            found = experiment.workload.evaluate(cell.trial, weights, task)
             of = place | {"weights": kind, "slice": each.name}
             rows += [of | {"metric": metric, "value": value} for metric, value in found.metrics.items()]
-            if each.name != TEST or cell.seed != seed:
-                continue
             # The baseline comes first; a variant with the same attention adds no map.
-            if cell.variant == BASELINE or made_by.get(cell.task) != found.attention:
+            new = cell.variant == BASELINE or made_by.get(cell.task) != found.attention
+            if each.name == TEST and cell.seed == seed and new:
                 made_by.setdefault(cell.task, found.attention)
                 maps += [
                     AttentionMap(**place, path=path, weights=w, kept=kind) for path, w in found.maps.items()

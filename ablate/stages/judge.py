@@ -7,27 +7,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.clock import now
-from ablate.core.cell import Cell
+from ablate.core.cell import JUDGED, Cell
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
+from ablate.core.feature import features
 from ablate.core.plan import FixedPlan
 from ablate.core.record import Record
-from ablate.core.search_table import SearchTable
-from ablate.records.folder import Kind, StudyFolder
 from ablate.stages.cautions import cautions
-from ablate.stages.choose import choose
-from ablate.stages.claims import is_of_time
+from ablate.stages.claims import is_measured
 from ablate.stages.gather import comparable, gather
 from ablate.stages.options import Options
 from ablate.stages.place import source_of
+from ablate.stages.running import Run
 from ablate.stages.select import select
 from ablate.stages.settle import UNTUNED, Settling, Until
-from ablate.stages.stress import stress_frame, stressed
-from ablate.stages.timing import Timed
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
-from ablate.study.sections.seeds import SeedsSection
 
 
 @dataclass(frozen=True)
@@ -38,90 +34,83 @@ class Work:
     "With the variants that are judged."
     given: Experiment
     "As it was before a search chose its variants."
-    cells: Sequence[Cell]
-    "Those that are judged."
-    untuned: Sequence[Cell] = ()
-    "The variants of a tuned study as the study gives them."
-    tried: Sequence[Cell] = ()
-    "The trainings of every setting that a search has tried."
-    claims: Sequence[Claim] = ()
+    claims: Sequence[Claim]
     "Dated."
-    stressed: Sequence[Cell] = ()
-    "The stress grid of the variants that are judged."
+    cells: Sequence[Cell]
+    """By role: `judged`; `untuned`, the variants of a tuned study as the study gives them; `tried`, the settings that a
+    search has tried; and those that features add."""
     seeds: int | None = None
     "The number of the study's seeds that were used, where looks decide on it; so does the next."
     until: Until = field(default_factory=dict)
     "That of each variant on each task."
 
-    @property
-    def everything(self) -> list[Cell]:
-        """Every cell of the study, with names that tell the untuned from the tuned."""
-        return [*self.cells, *self.stressed, *self.tried, *map(_as_given, self.untuned)]
+    @classmethod
+    def of(
+        cls,
+        experiment: Experiment,
+        claims: Sequence[Claim],
+        given: Experiment | None = None,
+        others: Sequence[Cell] = (),
+    ) -> Work:
+        """The trials of a study, with those that features train beside them, and others."""
+        cells = experiment.cells()
+        return cls(experiment, given or experiment, claims, [*cells, *experiment.beside(cells), *others])
+
+    def role(self, name: str) -> list[Cell]:
+        """The cells with a role."""
+        return [cell for cell in self.cells if cell.role == name]
 
     def wanted(self, options: Options) -> Callable[[Cell], bool]:
         """Whether a cell is one of those that `--only` and `--seed` ask for. Raises `StudyError`."""
         # Variants that were tuned are compared with themselves, so that only the seed is chosen of these.
-        asked = [*select(self.cells, options.only, options.seed)]
-        asked += select([_as_given(cell) for cell in self.untuned], seed=options.seed) if self.untuned else []
+        asked = [*select(self.role(JUDGED), options.only, options.seed)]
+        untuned = self.role("untuned")
+        asked += select(untuned, seed=options.seed) if untuned else []
         places = {(cell.variant, cell.task, cell.seed) for cell in asked}
         return lambda cell: (cell.variant, cell.task, cell.seed) in places
 
-    def plan(self, seeds: SeedsSection) -> Settling | FixedPlan:
+    def plan(self) -> Settling | FixedPlan:
         """The plan that trains it: at once, or look by look until everything is settled."""
+        seeds = self.experiment.study.seeds
         if not seeds.looks:
-            return FixedPlan(self.everything)
+            return FixedPlan(self.cells)
 
         def evidence(
             cells: Sequence[Cell], count: int, until: Until, records: Mapping[str, Record]
         ) -> Evidence:
-            mine = self.at(cells, count, until)
+            mine = replace(self, cells=cells, seeds=count, until=until)
             facts = mine.facts()
             # What seeds do not settle cannot keep them coming.
-            facts = replace(facts, claims=[claim for claim in facts.claims if not is_of_time(claim)])
-            return mine._evidence(facts, comparable(mine.everything, records, lambda text: None))
+            facts = replace(facts, claims=[claim for claim in facts.claims if not is_measured(claim)])
+            return mine.evidence(facts, comparable(cells, records, lambda text: None))
 
-        return Settling(self.everything, seeds.values, seeds.looks, evidence)
+        return Settling(self.cells, seeds.values, seeds.looks, evidence)
 
     def after(self, plan: Settling | FixedPlan) -> Work:
         """What was trained of it."""
         if isinstance(plan, FixedPlan):
             return self
-        return self.at(plan.used, plan.looks[plan.taken - 1], plan.until)
+        return replace(self, cells=plan.used, seeds=plan.looks[plan.taken - 1], until=plan.until)
 
-    def at(self, cells: Sequence[Cell], seeds: int, until: Until) -> Work:
-        """The part of it that has these cells, with the number of seeds that each variant has."""
-        used = {(cell.variant, cell.task, cell.seed) for cell in cells}
+    def evidence(self, facts: Facts, records: Mapping[str, Record]) -> Evidence:
+        """Of its trials, with what features keep of those that they asked for."""
+        found = [(f.name, f.frame(self.experiment, self.role(f.name), records)) for f in features()]
+        frames = {name: frame for name, frame in found if frame is not None}
+        return replace(gather(facts, self.role(JUDGED), records), frames=frames)
 
-        def part(of: Sequence[Cell], name: Callable[[Cell], str]) -> list[Cell]:
-            return [cell for cell in of if (name(cell), cell.task, cell.seed) in used]
-
-        return replace(
-            self,
-            cells=part(self.cells, lambda cell: cell.variant),
-            stressed=part(self.stressed, lambda cell: cell.variant),
-            untuned=part(self.untuned, lambda cell: _as_given(cell).variant),
-            seeds=seeds,
-            until=until,
-        )
-
-    def save_evidence(
-        self, folder: StudyFolder, environment: Mapping[str, Any], records: Mapping[str, Record], timed: Timed
-    ) -> None:
-        """Writes the evidence, with the claims that these variants can settle."""
-        if self.untuned:
-            given = self._on_its_seeds(facts_of(self.given))
-            folder.save_evidence(gather(given, self.untuned, records), untuned=True)
-        facts = replace(
-            self.facts(environment, cautions(self.experiment)),
-            source=source_of(self.experiment.path, folder),
-            reported=now(),
-        )
-        found = self._evidence(timed.added(facts), records)
-        folder.save_evidence(replace(found, frames={**found.frames, "speed": timed.frame}))
-
-    def _evidence(self, facts: Facts, records: Mapping[str, Record]) -> Evidence:
-        stress = stress_frame(facts.features.get("stress", {}), self.stressed, records)
-        return replace(gather(facts, self.cells, records), frames={"stress": stress})
+    def save_evidence(self, run: Run, records: Mapping[str, Record]) -> None:
+        """Writes the evidence, with the claims that these variants can settle, and what features have measured."""
+        if untuned := self.role("untuned"):
+            given = [replace(cell, variant=cell.variant.removesuffix(UNTUNED)) for cell in untuned]
+            evidence = gather(self._on_its_seeds(facts_of(self.given)), given, records)
+            run.folder.save_evidence(evidence, untuned=True)
+        facts = self.facts(run.workers.where.environment(), cautions(self.experiment))
+        source = source_of(self.experiment.path, run.folder)
+        found = self.evidence(replace(facts, source=source, reported=now()), records)
+        for feature in features():
+            if (measured := feature.measured(run)) is not None:
+                found = found.having(feature.name, *measured)
+        run.folder.save_evidence(found)
 
     def facts(self, environment: Mapping[str, Any] | None = None, limits: Sequence[str] = ()) -> Facts:
         """The study as it was trained, with the claims that these variants can settle."""
@@ -136,26 +125,8 @@ class Work:
         return replace(facts, seeds=facts.seeds[: self.seeds], until=until)
 
 
-def work_of(
-    experiment: Experiment,
-    kind: Kind | None,
-    table: SearchTable | None,
-    claims: Sequence[Claim],
-    say: Callable[[str], None],
-) -> Work:
-    """The study's own trials, or those of the variants that the table of a search gives; marks what it chooses."""
-    if kind is None or table is None:
-        cells = experiment.cells()
-        return Work(experiment, experiment, cells, claims=claims, stressed=stressed(experiment, cells))
-    searched = set(table.trials["variant"]) if kind == "tuning" and experiment.trains_untuned else ()
-    untuned = [cell for cell in experiment.cells() if cell.variant in searched]
-    chosen = choose(experiment, kind, table, say)
-    tried = [cell for _, cell in table.cells(swept=kind == "sweep")]
-    cells = chosen.cells()
-    return Work(chosen, experiment, cells, untuned, tried, claims, stressed(chosen, cells))
-
-
-def _as_given(cell: Cell) -> Cell:
+def as_given(cell: Cell) -> Cell:
+    """A trial of a tuned variant as the study gives it, under a name that tells them apart."""
     variant = f"{cell.variant}{UNTUNED}"
     name = f"{variant}{cell.name.removeprefix(cell.variant)}"
     return replace(cell, variant=variant, name=name, role="untuned")

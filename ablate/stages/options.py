@@ -2,48 +2,162 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import click
+
+from ablate.base.reading import MISNAMED
 from ablate.base.typed import DEFAULT_RESULTS
 
 if TYPE_CHECKING:
     from ablate.study.sections.seeds import Asked
 
 
+class SeedsType(click.ParamType):
+    """A number of seeds, or each of them: 5, or 0,3,7."""
+
+    name = "seeds"
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> int | tuple[int, ...]:
+        """The number, or the seeds; refuses what is neither."""
+        if isinstance(value, (int, tuple)):
+            return value
+        first, *others = [text.strip() for text in str(value).split(",")]
+        if others and not others[-1]:
+            others.pop()  # `7,` is the one seed 7
+        if not all(text.isdecimal() for text in (first, *others)) or value == "0":
+            self.fail(
+                f"{value!r} is neither a number of seeds, such as 5, nor a list of seeds, such as 0,3,7"
+            )
+        return tuple(map(int, (first, *others))) if "," in value else int(first)
+
+
+def folder_of(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """The path, unless it is or names what can be no folder."""
+    if path is None:
+        return None
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError as error:
+        if error.errno in MISNAMED:
+            raise click.BadParameter(f"cannot be used: {error.strerror}", context, parameter) from None
+        return path
+    if not is_folder:
+        raise click.BadParameter("is not a folder", context, parameter)
+    return path
+
+
+def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
+    """Of a field of `Options`: its click option `flag`, its help, and whether it changes the report.
+
+    Then it is in the name of the report's folder, and in the digest by which a report is known to be up to date.
+    """
+    return {"flag": flag, "report": report, "click": {"help": text} | settings}
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of `ablate run` and `ablate sweep`."""
 
-    results: Path = DEFAULT_RESULTS
-    jobs: int | None = None
-    "Worker processes; 0: in this process; None: one a core, or one a GPU."
-    seeds: Asked = None
-    "Number of seeds, or each of them, instead of the study's."
-    sets: Sequence[str] = ()
-    "`PATH=VALUE` changes to the study."
-    only: Sequence[str] = ()
-    "Train only these variants, and the baseline; the report uses every trial in the store."
-    seed: int | None = None
-    "Train only this seed."
-    tracking_uri: str | None = None
-    "Where MLflow keeps its runs; None: SQLite in the store."
-    fresh: bool = False
-    "Train again the trials that are in the store; searches are not repeated."
-    fail_fast: bool = False
-    "Stop at the first failed trial."
-    sweep: bool = False
-    "Search first, and judge what was found."
-
-    confirm: bool = False
-    "Repeat what the study found, on seeds that it has not seen."
+    results: Path = field(
+        default=DEFAULT_RESULTS,
+        metadata=option(
+            "--results",
+            "Results folder.",
+            type=click.Path(path_type=Path, file_okay=False),
+            callback=folder_of,
+            default=DEFAULT_RESULTS,
+            show_default=True,
+        ),
+    )
+    jobs: int | None = field(
+        default=None,
+        metadata=option(
+            "--jobs",
+            "Number of worker processes; with 0, train in this process (default: one per core, or per GPU).",
+            type=click.IntRange(0),
+            metavar="N",
+        ),
+    )
+    seeds: Asked = field(
+        default=None,
+        metadata=option(
+            "--seeds",
+            "Number of seeds, or each of them, as in 0,3,7 (default: the study's).",
+            report=True,
+            type=SeedsType(),
+            metavar="N",
+        ),
+    )
+    sets: Sequence[str] = field(
+        default=(),
+        metadata=option(
+            "--set",
+            "Override a value of the study, for instance training.lr=0.01; may be repeated.",
+            report=True,
+            multiple=True,
+            metavar="PATH=VALUE",
+        ),
+    )
+    only: Sequence[str] = field(
+        default=(),
+        metadata=option(
+            "--only",
+            "Train only this variant and the baseline; may be repeated.",
+            report=True,
+            multiple=True,
+            metavar="VARIANT",
+        ),
+    )
+    seed: int | None = field(
+        default=None,
+        metadata=option("--seed", "Train only this seed.", report=True, type=click.IntRange(0), metavar="N"),
+    )
+    tracking_uri: str | None = field(
+        default=None,
+        metadata=option(
+            "--tracking-uri",
+            "MLflow server or database (default: SQLite in the results folder).",
+            metavar="URI",
+        ),
+    )
+    fresh: bool = field(
+        default=False,
+        metadata=option("--fresh", "Train finished trials again; searches are not repeated.", is_flag=True),
+    )
+    fail_fast: bool = field(
+        default=False, metadata=option("--fail-fast", "Stop at the first failed trial.", is_flag=True)
+    )
+    sweep: bool = field(
+        default=False,
+        metadata=option("", "Search first, and judge what was found: `ablate sweep`.", report=True),
+    )
+    confirm: bool = field(
+        default=False,
+        metadata=option(
+            "--confirm",
+            "Repeat what the study found, on seeds that it has not used, beside its report.",
+            report=True,
+            is_flag=True,
+        ),
+    )
 
     @property
     def partial(self) -> bool:
         """Whether only some of the trials are asked for."""
         return bool(self.only) or self.seed is not None
+
+    @property
+    def of_report(self) -> dict[str, Any]:
+        """Those that change the report."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["report"]}
 
 
 @dataclass(frozen=True)

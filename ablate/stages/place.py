@@ -1,66 +1,103 @@
-"""Where a run reports: in the folder of its study, or beside a finished report that it would replace."""
+"""Where a run reports: in the folder of its study, or beside it where its options change the report."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, StudyError
-from ablate.base.locks import exclusive, interruptible
+from ablate.base.passwords import masked
 from ablate.base.wording import joined
 from ablate.core import names
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.study import given
+from ablate.stages.options import Options
+from ablate.study.document import Document, PathKey
+from ablate.study.labels import short_label
+from ablate.study.sections.seeds import Seeds, SeedsSection
 
-COMMANDS = ("run", "sweep")
+if TYPE_CHECKING:
+    from ablate.study.experiment import Experiment
+
+NOWHERE = "name"
+"""A key that changes nothing of a report: another name is another study."""
 
 
-def place(
-    results: Path, name: str, differences: Sequence[str], *, sweep: bool
-) -> tuple[StudyFolder, list[str]]:
-    """The folder in which a run of the study `name` reports, and what it differs in from the study as written.
+def place(document: Document, options: Options, *, beside: str = "") -> tuple[StudyFolder, list[str]]:
+    """The folder in which a run of a study reports, and what its options change of the study as written.
 
-    Where `results/<name>/` holds the report of the study as written, it is a folder of its own for a run that differs,
-    be it that it sweeps and the report does not, or the reverse.
+    `beside`: a section that changes nothing of what is reported beside it.
     """
-    main, differs = StudyFolder(results, name), list(differences)
-    facts = reported(main) if main.has_trials else None
-    if facts is None or not as_written(main, facts):
-        return main, differs
-    if sweep != (facts.searched == "sweep"):
-        differs.insert(0, COMMANDS[sweep])
-    return StudyFolder(results, names.beside(name, differs)), differs
+    name = str(document.data.get("name"))
+    name = names.confirming(name) if options.confirm else name
+    differs = [text for path, text in _changed(document) if path[0] != beside]
+    differs += [f"only={name}" for name in sorted(set(options.only))]
+    differs += [f"seed={options.seed}"] if options.seed is not None else []
+    return StudyFolder(options.results, names.beside(name, differs)), differs
 
 
-@contextmanager
-def held_place(
-    path: Path,
-    results: Path,
-    name: str,
-    line: int | None,
-    differences: Sequence[str],
-    say: Callable[[str], None],
-    *,
-    sweep: bool,
-) -> Iterator[tuple[StudyFolder, list[str]]]:
-    """As `place`, for a run of the file `path`, under the lock of the folder; says why there. Raises `StudyError`.
+def explained(folder: StudyFolder, differs: Sequence[str]) -> str:
+    """Where a run that differs from the study as written reports."""
+    return f"This run differs from the study as written, in {joined(differs)}: it reports in {folder.path}/."
 
-    Another driver may finish while this one waits for the lock: what it reports stays.
+
+def _changed(document: Document) -> list[tuple[PathKey, str]]:
+    """`--set` and `--seeds` by path, seeds last, after which the study does not say what its file says."""
+    changed = []
+    for path, value in sorted(document.given.items(), key=lambda item: (item[0] == ("seeds",), item[0])):
+        if path[0] == "seeds":
+            same = _seeds(document.written.get("seeds")) == _seeds(document.data.get("seeds"))
+        else:
+            same = _reached(document.written, path) == _reached(document.data, path)
+        if path[-1] != NOWHERE and not same:
+            changed.append((path, f"{'.'.join(map(str, path))}={_word(path, value)}"))
+    return changed
+
+
+def _seeds(plain: Any) -> Any:
+    """Seeds that are the same, however they are given, as one value."""
+    try:
+        return SeedsSection() if plain is None else TypeAdapter(Seeds).validate_python(plain)
+    except ValidationError:
+        return plain
+
+
+def _reached(data: Any, path: PathKey) -> Any:
+    """The value at a path, or where that ends."""
+    for key in path:
+        if not isinstance(data, Mapping) or key not in data:
+            return data
+        data = data[key]
+    return data
+
+
+def _word(path: PathKey, value: Any) -> str:
+    """A value in words, without passwords and without folders of this machine.
+
+    Several seeds with a plus, which a comma cannot be in the name of a folder.
     """
-    folder, _ = place(results, name, differences, sweep=sweep)
-    while True:
-        with exclusive(results / "store", folder.name, say), interruptible():
-            refuse_another(path, results, name, line)
-            now, differing = place(results, name, differences, sweep=sweep)
-            if now.name == folder.name:
-                if note := explained(name, folder, differing):
-                    say(note)
-                yield folder, differing
-                return
-        folder = now
+    if path == ("seeds",) and isinstance(value, list) and len(value) > 1:
+        return "+".join(map(str, sorted(value, key=str)))
+    value = _shown(value)
+    text = json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else short_label(value)
+    return masked(text)
+
+
+def _shown(value: Any) -> Any:
+    """A value with the name of a file, and a digest of its path, in place of an absolute path."""
+    if isinstance(value, Mapping):
+        return {key: _shown(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
+    if isinstance(value, str) and Path(value).is_absolute():
+        return f"{Path(value).name}-{hashlib.blake2b(value.encode(), digest_size=3).hexdigest()}"
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def reported(folder: StudyFolder) -> Facts | None:
@@ -71,50 +108,36 @@ def reported(folder: StudyFolder) -> Facts | None:
         return None
 
 
-def as_written(folder: StudyFolder, facts: Facts) -> bool:
-    """Whether the report in a folder is of what its name says."""
-    return folder.written is not None or not facts.differs
-
-
-def explained(main: str, folder: StudyFolder, differs: Sequence[str]) -> str:
-    """Where a run of the study `main` reports, and why there; empty for one that does not differ."""
-    path = folder.results / main
-    command, options = COMMANDS["sweep" in differs], [text for text in differs if text not in COMMANDS]
-    this = f"this {command}, with {joined(options)}," if options else f"this {command}"
-    if folder.name == main:
-        later = "a run of the study as written will replace it"
-        return f"T{this[1:]} reports in {path}/; {later}." if options else ""
-    of = f", as `ablate {COMMANDS['run' in differs]}` made it" if len(options) < len(differs) else ""
-    return f"{path}/ holds the report of the study as written{of}; {this} reports in {folder.path}/."
-
-
-def refuse_another(path: Path, results: Path, name: str, line: int | None = None) -> None:
-    """Raises `StudyError` where the folder of the study `name` reports another study than that of the file `path`.
+def refuse_another(experiment: Experiment, results: Path) -> None:
+    """Raises `StudyError` where the folder of a study reports another study than that of its file.
 
     A file that was moved, one that says the same, and the study's own file in a folder of its reports are no other.
     A report of a study that was given in Python, or from before the file was kept with it, is taken for that of a file
     with its name, or that says the same, and for that of a study that is given in Python.
     """
+    path, name = experiment.path, experiment.study.name
     if _own(path, results, name) is not None:
         return
     for each in dict.fromkeys([names.confirmed(name) or name, name]):
         folder = StudyFolder(results, each)
         facts = reported(folder)
-        if facts is None or (not facts.source and (path.stem == names.stem(each) or path.name == given.FILE)):
+        if facts is None or (
+            not facts.source and (path.stem == names.stem(each) or path.name == names.GIVEN)
+        ):
             continue
         found = os.path.normpath(folder.path.resolve() / facts.source) if facts.source else folder.study_file
         other = Path(found)
-        if other.is_file() and not _same_study(path, other):
+        if other.is_file() and not _same_study(experiment, other):
             shown = other.relative_to(Path.cwd()) if other.is_relative_to(Path.cwd()) else other
             rule = f"is that of another study: {folder.path} reports {shown}"
-            hint = "Give it another name, or another --results"
+            hint, line = "Give it another name, or another --results", experiment.document.line(("name",))
             raise StudyError([Problem(rule, ("name",), each, hint=hint, line=line, source=str(path))])
 
 
 def source_of(path: Path, folder: StudyFolder) -> str:
     """The study file of a report as it is kept with it; for the file in a folder of its reports, that one's."""
     own = _own(path, folder.results, folder.name)
-    if path.name == given.FILE:
+    if path.name == names.GIVEN:
         return ""
     if own is None:
         return Path(os.path.relpath(path.resolve(), folder.path.resolve())).as_posix()
@@ -129,17 +152,17 @@ def _own(path: Path, results: Path, name: str) -> StudyFolder | None:
     return next((f for f in folders if f.study_file.is_file() and path.samefile(f.study_file)), None)
 
 
-def _same_study(path: Path, other: Path) -> bool:
-    """Whether two files are one, or say the same."""
-    from ablate.study.document import read_document
+def _same_study(experiment: Experiment, other: Path) -> bool:
+    """Whether another file is that of a study, or says the same."""
     from ablate.study.load import load
 
-    if path.samefile(other):
+    if experiment.path.samefile(other):
         return True
     try:
-        if read_document(path).data == read_document(other).data:
-            return True
-        first, second = (load(each)[1].model_dump(exclude={"plugins", "folder"}) for each in (path, other))
+        document, study, _ = load(other)
     except StudyError:
         return False
-    return first == second
+    beside = {"plugins", "folder", "name"}
+    return document.data == experiment.document.written or (
+        study.model_dump(exclude=beside) == experiment.study.model_dump(exclude=beside)
+    )

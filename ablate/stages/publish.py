@@ -13,10 +13,10 @@ from ablate.base.errors import StudyError
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
 from ablate.base.typed import at_results, typed
+from ablate.core.feature import derived, features
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import SCALING, SPEED, STABILITY
 from ablate.report.verdicts import planned_rows
 from ablate.report.words import say
 
@@ -47,7 +47,7 @@ def publish(
             with_waiting(found.claims, folder),
             found.untuned_comparisons,
             [*answers(found), *noise_lines(found)],
-            {STABILITY: found.stability, SPEED: found.speeds, SCALING: found.scaling},
+            {f"{name}.csv": table for name, table in found.tables.items()},
         )
     judged()
     with gc_paused():
@@ -60,10 +60,7 @@ def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.scaling import scaling
-    from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
-    from ablate.core.derived import DERIVED
     from ablate.report.section import Material
 
     evidence = folder.evidence()
@@ -74,7 +71,8 @@ def material(folder: StudyFolder) -> Material:
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
-        claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "time"])]
+        measured = [name for name, of in derived().items() if of.kind == "ratio"]
+        claims = claims[claims["metric"].isin(measured)]
     return Material(
         evidence,
         comparisons,
@@ -84,9 +82,10 @@ def material(folder: StudyFolder) -> Material:
         folder.search_table(kind),
         untuned,
         compare(untuned, planned=False) if untuned is not None else None,
-        stability=steady,
-        speeds=speeds(evidence),
-        scaling=scaling(evidence),
+        tables={
+            "stability": steady,
+            **{name: table for feature in features() for name, table in feature.tables(evidence).items()},
+        },
         results=folder.results,
     )
 
@@ -126,17 +125,13 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     """Where the report and MLflow are, and what to do next, as it can be typed."""
     results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
-    lines = [
-        say("terminal.report", folder.report_file),
-        say("terminal.mlflow", mlflow),
-        *_next(folder, results),
-    ]
+    lines = [(say("terminal.report"), str(folder.report_file)), (say("terminal.mlflow"), mlflow)]
     console.print()
-    for line in lines:
-        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    for words, typing in [*lines, *_next(folder, results)]:
+        console.print(printable(f"{words}: {typing}"), markup=False, highlight=False, soft_wrap=True)
 
 
-def _next(folder: StudyFolder, results: list[str]) -> list[str]:
+def _next(folder: StudyFolder, results: list[str]) -> list[tuple[str, str]]:
     """What would settle what is open, or, where nothing is, test what was found on seeds that the study has not seen.
 
     Nothing for the report of a run that differs from its study, and where more seeds would not help.
@@ -153,9 +148,9 @@ def _next(folder: StudyFolder, results: list[str]) -> list[str]:
             return []
         # Seeds that have been looked at would be another chance for a false verdict.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
-        return [say("terminal.resolve", len(enough), typed(command, source, "--set", fresh, *results))]
+        return [(say("terminal.resolve"), typed(command, source, "--set", fresh, *results))]
     if command == "run" and not confirmed(folder.name) and rows:
-        return [say("terminal.confirm", typed(command, source, "--confirm", *results))]
+        return [(say("terminal.confirm"), typed(command, source, "--confirm", *results))]
     return []
 
 

@@ -1,118 +1,104 @@
-"""The stages of a run between its lock and its exit: date claims, search and train, time, judge, publish."""
+"""The route of a run, from its lock to its exit code: date claims, choose, train, measure, judge, publish."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from rich.console import Console
-
-from ablate.base.errors import StoreError
-from ablate.execution.local_pool import Standby
-from ablate.records.folder import Kind, StudyFolder
-from ablate.records.store import Store
+from ablate.base.errors import AblateError, StoreError
+from ablate.core.cell import Cell
+from ablate.core.feature import features
+from ablate.core.record import Record
 from ablate.stages.cached import remember
 from ablate.stages.cautions import cautions
 from ablate.stages.claims import date_claims
-from ablate.stages.engine import reference
 from ablate.stages.gather import comparable
-from ablate.stages.options import Options, Outcome
+from ablate.stages.judge import Work
+from ablate.stages.options import Outcome
 from ablate.stages.publish import print_places, print_table, publish
-from ablate.stages.search import SearchStage, for_sweep
-from ablate.stages.speed import was_timed
-from ablate.stages.stress import stressed
-from ablate.stages.timing import time_variants
-from ablate.stages.track import Tracker
-from ablate.stages.train import Trained, failed, train
-from ablate.study.experiment import Experiment
-from ablate.study.resolved import resolved_text
-from ablate.study.schema import StudyBase
-
-Say = Callable[[str], None]
+from ablate.stages.running import Run, Unfinished
+from ablate.stages.search import searching
+from ablate.stages.train import choose_variants, train
+from ablate.study.given import resolved_text
 
 
-def run(
-    experiment: Experiment,
-    folder: StudyFolder,
-    store: Store,
-    options: Options,
-    console: Console,
-    ready: Standby,
-    say: Say,
-    warn: Say,
-) -> Outcome:
-    """Searches, trains, times and reports what is missing of a matched study; the caller holds its lock."""
-    given, study = experiment, experiment.study
-    kind: Kind | None = "sweep" if options.sweep else "tuning" if experiment.tune is not None else None
-    if kind == "sweep":
-        experiment = for_sweep(experiment, say)
-    elif experiment.search is not None:
-        say("note: only `ablate sweep` uses `search:`; this run and its report ignore it.")
-    if kind is None:
-        experiment = experiment.settling([variant.name for variant in experiment.variants])
-    search = SearchStage(experiment, kind, folder, store, options, say) if kind is not None else None
-    for caution in cautions(experiment):
-        say(f"note: {caution}.")
-    where = reference(experiment)
-    environment = where.environment()
-    planned = experiment.cells() if search is None else []
-    planned += stressed(experiment, planned) if search is None else []
-    begun = search is not None and search.begun
-    # What a search chooses is not known yet; its learning rate costs no time.
-    known = kind is None and study.speed is not None and was_timed(experiment, store, study.speed)
-    claims = date_claims(folder, given.claims, planned, store, begun, known)
-    folder.begin(resolved_text(experiment, folder.path), planned)
-    with Tracker(folder, options.tracking_uri, warn) as tracker:
-        trained = train(
-            experiment, claims, search, folder, store, options, where, ready, tracker, console, say, warn
-        )
-        if isinstance(trained, Outcome):
-            return trained
-        work, records = trained.work, trained.records
-        halted = options.fail_fast and any(record.status == "failed" for record in records.values())
-        if measures := study.speed is not None and not options.partial and not halted:
-            tracker.rest()
-        timed = time_variants(
-            work.experiment, folder, store, where, say, warn, measures=measures, fresh=options.fresh
-        )
-        tracker.prepare()
-        if trained.count:
-            say("Comparing, and writing the report …")
-        _keep_search(trained, kind, study, folder)
-        paired = comparable(work.everything, records, warn)
-        work.save_evidence(folder, environment, paired, timed)
-        publish(folder, warn, lambda: print_table(folder, console))
-        print_places(folder, console, options.tracking_uri)
-        # The study keeps its own variants after a sweep.
-        kept = [*trained.planned.everything, *given.cells()]
+def follow(run: Run) -> Outcome:
+    """Searches, trains, measures and reports what is missing of a study; the caller holds its lock."""
+    given = run.experiment
+    run, search = searching(run)
+    for caution in cautions(run.experiment):
+        run.say(f"note: {caution}.")
+    planned = run.experiment.cells() if search is None else []
+    planned += run.experiment.beside(planned)
+    ran = {cell.variant for cell in planned if run.store.has(cell.id)}
+    measured = {metric for feature in features() for metric in feature.begun(run)}
+    claims = date_claims(run.folder, given.claims, ran, measured, begun=search is not None and search.begun)
+    run.folder.begin(resolved_text(run.experiment, run.folder.path), planned)
+    with run.listeners.tracker as tracker:
         try:
-            if options.partial:
-                folder.roster.add(kept)
-            else:
-                folder.roster.close(kept)
-        except StoreError as error:
-            warn(f"{error}. The roster keeps what it had, and no trial is lost")
+            with run.training():
+                work = choose_variants(run, search, claims)
+                run = replace(run, experiment=work.experiment)
+                trained, records = train(run, work)
+        except Unfinished as unfinished:
+            return unfinished.outcome
+        _measure(run, records)
+        tracker.prepare()
+        if run.listeners.display.done:
+            run.say("Comparing, and writing the report …")
+        if search is not None:
+            search.keep()
+        else:
+            _forget_searches(run)
+        trained.save_evidence(run, comparable(trained.cells, records, run.warn))
+        publish(run.folder, run.warn, lambda: print_table(run.folder, run.listeners.console))
+        print_places(run.folder, run.listeners.console, run.options.tracking_uri)
+        # The study keeps its own variants after a sweep.
+        _close_roster(run, [*work.cells, *given.cells()])
         tracked = tracker.finish()
-    found = {cell.id: records[cell.id] for cell in work.everything if cell.id in records}
-    asked = [*work.cells, *work.stressed]
+    return _ended(run, trained, records, tracked=tracked)
+
+
+def _forget_searches(run: Run) -> None:
+    """Removes the tables of searches that the study no longer has, or does not use."""
+    run.folder.forget_search("tuning")
+    if run.experiment.search is None:
+        run.folder.forget_search("sweep")
+
+
+def _measure(run: Run, records: Mapping[str, Record]) -> None:
+    """What features measure on the machine that nothing trains on; what fails is a warning."""
+    if run.options.partial or (run.options.fail_fast and any(r.status == "failed" for r in records.values())):
+        return
+    for feature in features():
+        try:
+            feature.measure(run)
+        except AblateError as error:
+            run.warn(str(error))
+
+
+def _close_roster(run: Run, cells: Sequence[Cell]) -> None:
+    try:
+        if run.options.partial:
+            run.folder.roster.add(cells)
+        else:
+            run.folder.roster.close(cells)
+    except StoreError as error:
+        run.warn(f"{error}. The roster keeps what it had, and no trial is lost")
+
+
+def _ended(run: Run, work: Work, records: Mapping[str, Record], *, tracked: bool) -> Outcome:
+    """How it ended; notes what the report was made from, where nothing is missing."""
+    found = {cell.id: records[cell.id] for cell in work.cells if cell.id in records}
+    asked = [cell for cell in work.cells if cell.role not in ("tried", "untuned")]
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in asked)
     failures = any(record.status == "failed" for record in found.values())
-    whole = timed.whole and all(cell.id in found for cell in work.everything)
-    if tracked and whole and not (missing or failures or options.partial):
-        data = {file for cell in work.everything for file in cell.trial.files}
-        remember(experiment.path, options, folder, list(found), [*data, *map(str, timed.files)], warn)
-    lost = failed(work.everything, found, folder, warn)
+    inputs = [feature.inputs(run) for feature in features()]
+    whole = None not in inputs and all(cell.id in found for cell in work.cells)
+    if tracked and whole and not (missing or failures or run.options.partial):
+        data = {file for cell in work.cells for file in cell.trial.files}
+        remember(run, list(found), [*data, *(str(path) for paths in inputs for path in paths or ())])
+    lost = run.failed(work.cells, found)
     if missing:
-        say(f"{missing} of {len(asked)} trials have not been run.")
-    return Outcome(folder.path, lost, trained.count, missing)
-
-
-def _keep_search(trained: Trained, kind: Kind | None, study: StudyBase, folder: StudyFolder) -> None:
-    """Writes the settings that were tried, and removes those of a search that the study no longer has."""
-    if kind is None or trained.table is None:
-        folder.forget_search("tuning")
-        if study.search is None:
-            folder.forget_search("sweep")
-        return
-    if kind == "tuning" and not trained.work.untuned:
-        folder.forget_search(kind)  # with the untuned variants of an earlier report
-    folder.save_search_table(kind, trained.table)
+        run.say(f"{missing} of {len(asked)} trials have not been run.")
+    return Outcome(run.folder.path, lost, run.listeners.display.done, missing)

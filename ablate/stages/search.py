@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from ablate.base.errors import listed
-from ablate.core.engine import Engine
-from ablate.core.events import Listen
+from ablate.core.cell import Cell
+from ablate.core.claim import Claim
 from ablate.core.facts import BASELINE
-from ablate.core.metric import Description
+from ablate.core.feature import features
+from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
-from ablate.core.search_table import SearchTable
-from ablate.core.trial import Trial
-from ablate.execution.driver import drive
-from ablate.records.folder import Kind, StudyFolder
+from ablate.core.search_table import SearchTable, setting_name
+from ablate.records.folder import Kind
 from ablate.records.store import Store
 from ablate.search.search import Search, SearchPlan
 from ablate.search.table import table
 from ablate.search.wrapped import versions
-from ablate.stages.choose import spec_of
-from ablate.stages.options import Options
-from ablate.study.designs.design import Config, Variant
+from ablate.stages.choose import choose, spec_of
+from ablate.stages.expect import seconds_each
+from ablate.stages.judge import Work, as_given
+from ablate.stages.running import Run
+from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.schema import PLACEBO, winner_names
 from ablate.study.space import Point
@@ -31,21 +32,14 @@ from ablate.study.space import Point
 class SearchStage:
     """The searches of one study, as far as the store can answer them."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        kind: Kind,
-        folder: StudyFolder,
-        store: Store,
-        options: Options,
-        say: Callable[[str], None],
-    ) -> None:
-        self.experiment, self.kind, self.folder, self.say = experiment, kind, folder, say
+    def __init__(self, run: Run, kind: Kind) -> None:
+        self.experiment, self.kind, self.folder, self.say = run.experiment, kind, run.folder, run.say
+        experiment, options = run.experiment, run.options
         self.spec = spec_of(experiment, kind)
         variants = experiment.variants[:1] if kind == "sweep" else experiment.variants
         every = [self._search(v, index) for v in variants for index in range(len(v.configs))]
-        self.plan = SearchPlan(every, folder.roster.add)
-        known = self._replay(store)
+        self.plan = SearchPlan(every, run.folder.roster.add)
+        known = self._replay(run.store)
         self.begun = bool(known)
         "Whether a training of it is in the store, so that a claim could have been read from it."
         if options.only:
@@ -58,18 +52,23 @@ class SearchStage:
 
     def _search(self, variant: Variant, index: int) -> Search:
         task, stream = self.experiment.tasks[index], PLACEBO if variant.placebo else ""
-        prepare = partial(self._prepare, variant.configs[index], index, stream)
-        on, swept = self.experiment.on(task), self.kind == "sweep"
-        return Search(self.spec, prepare, variant.name, task, stream=stream, on=on, swept=swept)
+        prepare = partial(self._prepare, variant, index, stream)
+        return Search(self.spec, prepare, variant.name, task, stream)
 
     def _prepare(
-        self, config: Config, index: int, stream: str, point: Point
-    ) -> tuple[list[Trial], Description]:
-        setting = self.experiment.patched(config, self.spec.space.patches(point), index)
-        trials = [self.experiment.trial(setting, seed, stream) for seed in self.spec.seeds]
-        # Only the trials of the comparison are evaluated.
-        trials = [replace(trial, checkpoint="none") for trial in trials]
-        return trials, self.experiment.workload.describe(setting)
+        self, variant: Variant, index: int, stream: str, number: int, point: Point
+    ) -> tuple[list[Cell], Description]:
+        experiment, space, task = self.experiment, self.spec.space, self.experiment.tasks[index]
+        setting = experiment.patched(variant.configs[index], space.patches(point), index)
+        known = experiment.workload.describe(setting)
+        name, levels = setting_name(variant.name, number, self.kind == "sweep"), space.labels(point)
+        cells = []
+        for seed in self.spec.seeds:
+            # Only the trials of the comparison are evaluated.
+            trial = replace(experiment.trial(setting, seed, stream), checkpoint="none")
+            named = f"{name}{experiment.on(task)} seed {seed}"
+            cells.append(Cell(name, task, seed, trial, named, levels, "tried", partial(size_of, known)))
+        return cells, known
 
     def _replay(self, store: Store) -> dict[str, Record]:
         """Answers from the store as far as it goes; with what."""
@@ -106,7 +105,7 @@ class SearchStage:
         """Trainings that the comparison of the chosen settings takes, at most."""
         study, searched = self.experiment.study, {search.variant for search in self.plan.searches}
         variants = len(searched) if self.kind == "tuning" else 1 + self.spec.winners + study.placebo
-        each = 1 + sum(map(len, study.stress.values()))
+        each = 1 + sum(feature.companions(study) for feature in features())
         each += self.kind == "tuning" and self.experiment.trains_untuned
         return study.seeds.count * len(self.experiment.tasks) * variants * each
 
@@ -115,15 +114,56 @@ class SearchStage:
         """Whether the budget is used."""
         return all(search.complete for search in self.plan.searches)
 
-    def run(self, engine: Engine, store: Store, listen: Listen, *, fail_fast: bool) -> dict[str, Record]:
-        """Searches until the budget is used, or a failed trial ends it; the records by trial id."""
+    def chosen(self, run: Run, claims: Sequence[Claim]) -> Work:
+        """Searches until the budget is used, or a failed trial ends it; the trials of what it has chosen."""
         for remark in self.spec.remarks:
             self.say(f"note: {remark}.")
-        return drive(self.plan, engine, store, listen, later=self.later, fail_fast=fail_fast)
+        if not self.over:
+            places = [(one.variant, one.task) for one in self.plan.searches]
+            run.listeners.display.expected = seconds_each(
+                self.experiment.cells(), places, run.store, self.table()
+            )
+        records = run.drive(self.plan, later=self.later)
+        table = self.table()
+        tried = [cell for _, cell in table.cells(swept=self.kind == "sweep")]
+        if not self.over:
+            if not self.folder.has_trials:  # the table of a report is kept with the report
+                self.folder.save_search_table(self.kind, table)
+            raise run.unfinished("search", tried, records)
+        searched = (
+            set(table.trials["variant"]) if self.kind == "tuning" and self.experiment.trains_untuned else ()
+        )
+        untuned = [as_given(cell) for cell in self.experiment.cells() if cell.variant in searched]
+        work = Work.of(
+            choose(self.experiment, self.kind, table, self.say), claims, self.experiment, [*tried, *untuned]
+        )
+        self._report = table, bool(untuned)
+        return work
+
+    def keep(self) -> None:
+        """Writes the settings that were tried, with the report that rests on them."""
+        table, untuned = self._report
+        if self.kind == "tuning" and not untuned:
+            self.folder.forget_search(self.kind)  # with the untuned variants of an earlier report
+        self.folder.save_search_table(self.kind, table)
 
     def table(self) -> SearchTable:
         """Every setting that has been tried; none is chosen."""
         return table(self.plan.searches)
+
+
+def searching(run: Run) -> tuple[Run, SearchStage | None]:
+    """The run with the claims that it can settle, and its search; without one, the tables of an earlier one go."""
+    experiment = run.experiment
+    kind: Kind | None = "sweep" if run.options.sweep else "tuning" if experiment.tune is not None else None
+    if kind == "sweep":
+        experiment = for_sweep(experiment, run.say)
+    elif experiment.search is not None:
+        run.say("note: only `ablate sweep` uses `search:`; this run and its report ignore it.")
+    if kind is None:
+        experiment = experiment.settling([variant.name for variant in experiment.variants])
+    run = replace(run, experiment=experiment)
+    return run, SearchStage(run, kind) if kind is not None else None
 
 
 def for_sweep(experiment: Experiment, say: Callable[[str], None]) -> Experiment:

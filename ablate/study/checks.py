@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,26 @@ from ablate.base.datafile import FOLDER
 from ablate.base.errors import Invalid, Problem, described, listed, nearest
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import StrictModel
+from ablate.core.feature import features
 from ablate.core.workload import Workload
-from ablate.study.designs.design import Config, Design
+from ablate.study.designs.design import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.load import translated
+from ablate.study.patch import has_path, value_at
 from ablate.study.schema import StudyBase, winner_names
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A study whose mistakes of meaning are looked for; baseline and variants can be built."""
+
+    workload: Workload
+    study: StudyBase
+    design: Design
+    resolve: Resolve
+    document: Document
+
 
 MAX_TRIALS = 1_000_000
 MAX_CHECKED = 500
@@ -86,7 +100,7 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
 
 def check_number(study: StudyBase, design: Design, document: Document) -> None:
     """Refuses a study of more trials than anyone trains."""
-    each = 1 + sum(map(len, study.stress.values()))
+    each = 1 + sum(feature.companions(study) for feature in features())
     count = len(design.variants) * len(design.variants[0].configs) * study.seeds.count * each
     if count > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
@@ -146,3 +160,16 @@ def check_live(workload: Workload, design: Design, document: Document) -> None:
             )
             problems = [Problem(rule, hint=CHANGES_NOTHING)]
         report_at(problems, patches, at, document)
+
+
+def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:
+    """Refuses each factor on a path that all variants must have in common, and each variant that changes it."""
+    design, document = draft.design, draft.document
+    if path in draft.study.factors:
+        document.refuse(("factors", path), rule, hint=hint)
+        return
+    for variant in design.variants[1:]:
+        pairs = zip(variant.configs, design.variants[0].configs, strict=True)
+        if any(not has_path(own, path) or value_at(own, path) != value_at(base, path) for own, base in pairs):
+            inside = (path,) if path in variant.patches else ()
+            document.refuse((*variant.at, *inside), rule, hint=hint)

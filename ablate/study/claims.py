@@ -17,7 +17,7 @@ from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.core.claim import INTERACTION, Claim
-from ablate.core.derived import DERIVED
+from ablate.core.feature import derived
 from ablate.study.designs.design import Design
 from ablate.study.sides import Sides
 
@@ -67,7 +67,7 @@ def parse_claim(
             at.refuse(True, "", f"unknown metric {metric!r}", text, listed(metrics), nearest(metric, metrics))
         if kind == INTERACTION:
             levels = match.group("more", "less")
-            over_seeds = metric in DERIVED and DERIVED[metric].kind != "mean"
+            over_seeds = metric in derived() and derived()[metric].kind != "mean"
             rule = f"an interaction takes a metric that each run has, and {metric} is none"
             at.refuse(over_seeds, "", rule, text, hint="Claim each of the two differences")
         else:

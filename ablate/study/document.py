@@ -1,37 +1,31 @@
-"""A YAML file, or the value of a `--set`, as plain data, with the line of every node and all faults at once.
-
-The node tree is read rather than the constructed data, because construction stops at the first duplicate key, and
-follows aliases without end.
-"""
+"""A study file as plain data, with the line of every node, what options change of it, and all problems found."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterable, Iterator
+import copy
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
-from ablate.base.passwords import masked_inside
+from ablate.base.passwords import masked, masked_inside
 from ablate.base.reading import unreadable
-from ablate.study.nodes import MAX_DEPTH, MAX_NODES, NotYAML, composed, new_yaml, too_deep, too_many
-from ablate.study.patch import document_keys, set_in_document
-
-PathKey = tuple[str | int, ...]
+from ablate.study.nodes import FAULT, MAX_DEPTH, NotYAML, Reader, composed
+from ablate.study.nodes import PathKey as PathKey
+from ablate.study.patch import document_keys, is_empty, set_in_document
+from ablate.study.sections.seeds import Asked, asked_for
 
 MAX_BYTES = 1_000_000
 """Of a study file."""
+EMPTY = "changes nothing: an empty mapping is laid over what is there"
+MAX_SHOWN = 200
+"""Characters of a `--set` that its problems show."""
 MAX_PROBLEMS = 100
 """Of one study: what comes after them is not looked for."""
-_TAG = "tag:yaml.org,2002:"
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold."""
 
 
 @dataclass
@@ -42,6 +36,10 @@ class Document:
     data: dict[str, Any] = field(default_factory=dict)
     lines: dict[PathKey, int] = field(default_factory=dict)
     "1-based line of each node: for a mapping's entry, that of its key."
+    written: dict[str, Any] = field(default_factory=dict)
+    "The data as the file has them, before options change them."
+    given: dict[PathKey, Any] = field(default_factory=dict)
+    "Path → the value that an option gives."
     origins: dict[PathKey, str] = field(default_factory=dict)
     "Nodes that came from elsewhere: the option of the command line that set them."
     problems: list[Problem] = field(default_factory=list)
@@ -98,11 +96,49 @@ class Document:
         if self.problems:
             raise StudyError(self.problems)
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.source)
+
+    def apply(self, sets: Sequence[str] = (), seeds: Asked = None) -> None:
+        """Changes the data as `--set` and `--seeds` ask; notes what is wrong with these."""
+        for text in sets:
+            self._apply(text)
+        if seeds is not None:
+            given = self.data.get("seeds")
+            plain: Any = seeds if isinstance(seeds, int) else [*seeds]
+            if isinstance(given, dict) and isinstance(seeds, int):
+                plain = {"from": given.get("from", 0), "count": seeds}
+            self.set("seeds", plain, f"--seeds {asked_for(seeds)}")
+
+    def _apply(self, text: str) -> None:
+        path, equals, value = text.partition("=")
+        path = path.strip()
+        option = masked(f"--set {text}")
+        option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
+        if not equals or not all(path.split(".")):
+            self.note(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
+        elif path.count(".") >= MAX_DEPTH:
+            self.note(Problem(f"has a path of more than {MAX_DEPTH} steps", source=option))
+        else:
+            try:
+                parsed = parse_value(value)
+            except ValueError as error:
+                self.note(Problem(f"has a value that is not YAML: {error}", source=option))
+                return
+            if is_empty(parsed):
+                hint = f"Give the values to change under {path}"
+                self.note(Problem(EMPTY, source=option, hint=hint))
+            else:
+                self.set(path, parsed, option)
+
     def set(self, path: str, value: Any, option: str) -> None:
         """Changes the value at a dotted path, as `option` of the command line asks."""
         keys = document_keys(path)
+        self.written = self.written or copy.deepcopy(self.data)
         set_in_document(self.data, keys, value)
-        self.origins[keys] = option
+        self.given[keys], self.origins[keys] = value, option
 
 
 def _overlap(a: PathKey, b: PathKey) -> bool:
@@ -127,8 +163,8 @@ def read_document(path: Path) -> Document:
             kind = "a list" if isinstance(root, SequenceNode) else "a single value"
             raise NotYAML(f"must be a mapping, not {kind}", root.start_mark.line + 1)
         document = Document(source, lines={(): 1})
-        data = _Reader(document).read(root, ())
-        if data is _FAULT:
+        data = _reader(document).read(root, ())
+        if data is FAULT:
             raise StudyError(document.problems)
         document.data = data
     except NotYAML as error:
@@ -141,7 +177,7 @@ def parse_value(text: str) -> Any:
     document = Document("")
     try:
         root = composed(text)
-        value = None if root is None else _Reader(document).read(root, ())
+        value = None if root is None else _reader(document).read(root, ())
     except NotYAML as error:
         raise ValueError(error.rule.removeprefix("must be YAML: ")) from None
     if document.problems:
@@ -164,92 +200,5 @@ def _text(path: Path, source: str) -> str:
         raise StudyError([Problem(f"cannot be read: {error.strerror}", source=source)]) from None
 
 
-_FAULT: Any = object()
-"""A value that could not be read; its key is left out."""
-
-
-class _Reader:
-    """Turns nodes into data; one per document."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.construct = new_yaml().constructor.construct_object
-        self.open: list[Node] = []
-        self.count = 0
-
-    def read(self, node: Node, path: PathKey) -> Any:
-        line = node.start_mark.line + 1
-        self.document.lines.setdefault(path, line)
-        self.count += 1
-        if any(node is outer for outer in self.open):
-            return self.fault("must not contain itself", path, line)
-        # Both at the entry of the file that is read; the node may be that of an alias, far above.
-        if self.count > MAX_NODES:
-            raise too_many(self.document.lines.get(path[:1], line))
-        if len(self.open) > MAX_DEPTH:
-            raise too_deep(self.document.lines.get(path[:1], line))
-        if isinstance(node, ScalarNode):
-            return self.scalar(node, path, line)
-        if str(node.tag) not in (f"{_TAG}map", f"{_TAG}seq"):
-            return self.unknown(node, path, line)
-        self.open.append(node)
-        if isinstance(node, SequenceNode):
-            items = [self.read(item, (*path, i)) for i, item in enumerate(node.value)]
-            value: Any = [None if item is _FAULT else item for item in items]
-        else:
-            assert isinstance(node, MappingNode)
-            value = self.mapping(node, path)
-        self.open.pop()
-        return value
-
-    def mapping(self, node: MappingNode, path: PathKey) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            line, key = key_node.start_mark.line + 1, str(key_node.value)
-            if not isinstance(key_node, ScalarNode):
-                self.note("a key must be a word", path, line)
-            elif not str(key_node.tag).startswith(_TAG):
-                self.unknown(key_node, (*path, key), line)
-            elif _NO_TEXT.search(key):
-                self.note("a key must not have a control character", path, line, key)
-            elif key in result:
-                first = self.document.lines[(*path, key)]
-                self.note(f"duplicate key, first defined on line {first}", (*path, key), line)
-            else:
-                self.document.lines[(*path, key)] = line
-                value = self.read(value_node, (*path, key))
-                if value is not _FAULT:
-                    result[key] = value
-        return result
-
-    def scalar(self, node: ScalarNode, path: PathKey, line: int) -> Any:
-        kind = str(node.tag).removeprefix(_TAG)
-        if _NO_TEXT.search(node.value):
-            return self.fault("must not have a control character", path, line, node.value)
-        if kind == "timestamp":
-            # A date: the word itself, which the schema then judges.
-            return str(node.value)
-        if kind not in ("str", "int", "float", "bool", "null"):
-            return self.unknown(node, path, line)
-        try:
-            value = self.construct(node)
-        except (YAMLError, ValueError, LookupError):
-            return self.fault("is not a value that YAML knows", path, line, node.value)
-        if isinstance(value, float) and not math.isfinite(value):
-            return self.fault("must be a finite number", path, line, value)
-        if type(value) is int and not -(2**63) <= value < 2**63:
-            return self.fault("must be a number of at most 64 bits", path, line, node.value)
-        return value
-
-    def unknown(self, node: Node, path: PathKey, line: int) -> Any:
-        tag = str(node.tag)
-        tag = f"!!{tag.removeprefix(_TAG)}" if tag.startswith(_TAG) else tag
-        return self.fault("has a tag that means nothing in a study", path, line, tag)
-
-    def fault(self, rule: str, path: PathKey, line: int, given: Any = NOT_GIVEN) -> Any:
-        self.note(rule, path, line, given)
-        self.document.unread.add(path)
-        return _FAULT
-
-    def note(self, rule: str, path: PathKey, line: int, given: Any = NOT_GIVEN) -> None:
-        self.document.report(Problem(rule, path, given, line=line))
+def _reader(document: Document) -> Reader:
+    return Reader(document.lines, document.unread, document.report)

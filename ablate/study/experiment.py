@@ -14,6 +14,7 @@ from ablate.base.errors import Invalid
 from ablate.core.cell import Cell, Level
 from ablate.core.claim import Claim
 from ablate.core.facts import Matched
+from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
@@ -107,6 +108,10 @@ class Experiment:
             for variant in self.variants
             for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]
+
+    def beside(self, cells: Sequence[Cell]) -> list[Cell]:
+        """The trainings that features add to judged `cells`."""
+        return [cell for feature in features() for cell in feature.beside(self, cells)]
 
     def size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
         """The size of a variant's model on a task, as records keep it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ablate.core.claim import Claim
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
+from ablate.core.feature import features
 from ablate.core.metric import Description, Metric
 from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
@@ -49,7 +50,7 @@ def facts_of(
         environment=dict(environment or {}),
         rate=_rate(experiment),
         cautions=list(cautions),
-        features={"stress": study.stress} if study.stress else {},
+        features={feature.name: dict(of) for feature in features() if (of := feature.facts(experiment))},
         labels=dict(study.labels),
         searched=experiment.searched,
         left_out=experiment.left_out,

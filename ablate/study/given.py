@@ -1,7 +1,8 @@
-"""A study that is given in Python, as what its file would say."""
+"""A study as a file: what one that is given in Python would say, and one with every default filled in, as it runs."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,10 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ablate.base.errors import AblateError, Problem, StudyError
+from ruamel.yaml import YAML
 
-FILE = "given in Python.yaml"
-"""The file of such a study while it runs. It is gone afterwards; the report keeps the resolved study."""
+from ablate.base.datafile import DataFile
+from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.core.names import GIVEN
+from ablate.study.experiment import Experiment
 
 
 @contextmanager
@@ -32,7 +35,7 @@ def as_file(study: str | Path | Mapping[str, Any]) -> Iterator[Path]:
         raise StudyError(problems)
     data["folder"] = str(Path.cwd() / str(data.get("folder", ".")))
     with TemporaryDirectory(prefix="ablate-") as folder:
-        path = Path(folder) / FILE
+        path = Path(folder) / GIVEN
         # JSON is YAML. Half a surrogate pair stays an escape, which the reader refuses with its place.
         path.write_text(json.dumps(data, indent=1, ensure_ascii=False), "utf-8", "backslashreplace")
         try:
@@ -69,3 +72,22 @@ def _plain(value: Any, path: tuple[str | int, ...], problems: list[Problem]) -> 
         allowed = "text, numbers, True, False, None, and lists and dicts of these"
         problems.append(Problem("cannot be written in a study", path, value, allowed))
     return value
+
+
+def resolved_text(experiment: Experiment, folder: Path) -> str:
+    """The resolved study as a file in `folder`."""
+    study = experiment.study
+    data = study.model_dump()
+    for empty in ("task", "tasks", "search", "tune", "stress", "speed", "match"):
+        if empty in data and not data[empty]:
+            del data[empty]
+    if data["plugins"] or experiment.reads_files:
+        data["folder"] = os.path.relpath(study.base(experiment.path), folder.resolve())
+    else:
+        del data["folder"]
+    buffer = io.StringIO()
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.representer.add_representer(DataFile, lambda to, file: to.represent_str(file.written))
+    yaml.dump(data, buffer)
+    return buffer.getvalue()

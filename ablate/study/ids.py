@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from ablate.base.datafile import digest_of_file
+from pydantic import BaseModel
+
+from ablate.base.datafile import DataFile, digest_of_file
+from ablate.base.errors import AblateError
 from ablate.core.trial import identified
 from ablate.core.workload import Workload
 from ablate.study.designs.design import Config
-from ablate.study.files import declared_files, named_files
 from ablate.study.load import parts_of
 from ablate.study.patch import key_of
 from ablate.study.schema import config_model
@@ -76,3 +81,29 @@ class TrialIds:
         if identity.declared:
             content["files"] = identity.declared
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def named_files(config: Any) -> Iterator[DataFile]:
+    """Every `DataFile` in a validated config."""
+    if isinstance(config, DataFile):
+        yield config
+    elif isinstance(config, BaseModel):
+        yield from named_files([getattr(config, name) for name in type(config).model_fields])
+    elif isinstance(config, Mapping):
+        yield from named_files(list(config.values()))
+    elif isinstance(config, (list, tuple)):
+        yield from itertools.chain.from_iterable(map(named_files, config))
+
+
+def declared_files(owners: Iterable[type]) -> Iterator[tuple[str, str]]:
+    """Name and place of the files in the attribute `data_files` of parts and workloads.
+
+    The attribute has paths relative to the file of the class. Raises `AblateError` for a file that is not there.
+    """
+    for owner in owners:
+        for name in getattr(owner, "data_files", ()):
+            path = Path(inspect.getfile(owner)).resolve().parent / name
+            where = f"{owner.__module__}.{owner.__qualname__}.data_files"
+            if not path.is_file():
+                raise AblateError(f"{where}: there is no file {path}; restore it, or correct the path")
+            yield f"{owner.__qualname__} {name}", str(path)

@@ -14,25 +14,18 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Problem, listed, nearest
-from ablate.base.passwords import masked
 from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.reading import unreadable
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
 from ablate.core import names
 from ablate.core.workload import Workload
-from ablate.study.document import Document, PathKey, parse_value, read_document
-from ablate.study.nodes import MAX_DEPTH
-from ablate.study.patch import is_empty
+from ablate.study.document import Document, PathKey, read_document
 from ablate.study.schema import StudyBase, base_of, study_model
-from ablate.study.sections.seeds import Asked, asked_for
 from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
 
-EMPTY = "changes nothing: an empty mapping is laid over what is there"
 GONE = (("metric", "also"), ("metric", "aggregate"), ("match", "seconds"))
 """Keys that the resolved studies of older reports have, and that mean nothing where they are empty."""
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
-MAX_SHOWN = 200
-"""Characters of a `--set` that its problems show."""
 _RULES = {
     "missing": "is required",
     "int_type": "must be a whole number",
@@ -48,27 +41,19 @@ _RULES = {
 }
 
 
-def load(
-    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
-) -> tuple[Document, StudyBase, Workload]:
-    """A study file that agrees with the schema, read once: its document, the study and its workload.
+def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, StudyBase, Workload]:
+    """A study that agrees with the schema: its document, what it says and its workload.
 
-    `sets` are the `PATH=VALUE` of `--set`; `confirm` names it as the confirmation of itself. Raises `StudyError` with
-    all mistakes against the schema; where plugins or the workload, which make it, cannot be used, with those alone.
+    `source` is a file, or one that was read, and changed by options; `confirm` names it as the confirmation of itself.
+    Raises `StudyError` with all mistakes against the schema; where plugins or the workload, which make it, cannot be
+    used, with those alone.
     """
-    document = read_document(path)
+    document = source if isinstance(source, Document) else read_document(source)
+    path = document.path
     for section, key in GONE:
         found = document.data.get(section)
         if isinstance(found, dict) and key in found and not found[key]:
             del found[key]
-    for text in sets:
-        _set(document, text)
-    if seeds is not None:
-        given = document.data.get("seeds")
-        plain: Any = seeds if isinstance(seeds, int) else [*seeds]
-        if isinstance(given, dict) and isinstance(seeds, int):
-            plain = {"from": given.get("from", 0), "count": seeds}
-        document.set("seeds", plain, f"--seeds {asked_for(seeds)}")
     name = str(document.data.get("name", ""))
     if names.written(name) and path.resolve().parent.name != name:
         rule = "names a run that differs from a study, which `ablate run` does itself"
@@ -86,27 +71,6 @@ def load(
     _load_plugins(document, folder)
     workload = _workload(document)
     return document, _validated(document, study_model(workload), folder), workload
-
-
-def _set(document: Document, text: str) -> None:
-    path, equals, value = text.partition("=")
-    path = path.strip()
-    option = masked(f"--set {text}")
-    option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
-    if not equals or not all(path.split(".")):
-        document.note(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
-    elif path.count(".") >= MAX_DEPTH:
-        document.note(Problem(f"has a path of more than {MAX_DEPTH} steps", source=option))
-    else:
-        try:
-            parsed = parse_value(value)
-        except ValueError as error:
-            document.note(Problem(f"has a value that is not YAML: {error}", source=option))
-            return
-        if is_empty(parsed):
-            document.note(Problem(EMPTY, source=option, hint=f"Give the values to change under {path}"))
-        else:
-            document.set(path, parsed, option)
 
 
 def _load_plugins(document: Document, folder: Path) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from ablate.base.errors import Invalid, listed, nearest
 from ablate.core.claim import Claim
-from ablate.core.derived import DERIVED, Offer
+from ablate.core.derived import Offer
+from ablate.core.feature import derived, features
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
@@ -48,7 +49,7 @@ def check_metric(study: StudyBase, tasks: Sequence[Description], document: Docum
     ranges = {name: min(of) for name, of in spans.items() if of}
     asked, name = study.metric, study.metric.name
     with document.reporting("metric", "name"):
-        if name in DERIVED and name not in shared:
+        if name in derived() and name not in shared:
             rule = "is a metric that only claims may use: no single run has it"
             raise Invalid("", rule, name, listed(shared))
         if shared and name is not None and name not in shared:
@@ -101,22 +102,20 @@ def claimable(
     """
     asked = {found[1] for text in study.claims if (found := re.search(r" on (\S+)", text))}
     numbers = {name: metric for task in tasks for name, metric in task.stability.items()}
-    known = {*DERIVED, *(name for task in tasks for name in task.metrics)}
+    known = {*derived(), *(name for task in tasks for name in task.metrics)}
     each = iter(others)
     while not asked <= {*known, *numbers} and (one := next(each, None)) is not None:
         numbers = {**one.stability, **numbers}
-    timed = study.speed.calls if study.speed else ()
+    asked_for = {key: getattr(study, key) for feature in features() for key in feature.grammar()}
     offers = [
-        Offer(task.metrics, bool(study.stress), workload.rate_path, timed, target_of(study, task.metrics))
+        Offer(task.metrics, asked_for, workload.rate_path, target_of(study, task.metrics))
         for task in tasks
         if task.metrics
     ]
     lacking = {
-        name: derived.lacks(offers[0])
-        for name, derived in DERIVED.items()
-        if offers and all(map(derived.lacks, offers))
+        name: of.lacks(offers[0]) for name, of in derived().items() if offers and all(map(of.lacks, offers))
     }
-    metrics = numbers | {name: of.metric for name, of in DERIVED.items() if name not in lacking}
+    metrics = numbers | {name: of.metric for name, of in derived().items() if name not in lacking}
     ranges = {name: metric.span for name, metric in metrics.items() if metric.span is not None}
     if not judged.metrics:  # a baseline that cannot be built: any name may be one
         return Claimable({}, {}, lacking)

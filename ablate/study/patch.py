@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.core.feature import features
 from ablate.study.suggestions import elsewhere
 
 
@@ -97,11 +98,12 @@ def merged(old: Any, new: Any) -> Any:
 
 def document_keys(path: str) -> tuple[str, ...]:
     """The keys that a dotted path means in a study file, where a path of a factor, variant or space is one key."""
-    two = ("variants.", "search.over.", "tune.over.", "speed.over.")
-    of_paths = (("factors.", 1), ("stress.", 1), *((beginning, 2) for beginning in two))
-    for beginning, keys in of_paths:
-        if path.startswith(beginning):
-            return tuple(path.split(".", keys))
+    own = [place for feature in features() for place in feature.by_path]
+    for place in ("factors", "search.over", "tune.over", *own):
+        if path.startswith(f"{place}."):
+            return tuple(path.split(".", place.count(".") + 1))
+    if path.startswith("variants."):  # VARIANT.PATH
+        return tuple(path.split(".", 2))
     return tuple(path.split("."))
 
 

@@ -8,7 +8,9 @@ from itertools import chain
 from pathlib import Path
 
 from ablate.core.facts import Matched
+from ablate.core.feature import features
 from ablate.study.checks import (
+    Draft,
     attempt,
     check_baseline,
     check_keeping,
@@ -18,6 +20,7 @@ from ablate.study.checks import (
     check_variants,
     resolved,
 )
+from ablate.study.document import Document, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
 from ablate.study.labels import task_labels
@@ -27,20 +30,21 @@ from ablate.study.metrics import check_metric, claimable, described, parse_claim
 from ablate.study.schema import config_model
 from ablate.study.searches import read_searches
 from ablate.study.sections.seeds import Asked
-from ablate.study.speed import check_speed
-from ablate.study.stress import check_stress
 
 
 def prepare(
-    path: Path, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
+    source: Path | Document, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
 ) -> Experiment:
-    """Reads, expands, checks and matches a study.
+    """Reads, expands, checks and matches a study: a file, or one that was read.
 
     Raises `StudyError` with all mistakes against the schema; where there is none, with all mistakes of meaning, as far
-    as they do not follow from one another. The arguments are those of `load`; see `ablate.stages.confirm` for what is
-    left of a study to confirm.
+    as they do not follow from one another. `sets` and `seeds` are those of the options; see `load` for `confirm`, and
+    `ablate.stages.confirm` for what is left of a study to confirm.
     """
-    document, study, workload = load(path, sets, seeds, confirm=confirm)
+    read = source if isinstance(source, Document) else read_document(source)
+    read.apply(sets, seeds)
+    document, study, workload = load(read, confirm=confirm)
+    path = document.path
     sections = list(workload.schema())
     check_keeping(workload, study, document)
     resolve = partial(resolved, config_model(workload), folder=study.base(path))
@@ -64,13 +68,13 @@ def prepare(
     variants, matcher, search, tune = design.variants, None, None, None
     matched: Mapping[str, Sequence[Matched]] = {}
     if not known:
-        check_stress(workload, study, design, resolve, document)
         search, tune = read_searches(workload, study, design, judged.metrics, resolve, document)
     # What is wrong with a variant itself is said once.
     if whole:
         check_labels(study, design, document)
         check_live(workload, design, document)
-        check_speed(workload, study, design, resolve, document)
+        for feature in features():
+            feature.check(Draft(workload, study, design, resolve, document))
         if study.match is not None:
             matcher = check_match(study.match, study, workload, design, resolve, document)
             if matcher is not None:

@@ -19,14 +19,13 @@ from pydantic_core import PydanticCustomError
 from ablate.base.registry import CATALOGUE, OnOff, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
+from ablate.core.feature import features
 from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study.sections.metric import MetricAsked, MetricSection
 from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
 from ablate.study.sections.seeds import Seeds, SeedsSection
-from ablate.study.sections.speed import Speed
-from ablate.study.sections.stress import Stress
 
 MAX_NAME = 100
 """Characters of the name of a study."""
@@ -107,11 +106,6 @@ class StudyBase(StrictModel):
     "The search of `ablate sweep`, which starts from the baseline."
     tune: TuneSection | None = None
     "A search for every variant, with the same budget, before it is judged."
-    stress: Stress = {}
-    """training.lr → learning rates, evenly apart on a log scale: every variant is trained at each of them too, whatever
-    its own, for `lr_sensitivity`."""
-    speed: Speed = None
-    "The variants timed beside one another, after training: `on`, or {calls, over, processes, margin}."
     match: MatchSection | None = None
     "The quantity that is made equal for all variants."
     time_limit: PositiveFloat | None = None
@@ -134,6 +128,10 @@ class StudyBase(StrictModel):
         """The folder to which the paths in the study are relative, where the study is at `path`."""
         return base_of(path, self.folder)
 
+    def section(self, key: str) -> Any:
+        """What the study has at the key of a feature."""
+        return getattr(self, key)
+
     def searches(self) -> dict[str, SearchSection | TuneSection]:
         """The `search` and the `tune` that the study has."""
         return {name: found for name in ("search", "tune") if (found := getattr(self, name)) is not None}
@@ -155,7 +153,8 @@ def base_of(path: Path, folder: object) -> Path:
 
 def study_model(workload: Workload) -> type[StudyBase]:
     """The schema of studies of a workload: `task` is optional in itself, since `tasks` can replace it."""
-    fields: dict[str, Any] = dict(workload.schema())
+    keys = {name: of for feature in features() for name, of in feature.grammar().items()}
+    fields: dict[str, Any] = {**workload.schema(), **keys}
     if "task" in fields:
         kind, _ = fields["task"]
         fields["task"] = (kind | None, None)

@@ -48,7 +48,6 @@ OTHER_WORDS = {
     "gp": "gaussianprocess",
     "nsga2": "nsga nsgaii",
     "qmc": "sobol halton",
-    "successive_halving": "asha sha",
     "recall": "mqar associativerecall",
     "digits": "mnist",
     # keys of a study

@@ -23,8 +23,6 @@ Describe = Callable[[StudyFolder], str]
 # columns of a table in the browser, and those of a view that is shared in a tag of the experiment.
 VIEW = "ablate"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
-PARAMS = ("variant", "seed")
-COSTS = ("train_seconds", *SIZES)
 # Prefix of the metrics of the parent, which count the planned comparisons with each verdict.
 COUNT = "comparisons_"
 # Metric of speed → its name in the run of each trial: what its variant takes on an idle machine, not the run.
@@ -48,7 +46,7 @@ class Parent:
     @property
     def view(self) -> str:
         """The value of the tag of a view with these metrics as columns, beside variant and seed."""
-        shown = [("params", name) for name in PARAMS] + [
+        shown = [("params", name) for name in ("variant", "seed")] + [
             ("metrics", clean_key(name)) for name in self.columns
         ]
         return json.dumps({"selectedColumns": [f"{kind}.`{name}`" for kind, name in shown]})
@@ -102,7 +100,7 @@ def parent_of(folder: StudyFolder, describe: Describe) -> Parent:
                         for metric, name in MEASURED.items()
                         if any(row["metric"] == metric for row in timed)
                     ),
-                    *COSTS,
+                    *("train_seconds", *SIZES),
                 ]
             )
         ),

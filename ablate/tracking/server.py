@@ -113,10 +113,9 @@ def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], No
                 found for found in client.search_experiments(order_by=["name"]) if found.name != "Default"
             ]
     except Exception as error:
-        where = getattr(error, "filename", None) or store.root / DATABASE
-        reason = getattr(error, "strerror", None) or first_line(error)
         raise AblateError(
-            f"{where}: MLflow's database cannot be made or written: {reason}; use a folder that you may write"
+            f"{store.root / DATABASE}: MLflow's database cannot be made or written: {first_line(error)}; use a folder "
+            "that you may write"
         ) from error
 
 

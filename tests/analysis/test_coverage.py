@@ -21,7 +21,8 @@ def test_simulated_intervals_are_those_of_differences():
         found = squares.seeds[i], squares.examples[i], squares.rest[i]
         assert found == pytest.approx((known.seeds, known.examples, known.rest), rel=1e-4)
         one = Differences(study.mean(axis=1), 1 / 50, study)
-        for place, (low, high) in enumerate((one.interval(), one.seed_interval())):
+        alone = Differences(one.values, one.floor)
+        for place, (low, high) in enumerate((one.interval(), alone.interval())):
             counted[place] += low <= 0.03 <= high
     assert squares.covers(0.03) == pytest.approx(tuple(counted / 30))
     assert 0.2 < counted[1] / 30 < counted[0] / 30

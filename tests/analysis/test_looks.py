@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from made_evidence import claim, study
 from scipy import stats
 
-from ablate.analysis.claims import judge_claims
+from ablate.analysis.claims import judge_claims, unsettled
 from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.looks import p_sequential, weights
 from ablate.analysis.runs import Runs
-from ablate.analysis.settled import unsettled
 from ablate.core.evidence import Evidence
 from ablate.report.sections.incidents import incidents
 from ablate.report.sections.seeds import seeds
@@ -75,15 +74,12 @@ def looked_at(taken: int = 12, until: int | None = 4, **options: object) -> Evid
 def test_a_comparison_is_shown_on_the_seeds_of_the_look_that_settled_it() -> None:
     rows = compare(looked_at()).set_index("variant")
     clear, still = rows.loc["clear"], rows.loc["open"]
-    assert (clear["verdict"], clear["n"], clear["look"], clear["missing"]) == ("worse", 4, 1, 0)
+    assert (clear["verdict"], clear["n"], clear["look"]) == ("worse", 4, 1)
     assert (still["verdict"], still["n"], still["look"]) == ("inconclusive", 12, 3)
-    assert (
-        "stopped early at look 1 of 3, 4 seeds, where the difference is biased away from 0" in clear["note"]
-    )
     p = stats.ttest_rel(CLEAR[:4], BASE[:4]).pvalue
     assert clear["p"] == pytest.approx(p / weights(3)[0])
     d = CLEAR[:4] - BASE[:4]
-    half = stats.t.ppf(1 - 0.05 / 6 / 2, 3) * d.std(ddof=1) / 2
+    half = stats.t.ppf(1 - 0.05 / 6 / 2 / 2, 3) * d.std(ddof=1) / 2
     assert (clear["ci_low"], clear["ci_high"]) == pytest.approx((d.mean() - half, d.mean() + half))
 
 
@@ -109,39 +105,11 @@ def test_a_claim_keeps_its_variants_in_training_until_it_is_decided() -> None:
     assert ("clear", "recall") in unsettled(looked_at(4, until=None, claims=asked))
     row = judge_claims(looked_at(until=None, claims=[claim("beats", "baseline", "clear")])).iloc[0]
     assert (row["verdict"], row["n"]) == ("supported", 4)
-    assert "stopped early at look 1 of 3" in row["reason"]
 
 
 def test_nothing_is_asked_for_where_a_trial_failed() -> None:
     statuses = {("open", 2): "failed"}
     assert unsettled(looked_at(4, until=None, statuses=statuses)) == set()
-
-
-def with_looks(made: Evidence, looks: list[int]) -> Evidence:
-    return dataclasses.replace(made, facts=dataclasses.replace(made.facts, looks=looks))
-
-
-def test_no_exploratory_row_takes_the_sign_of_one_look_and_the_p_of_another() -> None:
-    turned = BASE + np.where(np.arange(12) < 4, 0.2 + 0.001 * NOISE, -0.3 + 0.03 * NOISE)
-    made = study({"baseline": BASE, "open": OPEN, "again": turned}, placebos=["again"])
-    row = compare(with_looks(made, [4, 8, 12])).set_index("variant").loc["again"]
-    assert (row["verdict"], row["look"]) == ("better", 1)
-    assert row["ci_low"] > 0
-
-
-def test_a_claim_that_other_claims_let_decide_is_shown_at_the_look_of_its_p() -> None:
-    """By Holm: at the first look its p is below .05 and not below .025; by the third the other claim is decided."""
-    early = BASE + np.where(np.arange(12) < 4, 0.03 + 0.0047 * NOISE, -0.05 + 0.01 * NOISE)
-    late = BASE + 0.02 + 0.01 * NOISE
-    claims = [claim("beats", "early"), claim("beats", "late")]
-    made = with_looks(study({"baseline": BASE, "early": early, "late": late}, claims=claims), [4, 8, 12])
-    first = judge_claims(dataclasses.replace(made, facts=dataclasses.replace(made.facts, seeds=[*range(4)])))
-    assert first.loc[0, "verdict"] == "inconclusive"
-    assert 0.025 < first.loc[0, "p"] < 0.05
-    row = judge_claims(made).iloc[0]
-    assert (row["verdict"], row["n"]) == ("supported", 4)
-    assert row["ci_low"] > 0
-    assert "lies above 0" in row["reason"]
 
 
 def test_runs_of_seeds_that_a_variant_was_not_asked_for_are_not_its_own() -> None:
@@ -151,5 +119,5 @@ def test_runs_of_seeds_that_a_variant_was_not_asked_for_are_not_its_own() -> Non
     drawn = seeds(evidence, "recall")
     assert drawn.groupby("variant")["baseline"].size().to_dict() == {"clear": 4, "open": 12}
     runs = Runs(evidence)
-    sides = [[runs.of(name, evidence.facts.tasks[0])] for name in ("clear", "baseline")]
-    assert Contrast.of(*sides, "accuracy").diverged == (0, 0)
+    sides = [[[runs.of(name, evidence.facts.tasks[0])]] for name in ("clear", "baseline")]
+    assert Contrast.between(*sides, "accuracy").diverged == 0

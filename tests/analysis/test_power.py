@@ -11,7 +11,6 @@ from ablate.analysis.power import (
     detectable_effect,
     difference_power,
     equivalence_power,
-    seeds_for_difference,
     seeds_for_equivalence,
 )
 
@@ -48,13 +47,20 @@ def test_power_does_not_depend_on_the_sign_and_ends_at_one():
     assert difference_power(50.0, 1000) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("margin", "n"),
-    [(0.5, 36), (0.75, 17), (1.0, 11), (1.5, 6), (2.0, 4)],  # at 1.0, 10 seeds have .795
-)
-def test_seeds_for_equivalence_of_the_table(margin, n):
-    assert seeds_for_equivalence(margin) == n
-    assert equivalence_power(margin, n) >= 0.8 > equivalence_power(margin, n - 1)
+@pytest.mark.parametrize(("m", "seeds"), [(1, (44, 21, 13, 7, 5)), (8, (69, 33, 20, 11, 8))])
+def test_seeds_for_equivalence_of_the_table(m, seeds):
+    for margin, n in zip((0.5, 0.75, 1.0, 1.5, 2.0), seeds, strict=True):
+        assert seeds_for_equivalence(margin, alpha=0.05 / m) == n
+        assert (
+            equivalence_power(margin, n, alpha=0.025 / m)
+            >= 0.8
+            > equivalence_power(margin, n - 1, alpha=0.025 / m)
+        )
+
+
+@pytest.mark.parametrize(("n", "effect"), [(5, 2.98), (8, 1.74), (10, 1.43), (20, 0.89)])
+def test_detectable_effect_in_a_family_of_eight(n, effect):
+    assert detectable_effect(n, 0.05 / 8) == pytest.approx(effect, abs=0.005)
 
 
 def test_equivalence_power_matches_simulation():
@@ -72,15 +78,6 @@ def test_equivalence_is_declared_at_most_at_alpha_on_the_margin():
     assert equivalence_power(1e-9, 3) == pytest.approx(0.0, abs=1e-6)
 
 
-def test_seeds_for_a_difference_are_the_fewest():
-    for effect in (0.4, 1.0, 3.0):
-        n = int(seeds_for_difference(effect))
-        assert difference_power(effect, n) >= 0.8 > difference_power(effect, n - 1)
-    assert seeds_for_difference(100.0) == 2
-
-
 def test_hopeless_numbers_of_seeds_are_infinite():
-    assert seeds_for_difference(0.0) == math.inf
-    assert seeds_for_difference(0.05) == math.inf
     assert seeds_for_equivalence(1.0, 1.0) == math.inf
     assert seeds_for_equivalence(0.01) == math.inf

@@ -5,16 +5,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from made_evidence import study
 from scipy import stats
 
-from ablate.analysis.compare import compare
+from ablate.analysis.estimates import Rate
+from ablate.analysis.paired import Differences
 from ablate.analysis.rates import (
     clopper_pearson,
     detectable_failure_rate,
-    rate,
+    least_count,
     rate_p,
-    rate_p_equivalent,
+    rate_p_beyond,
+    seeds_without_failure,
 )
 
 THETAS = np.arange(1, 251) / 1000
@@ -53,13 +54,69 @@ def test_equal_counts_tell_nothing():
     assert rate_p(0, 0, 5) == rate_p(2, 2, 5) == rate_p(0, 0, 0) == 1.0
 
 
-def test_equivalence_of_rates_is_two_exact_binomial_tests():
-    for only_a, only_b, n, most in ((0, 0, 8, 0.2), (1, 3, 20, 0.3), (2, 0, 5, 0.1)):
-        tails = [stats.binomtest(x, n, most, alternative="less").pvalue for x in (only_a, only_b)]
-        assert rate_p_equivalent(only_a, only_b, n, most) == pytest.approx(max(tails))
-    # The number of seeds that one comparison without a failure takes.
-    needed = math.ceil(math.log(0.05) / math.log(1 - 0.1))
-    assert rate_p_equivalent(0, 0, needed, 0.1) <= 0.05 < rate_p_equivalent(0, 0, needed - 1, 0.1)
+def beyond_by_enumeration(b: int, c: int, n: int, most: float) -> float:
+    """The one-sided p, with every outcome looked at in turn."""
+
+    def z(x: int, y: int) -> float:
+        return (x - y) / math.sqrt(x + y) if x + y else 0.0
+
+    theta = np.append(0.0, THETAS)
+    theta = theta[2 * theta + most <= 1 + 1e-12]
+    total = np.zeros(len(theta))
+    for x, y in product(range(n + 1), repeat=2):
+        if x + y <= n and z(x, y) >= z(b, c) - 1e-9:
+            ways = math.comb(n, x) * math.comb(n - x, y)
+            total += (
+                ways * (theta + most) ** x * theta**y * np.maximum(1 - 2 * theta - most, 0) ** (n - x - y)
+            )
+    return float(total.max())
+
+
+@pytest.mark.parametrize("most", [0.05, 0.2, 0.7, 1.0])
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_more_than_a_share_is_its_definition(n, most):
+    for b in range(n + 1):
+        for c in range(n + 1 - b):
+            expected = min(1.0, beyond_by_enumeration(b, c, n, most))
+            assert rate_p_beyond(b, c, n, most) == pytest.approx(expected, rel=1e-9)
+
+
+def sides(b, c, n, d=(), same=()):
+    """A rate over n seeds, of a metric with a range of .9."""
+    made = (Differences.between(of, np.zeros(len(of)), 0.001) for of in (np.array(d), np.array(same)))
+    return Rate((b, c), n, 0.9, *made)
+
+
+def test_the_tests_of_a_rate_are_those_of_the_seeds_and_of_the_mean():
+    same = np.array([0.01, -0.01, 0.02, 0.0, 0.01])
+    d = np.append(same, [0.7, 0.7, 0.7])
+    one = sides(3, 0, 8, d, same)
+    assert one.above(0.0) == pytest.approx(rate_p(3, 0, 8) / 2)
+    assert one.below(0.0) == 1.0
+    t = stats.ttest_1samp(same, -0.2 / 2, alternative="greater").pvalue
+    fails = stats.binom.cdf(0, 8, 0.2 / 1.8)
+    assert one.above(-0.2) == pytest.approx(min(one.above(0.0), max(fails, t)))
+    mean = stats.ttest_1samp(d, 0.2, alternative="greater").pvalue
+    assert one.above(0.2) == pytest.approx(max(rate_p_beyond(3, 0, 8, 0.2 / 0.9), mean))
+    mirrored = sides(0, 3, 8, -d, -same)
+    for x in (-0.2, 0.0, 0.2):
+        assert mirrored.below(-x) == pytest.approx(one.above(x))
+        assert mirrored.above(-x) == pytest.approx(one.below(x))
+    assert sides(0, 0, 8, d, same[:1]).above(-0.5) == 1.0, "one seed that both solved compares nothing"
+
+
+@pytest.mark.parametrize(("margin", "alpha"), [(0.02, 0.05), (0.1, 0.005), (0.5, 0.05)])
+def test_no_failure_in_so_many_seeds_is_a_match_and_in_one_less_is_not(margin, alpha):
+    n = seeds_without_failure(margin, 0.9, alpha)
+    one, fewer = (sides(0, 0, k, np.zeros(k), np.zeros(k)) for k in (n, n - 1))
+    assert 2 * one.above(-margin) <= alpha < 2 * fewer.above(-margin)
+    assert seeds_without_failure(2.0, 1.0, 0.05) == 2
+
+
+@pytest.mark.parametrize(("n", "most", "less"), [(3, 1, 2), (4, 6, 7), (5, 25, 26)])
+def test_no_outcome_decides_in_a_family_of_so_many(n, most, less):
+    assert math.isfinite(least_count(n, 0.05 / most))
+    assert math.isinf(least_count(n, 0.05 / less))
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(5, 0.05), (8, 0.05), (20, 0.005)])
@@ -90,15 +147,3 @@ def test_bounds_are_those_of_the_binomial_tails():
     assert sum(tail[k] * low**k * (1 - low) ** (5 - k) for k in range(2, 6)) == pytest.approx(0.025)
     assert sum(tail[k] * high**k * (1 - high) ** (5 - k) for k in range(3)) == pytest.approx(0.025)
     assert all(math.isnan(bound) for bound in clopper_pearson(0, 0))
-
-
-def test_a_diverged_run_is_counted_and_a_failed_one_is_not():
-    statuses = {("a", 0): "diverged", ("a", 1): "failed", ("a", 2): "pruned"}
-    row = compare(study({"baseline": [0.9] * 5, "a": [0.9] * 5}, statuses=statuses)).iloc[0]
-    assert (row["diverged"], row["baseline_diverged"], row["missing"]) == (1, 0, 2)
-
-
-def test_wording():
-    assert rate(0, 5) == "0 of 5 runs (rate 0, 95 % interval [0, .52])"
-    assert rate(2, 5) == "2 of 5 runs (rate .4, 95 % interval [.05, .85])"
-    assert rate(0, 0) == "no runs"

@@ -10,8 +10,8 @@ import pytest
 from made_speed import speed_frame, timed
 from scipy import stats
 
-from ablate.analysis.scaling import SLOPES, scaling
 from ablate.core.evidence import Evidence
+from ablate.features.speed.slopes import SLOPES, scaling
 
 SIZES = (64, 128, 256, 512)
 rng = np.random.default_rng(512)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import ttest_power
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
@@ -13,7 +12,6 @@ from statsmodels.stats.weightstats import DescrStatsW
 from ablate.analysis.power import difference_power
 from ablate.analysis.rates import clopper_pearson
 from ablate.analysis.student import t_interval, t_p_above
-from ablate.analysis.verdicts import holm
 
 samples = st.integers(2, 12).flatmap(lambda n: arrays(float, n, elements=st.floats(-2, 2, width=32)))
 
@@ -27,17 +25,6 @@ def test_intervals_and_tests_of_a_mean_are_those_of_statsmodels(values, alpha, b
     assert t_interval(mean, se, n - 1, alpha) == pytest.approx(known.tconfint_mean(alpha), rel=1e-9, abs=1e-9)
     above = known.ttest_mean(bound, alternative="larger")[1]
     assert t_p_above(mean, se, n - 1, bound) == pytest.approx(above, rel=1e-7, abs=1e-12)
-
-
-@given(st.lists(st.floats(0, 1), max_size=12))
-@settings(deadline=None, max_examples=60)
-def test_holm_is_that_of_statsmodels(p_values):
-    expected = list(multipletests(p_values, method="holm")[1]) if p_values else []
-    assert holm(p_values) == pytest.approx(expected, rel=1e-12)
-
-
-def test_holm_counts_a_missing_test_and_keeps_the_order():
-    assert holm([0.02, float("nan"), 0.01]) == pytest.approx([0.04, 1.0, 0.03])
 
 
 @pytest.mark.parametrize("total", [1, 5, 20])

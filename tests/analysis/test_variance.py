@@ -63,7 +63,7 @@ def test_variance_and_degrees_of_freedom_by_hand(d):
     variance = (s + max(0.0, e - r)) / (n * m)
     terms = s**2 / (n - 1) + ((e**2 / (m - 1) + r**2 / ((n - 1) * (m - 1))) if e > r else 0.0)
     assert found.error.se == pytest.approx(math.sqrt(variance), rel=1e-6)
-    assert found.error.df == pytest.approx((n * m * variance) ** 2 / terms, rel=1e-5)
+    assert found.error.df == pytest.approx(max(n - 1, (n * m * variance) ** 2 / terms), rel=1e-5)
     assert found.by_example == pytest.approx(max(0.0, e - r) / n, abs=1e-9)
     assert found.by_seed == pytest.approx(max(0.0, s - r) / m, abs=1e-9)
 
@@ -87,7 +87,7 @@ def test_examples_that_do_not_vary_leave_the_error_over_seeds():
     found = differences(d)
     assert found.squares is not None
     assert found.squares.error.df == pytest.approx(4)
-    assert found.interval() == pytest.approx(found.seed_interval())
+    assert found.interval() == pytest.approx(Differences(d.mean(axis=1), 1e-9).interval())
 
 
 @given(tables, st.sampled_from([0.05, 0.005]), st.floats(-1, 1))
@@ -98,7 +98,6 @@ def test_the_larger_p_and_the_wider_interval_count(d, alpha, bound):
     low, high = both.interval(alpha)
     assert low <= alone.interval(alpha)[0]
     assert high >= alone.interval(alpha)[1]
-    assert both.seed_interval(alpha) == alone.interval(alpha)
     assert both.mde(alpha) >= alone.mde(alpha)
 
 
@@ -109,7 +108,7 @@ def test_seeds_are_never_closer_than_the_resolution():
     assert found.error.df == pytest.approx(3)
     # Nor is anything divided by nothing where the metric has no resolution.
     nothing = Differences.between(np.zeros(4), np.zeros(4), examples=d)
-    assert (nothing.p(), nothing.interval()) == (1.0, pytest.approx((0.0, 0.0)))
+    assert (nothing.p_above(0.0), nothing.interval()) == (0.5, pytest.approx((0.0, 0.0)))
 
 
 def test_the_minimum_detectable_effect_counts_examples_which_more_seeds_do_not_bring():
@@ -118,10 +117,7 @@ def test_the_minimum_detectable_effect_counts_examples_which_more_seeds_do_not_b
     variance = found.sd**2 / 8 + found.squares.by_example / 50
     assert found.squares.error.se == pytest.approx(math.sqrt(variance))
     assert found.sd_at(80) ** 2 / 80 == pytest.approx(found.sd**2 / 80 + found.squares.by_example / 50)
-    low, high = found.mde_range()
-    # Were the spread between seeds at the ends of its interval, that of examples would be what it is.
-    assert low > 0.9 * found.mde()
-    assert found.mde() < high < found.mde() * math.sqrt(7 / stats.chi2.ppf(0.025, 7))
+    assert found.mde() > Differences(found.values, found.floor).mde()
 
 
 def by_example(shift: float, seed: int = 3) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -142,33 +138,22 @@ def test_a_comparison_on_held_out_examples_is_decided_over_seeds_and_examples():
     d = Differences(values["a"] - values["baseline"], 0.001, examples["a"] - examples["baseline"])
     assert d.squares is not None
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(d.interval())
-    assert (row["seeds_low"], row["seeds_high"]) == pytest.approx(d.seed_interval())
-    assert row["ci_high"] - row["ci_low"] > 2 * (row["seeds_high"] - row["seeds_low"])
-    assert row["p"] == pytest.approx(d.p())
-    parts = d.squares.by_seed, d.squares.by_example, d.squares.rest
-    assert (row["sd_seed"], row["sd_example"], row["sd_rest"]) == pytest.approx(tuple(np.sqrt(parts)))
+    alone = Differences(d.values, d.floor).interval()
+    assert row["ci_high"] - row["ci_low"] > 2 * (alone[1] - alone[0])
+    assert row["p"] == pytest.approx(2 * min(d.p_above(0), d.p_below(0)))
     # On these examples the difference is as good as certain; on others it is not.
-    assert row["seeds_low"] > 0 > row["ci_low"]
-    assert row["verdict"] == "inconclusive"
-    assert "more examples, not more seeds, would settle it" in row["note"]
-    assert "on these examples" not in row["note"]
+    assert alone[0] > 0 > row["ci_low"]
+    assert (row["verdict"], row["reason"]) == ("inconclusive", "examples")
 
 
-def test_without_outcomes_by_example_a_verdict_holds_on_these_examples():
+@pytest.mark.parametrize("kept", [None, "a"])
+def test_without_outcomes_by_example_a_verdict_holds_on_these_examples(kept):
     values, examples = by_example(0.1)
-    for kept in (None, {"a": examples["a"]}):
-        row = compare(study(values, sampling=HELD_OUT, examples=kept)).iloc[0]
-        assert (row["ci_low"], row["ci_high"]) == (row["seeds_low"], row["seeds_high"])
-        assert math.isnan(row["sd_example"])
-        assert "on these examples: outcomes by example were not kept" in row["note"]
-
-
-def test_where_every_seed_draws_its_examples_anew_they_are_no_sample_of_their_own():
-    values, examples = by_example(0.1)
-    row = compare(study(values, examples=examples)).iloc[0]
-    assert math.isnan(row["sd_example"])
-    assert "on these examples" not in row["note"]
-    assert (row["ci_low"], row["ci_high"]) == (row["seeds_low"], row["seeds_high"])
+    some = {kept: examples[kept]} if kept else None
+    alone = Differences(values["a"] - values["baseline"], 0.001).interval()
+    for options in ({"sampling": HELD_OUT, "examples": some}, {"examples": examples}):
+        row = compare(study(values, **options)).iloc[0]
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx(alone)
 
 
 def test_a_diverged_run_has_the_floor_on_every_example():

@@ -11,24 +11,18 @@ from ablate.base.passwords import masked
         ("https://me:p@ss@host/x", "https://me:…@host/x"),
         ("mysql://me:p/a?s#s@host/x", "mysql://me:…@host/x"),
         ("https://ghp_0123456789abcdefghij@host/x", "https://…@host/x"),
-        (
-            "postgresql://h/x?user=me&password=a%20b&sslmode=on",
-            "postgresql://h/x?user=me&password=…&sslmode=on",
-        ),
+        ("pg://h/x?user=me&password=a%20b&sslmode=on", "pg://h/x?user=me&password=…&sslmode=on"),
         ("postgresql:///x?sslpassword=a;b=c", "postgresql:///x?sslpassword=…;b=c"),
         (
-            "https://h?ACCESS_TOKEN=a&api-key=b&apikey=c#token=d",
-            "https://h?ACCESS_TOKEN=…&api-key=…&apikey=…#token=…",
+            "h://h?ACCESS_TOKEN=a&api-key=b&apikey=c#token=d",
+            "h://h?ACCESS_TOKEN=…&api-key=…&apikey=…#token=…",
         ),
-        (
-            "https://h?client_secret=a&X-Amz-Signature=b&sig=c",
-            "https://h?client_secret=…&X-Amz-Signature=…&sig=…",
-        ),
+        ("h://h?client_secret=a&X-Amz-Signature=b&sig=c", "h://h?client_secret=…&X-Amz-Signature=…&sig=…"),
         ("MLflow (a://h?token=t) is down", "MLflow (a://h?token=…) is down"),
         ("mssql+pyodbc:///?odbc_connect=PWD%3Dsecret", "mssql+pyodbc:///?odbc_connect=…"),
         (
-            "--set 'search={storage: \"a://u:p@h?token=t\", trials: 3}'",
-            "--set 'search={storage: \"a://u:…@h?token=…\", trials: 3}'",
+            "--set 's={storage: \"a://u:p@h?token=t\", n: 3}'",
+            "--set 's={storage: \"a://u:…@h?token=…\", n: 3}'",
         ),
         ("two: a://u:p@h and b://u:q@h", "two: a://u:…@h and b://u:…@h"),
     ],
@@ -41,14 +35,9 @@ def test_secrets_of_urls_are_masked(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "sqlite:///a/b.db",
-        "sqlite:///file:a.db?mode=rw&uri=true",
-        "journal:x.log",
-        "http://[",
-        "http://127.0.0.1:5000/#/experiments?workflowType=machine_learning",
-        "postgresql://me@host/x",
-        "--set model.token_mixing=0.1 --set task.pass=3",
-        "12:30 me@example.org",
+        *("sqlite:///a/b.db", "sqlite:///file:a.db?mode=rw&uri=true", "journal:x.log", "http://["),
+        *("http://127.0.0.1:5000/#/experiments?workflowType=machine_learning", "postgresql://me@host/x"),
+        *("--set model.token_mixing=0.1 --set task.pass=3", "12:30 me@example.org"),
     ],
 )
 def test_other_text_stays(text: str) -> None:

@@ -18,16 +18,12 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_program_on_the_path_is_named_alone(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", [str(program)])
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    assert typed("run", Path("my study.yaml")) == "ablate run 'my study.yaml'"
-
-
-def test_one_that_a_shell_would_not_find_is_named_with_its_folder(
+def test_a_program_is_named_alone_on_the_path_and_with_its_folder_where_a_shell_would_not_find_it(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    assert typed("run", Path("my study.yaml")) == "ablate run 'my study.yaml'"
     monkeypatch.setenv("PATH", os.defpath)
     assert typed("ui") == f"{program} ui"
 

@@ -16,14 +16,14 @@ import pandas as pd
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.estimates import Mean
 from ablate.analysis.judge import ALPHA, Kind, judge
-from ablate.analysis.speed import log_ratios, speeds
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.core.speed import LEAST, SpeedFacts
+from ablate.features.speed.facts import LEAST, SpeedFacts
+from ablate.features.speed.ratios import log_ratios, speeds
+from ablate.features.speed.stage import measure
 from ablate.records.store import Store
 from ablate.stages.engine import reference
-from ablate.stages.speed import measure
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
 

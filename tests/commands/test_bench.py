@@ -14,11 +14,13 @@ import pytest
 from harness import TOY, TOY_STUDY, ablate_here, run_here, with_database
 from harness import ablate as typed
 
-import ablate.stages.speed
+import ablate.features.speed.stage
 from ablate.records.folder import StudyFolder
 from ablate.stages.cached import up_to_date
 from ablate.stages.claims import WAITING
 from ablate.stages.options import Options
+from ablate.stages.place import place
+from ablate.study.document import read_document
 
 FASTER, BETTER = (
     "baseline beats model.width=40 on step_seconds by 0.5",
@@ -34,7 +36,12 @@ BUDGET = 0.005
 
 @pytest.fixture(autouse=True)
 def _measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ablate.stages.speed, "BUDGET", BUDGET)
+    monkeypatch.setattr(ablate.features.speed.stage, "BUDGET", BUDGET)
+
+
+def current(study: Path, options: Options) -> bool:
+    document = read_document(study)
+    return up_to_date(place(document, options)[0], document, options)
 
 
 def kept(folder: Path) -> list[list[str]]:
@@ -56,7 +63,7 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("timed")
     (folder / "study.yaml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ablate.stages.speed, "BUDGET", BUDGET)
+        patch.setattr(ablate.features.speed.stage, "BUDGET", BUDGET)
         printed = said("bench", "study.yaml", cwd=folder)
     with_database(folder / "results/store")
     (folder / "printed").write_text(printed)
@@ -137,16 +144,16 @@ def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.M
     assert run_here(study)[1].startswith("Nothing to train")
     # Without its measurement, or elsewhere, there is something to do.
     options = Options(results=folder.results)
-    assert up_to_date(study, options)
+    assert current(study, options)
     (measurement,) = (copy / "results/store/speed").iterdir()
     text = measurement.read_text()
     measurement.unlink()
-    assert up_to_date(study, options) is None
+    assert not current(study, options)
     measurement.write_text(text)
-    assert up_to_date(study, options)
+    assert current(study, options)
     with monkeypatch.context() as patch:
-        patch.setattr("ablate.records.measured.machine", lambda: "another")
-        assert up_to_date(study, options) is None
+        patch.setattr("ablate.features.speed.kept.machine", lambda: "another")
+        assert not current(study, options)
     # A study that no longer asks for speed keeps what it has, and a part of a study measures nothing.
     study.write_text(PLAIN)
     assert run_here(study)[0].trained == 0
@@ -178,7 +185,7 @@ def test_its_options_are_checked(write: Callable[..., Path], tmp_path: Path) -> 
 def test_killed_in_its_middle_it_goes_on(write: Callable[..., Path], tmp_path: Path) -> None:
     study = write(f"{STUDY}training: {{seconds: 0.05}}\n")
     with_database(tmp_path / "results/store")
-    code = f"import ablate.stages.speed as s\ns.BUDGET = {BUDGET}\n"
+    code = f"import ablate.features.speed.stage as s\ns.BUDGET = {BUDGET}\n"
     code += "from ablate.cli import main\nmain(prog_name='ablate')"
     command = [sys.executable, "-c", code, "run", "study.yaml", "--jobs", "0"]
     run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)

@@ -7,13 +7,11 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drivers import records, wait_for
-from filelock import FileLock
+from drivers import records
 from harness import TOY_STUDY, ablate_here, with_database
 from rich.console import Console
 from searching import PEAK_STUDY
@@ -24,9 +22,7 @@ from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
-from ablate.stages.cached import up_to_date
 from ablate.stages.options import Options, Outcome
-from ablate.study.prepare import prepare
 
 Run = Callable[..., tuple[Outcome, str]]
 TUNE = "tune: {over: {training.lr: {choice: [1e-3, 1e-2, 1e-1]}}, trials: 2, untuned: off}\n"
@@ -93,9 +89,9 @@ def test_a_run_that_differs_gets_a_folder_of_its_own(
     outcome, printed = run(**options)
     assert outcome.folder == results / name
     assert content(results / "toy") == before
-    line = f"{results}/toy/ holds the report of the study as written; this run, with "
+    line = "This run differs from the study as written, in "
     assert line in printed
-    assert f", reports in {outcome.folder}/." in printed
+    assert f": it reports in {outcome.folder}/." in printed
     facts = StudyFolder.at(outcome.folder).facts()
     assert facts.study == outcome.folder.name
     assert facts.differs
@@ -106,49 +102,16 @@ def test_a_run_that_differs_gets_a_folder_of_its_own(
         assert line in again
 
 
-def test_without_a_finished_report_a_run_reports_in_its_place_until_one_as_written_does(
-    run: Run, results: Path
-) -> None:
+def test_a_run_that_differs_never_reports_in_the_place_of_its_study(run: Run, results: Path) -> None:
     outcome, printed = run(seeds=2)
-    assert outcome.folder == results / "toy"
-    assert f"This run, with seeds=2, reports in {results}/toy/; a run of the study as written will" in printed
+    assert outcome.folder == results / "toy@seeds=2"
+    assert (
+        f"This run differs from the study as written, in seeds=2: it reports in {outcome.folder}/." in printed
+    )
     outcome, printed = run()
     assert outcome.folder == results / "toy"
     assert "as written" not in printed
-    assert StudyFolder(results, "toy").facts().differs == []
-    assert run(seeds=2)[0].folder == results / "toy@seeds=2"
     assert names(results) == ["toy", "toy@seeds=2"]
-
-
-@pytest.mark.slow
-def test_a_report_of_each_command_has_a_place(results: Path, write: Callable[..., Path]) -> None:
-    text = (
-        PEAK_STUDY + "factors: {model.kind: [wide]}\nsearch: {over: {training.lr: {choice: [1e-3, 1e-2]}}}\n"
-    )
-    study, console = write(text), Console(file=io.StringIO(), width=300)
-    name = prepare(study).study.name
-
-    def at(sweep: bool, **options: object) -> str:
-        return execute(study, Options(results, jobs=0, sweep=sweep, **options), console).folder.name  # type: ignore[arg-type]
-
-    assert [at(sweep=False), at(sweep=True)] == [name, f"{name}@sweep"]
-    swept = StudyFolder(results, f"{name}@sweep")
-    assert swept.facts().searched == "sweep"
-    assert at(sweep=True, seeds=2) == f"{name}@sweep,seeds=2"
-    # From its own folder too, with the settings that it found.
-    found = swept.search_table("sweep")
-    resolved = Options(results, jobs=0, sweep=True, fresh=True)
-    assert execute(swept.study_file, resolved, console).folder == swept.path
-    again = swept.search_table("sweep")
-    assert found is not None
-    assert again is not None
-    assert list(found.trials["ids"].map(list)) == list(again.trials["ids"].map(list))
-    shutil.rmtree(results / name)
-    shutil.rmtree(swept.path)
-    assert [at(sweep=True), at(sweep=False)] == [name, f"{name}@run"]
-    printed = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "as written, as `ablate run` made it; this sweep reports in" in printed
-    assert "as written, as `ablate sweep` made it; this run reports in" in printed
 
 
 @pytest.mark.parametrize("text", ["", pytest.param(TUNE, marks=pytest.mark.slow)])
@@ -240,24 +203,6 @@ def test_the_python_api_returns_what_it_wrote(ran: None, results: Path, toy_stud
     assert len(package.load(results / "toy").trials) == 9
 
 
-def test_a_driver_decides_again_when_it_has_waited(once: Path, results: Path, toy_study: Path) -> None:
-    """Another driver finishes the study as written while this one, which differs, waits for its lock."""
-    (results / "store/locks").mkdir()
-    lock = FileLock(results / "store/locks/toy.lock")
-    lock.acquire()
-    console, found = Console(file=io.StringIO(), width=300), []
-    options = Options(results, jobs=0, seeds=2)
-    waiting = threading.Thread(target=lambda: found.append(execute(toy_study, options, console)))
-    waiting.start()
-    wait_for(lambda: "toy is already running; waiting" in console.file.getvalue())  # type: ignore[attr-defined]
-    shutil.copytree(once / "results", results, dirs_exist_ok=True)
-    lock.release()
-    waiting.join()
-    (outcome,) = found
-    assert (outcome.folder.name, outcome.trained) == ("toy@seeds=2", 0)
-    assert [len(package.load(results / name).trials) for name in ("toy", "toy@seeds=2")] == [9, 6]
-
-
 def test_the_fast_path_finds_a_report_beside_without_torch(
     run: Run, ran: None, results: Path, toy_study: Path
 ) -> None:
@@ -270,6 +215,3 @@ def test_the_fast_path_finds_a_report_beside_without_torch(
     assert done.returncode == 0, done.stderr
     assert "/toy@seeds=2 is up to date" in done.stderr.replace("\n", "")
     assert json.loads(done.stdout)["study"] == "toy@seeds=2"
-    # Without the report as written, the same run would report in its place.
-    shutil.rmtree(results / "toy")
-    assert up_to_date(toy_study, Options(results, seeds=2)) is None

@@ -92,16 +92,18 @@ def test_weights_and_states_go_with_their_trial(results: Path) -> None:
     assert not list((results / "store/trials").glob("*.state"))
 
 
-def test_only_trials_of_no_study_go(results: Path) -> None:
-    kept = stored(results)
+def test_only_trials_of_no_study_go_and_none_without_consent(results: Path) -> None:
+    kept, trials = stored(results), results / "store/trials"
     strange(results, "0123456789abcdef", "fedcba9876543210")
-    said, warned = cleaned(results)
-    assert stored(results) == kept
-    assert {path.stem for path in (results / "store/trials").glob("*.npz")} == kept
+    before = {path: path.read_bytes() for path in trials.iterdir()}
+    said, _ = cleaned(results, agree=False)
     assert said.startswith("2 of 11 trials do not belong to any study (toy): ")
+    assert "Removed" not in said
+    assert {path: path.read_bytes() for path in trials.iterdir()} == before
+    said, warned = cleaned(results)
+    assert (stored(results), {path.stem for path in trials.glob("*.npz")}, warned) == (kept, kept, "")
     assert "2 made by ablate run old.yaml, last on 2026-01-02" in said
     assert "Removed; " in said
-    assert not warned
     assert cleaned(results)[0].endswith("nothing to remove; all 9 trials belong to a study.")
 
 
@@ -115,25 +117,19 @@ def test_what_another_version_of_the_study_has_left_goes(results: Path) -> None:
     assert run_in(results.parent).trained == 0
 
 
-def test_nothing_goes_without_consent(results: Path) -> None:
-    strange(results)
-    before = {path: path.read_bytes() for path in (results / "store/trials").iterdir()}
-    said, _ = cleaned(results, agree=False)
-    assert "1 of 10 trials" in said
-    assert "Removed" not in said
-    assert {path: path.read_bytes() for path in (results / "store/trials").iterdir()} == before
-
-
 @pytest.mark.parametrize("lost", ["store/studies/toy.json", "toy/trials.parquet"])
-def test_table_and_roster_each_keep_the_trials(results: Path, lost: str) -> None:
+def test_table_and_roster_each_keep_the_trials_unless_one_cannot_be_read(results: Path, lost: str) -> None:
     kept = stored(results)
     strange(results)
+    (results / lost).write_text("half a fi")
+    with pytest.raises(AblateError, match=f"{lost}: .*run .* again"):
+        cleaned(results)
+    assert len(stored(results)) == 10
     (results / lost).unlink()
     # Nothing is planned again: the study may be broken by now, and its sources others.
     (results / "toy/study.yaml").write_text("name: [\n")
-    _, warned = cleaned(results)
+    assert not cleaned(results)[1]
     assert stored(results) == kept
-    assert not warned
 
 
 def test_a_run_that_was_killed_before_its_first_report_keeps_its_trials(results: Path) -> None:
@@ -179,15 +175,6 @@ def test_what_cannot_be_told_is_not_cleaned(results: Path) -> None:
     assert run_in(results.parent).trained == 0
     cleaned(results)
     assert len(stored(results)) == 9
-
-
-@pytest.mark.parametrize("lost", ["toy/trials.parquet", "store/studies/toy.json"])
-def test_what_cannot_be_read_is_no_reason_to_clean(results: Path, lost: str) -> None:
-    strange(results)
-    (results / lost).write_text("half a fi")
-    with pytest.raises(AblateError, match=f"{lost}: .*run .* again"):
-        cleaned(results)
-    assert len(stored(results)) == 10
 
 
 def test_a_study_whose_folder_is_gone_keeps_its_trials_until_it_is_given_up(results: Path) -> None:
@@ -246,27 +233,19 @@ def test_files_of_the_user_in_the_store_stay(results: Path) -> None:
         show("notes", results, pytest.fail)
 
 
-@pytest.mark.parametrize("study", ["toy", "another"])
-def test_nothing_is_touched_while_a_study_is_run(results: Path, study: str) -> None:
+def test_nothing_is_touched_while_a_study_is_run_or_begins_before_the_answer(results: Path) -> None:
     strange(results)
-    with FileLock(results / f"store/locks/{study}.lock"):
-        with pytest.raises(StoreError, match=f"{study} is running; nothing was removed"):
+    for study in ("toy", "another"):
+        with (
+            FileLock(results / f"store/locks/{study}.lock"),
+            pytest.raises(StoreError, match=f"{study} is running; nothing was removed"),
+        ):
             cleaned(results)
-        assert len(stored(results)) == 10
+    with pytest.raises(StoreError, match="new is running"):
+        cleaned(results, lambda: (results / "store/locks/new.lock").touch() is None)
+    assert len(stored(results)) == 10
     cleaned(results)
     assert len(stored(results)) == 9
-
-
-def test_nothing_is_touched_when_a_new_study_begins_before_the_answer(results: Path) -> None:
-    strange(results)
-
-    def agree() -> bool:
-        (results / "store/locks/new.lock").touch()
-        return True
-
-    with pytest.raises(StoreError, match="new is running"):
-        cleaned(results, agree)
-    assert len(stored(results)) == 10
 
 
 def test_on_the_command_line_it_asks_or_wants_yes(results: Path, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_with_options_it_is_beside_the_confirmation_as_written_or_refused(here: 
     outcome, printed = run(confirm=True, seeds=2)
     assert outcome.folder == here / "toy@confirm,seeds=2"
     assert (load(outcome.folder).evidence.facts.seeds, outcome.trained) == ([3, 4], 0)
-    assert f"{here}/toy@confirm/ holds the report of the study as written; this run, with seeds=2," in printed
+    assert f"in seeds=2: it reports in {here}/toy@confirm,seeds=2/." in printed
     with pytest.raises(AblateError, match=r"differs from the study that .*/toy reports, in training"):
         run(confirm=True, sets=["training.steps=5"])
 

@@ -21,7 +21,7 @@ from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.evaluated import Evaluated
 from ablate.records.folder import StudyFolder
-from ablate.stages.evaluate import evaluate
+from ablate.stages.evaluate import Asked, evaluate
 from ablate.stages.options import Options, Outcome
 from ablate.study.prepare import prepare
 
@@ -55,7 +55,7 @@ def run_in(folder: Path, text: str = STUDY, **options: object) -> tuple[Outcome,
 
 def evaluated(folder: Path, **options: object) -> str:
     said: list[str] = []
-    evaluate(folder / "study.yaml", folder / "results", said.append, said.append, **options)  # type: ignore[arg-type]
+    evaluate(folder / "study.yaml", folder / "results", said.append, said.append, Asked(**options))  # type: ignore[arg-type]
     return "\n".join(said)
 
 
@@ -102,9 +102,8 @@ def test_the_report_shows_them_also_from_its_folder_alone(folder: Path, tmp_path
     source = folder / "results/tiny"
     page = (source / "report.html").read_text()
     assert "From kept weights" in page
-    assert page.count("Heat maps of the attention weights of") == 3
     assert "| seq_len=9 |" in (source / "report.md").read_text()
-    assert (source / "figures/attention-3.png").is_file()
+    assert len(list((source / "figures").glob("attention-*.png"))) == 3
     alone = tmp_path / "tiny"
     alone.mkdir()
     for path in source.iterdir():
@@ -206,7 +205,7 @@ def test_evaluation_waits_for_a_run_and_reports_what_that_has_written(folder: Pa
 
     with ThreadPoolExecutor(1) as pool:
         with exclusive(results / "store", "tiny", print):
-            done = pool.submit(evaluate, tmp_path / "study.yaml", results, say, say)
+            done = pool.submit(evaluate, tmp_path / "study.yaml", results, say, say, Asked())
             assert waiting.wait(60), said
             (tmp_path / "trials.parquet").rename(results / "tiny/trials.parquet")
         assert done.result(60).path == results / "tiny"
@@ -229,14 +228,15 @@ def test_a_workload_that_keeps_nothing_refuses_to(toy_study: Path) -> None:
 
 
 def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
-    run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
-    written = evaluate(Path("tiny"), tmp_path / "results", print, print)
+    outcome, _ = run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
+    written = evaluate(Path(outcome.folder.name), tmp_path / "results", print, print, Asked())
     assert len({row["id"] for row in written.evaluated().rows}) == 2
 
 
-def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Path) -> None:
-    run_in(tmp_path, STUDY, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
-    with pytest.raises(AblateError, match="as it was run with its options") as caught:
+def test_a_study_that_was_edited_is_evaluated_by_its_name(tmp_path: Path) -> None:
+    run_in(tmp_path, STUDY.replace("seeds: 2", "seeds: 1"))
+    (tmp_path / "study.yaml").write_text(STUDY.replace("d_model: 8", "d_model: 16"))
+    with pytest.raises(AblateError, match="only of tiny as it was run, not as") as caught:
         evaluated(tmp_path)
     where = tmp_path / "results"
     assert f"`ablate eval tiny --results {where}` evaluates it as it was run" in str(caught.value)
@@ -245,7 +245,7 @@ def test_a_study_that_was_run_with_options_is_evaluated_by_its_name(tmp_path: Pa
 @pytest.mark.slow
 def test_a_change_applies_to_the_tasks_that_have_the_setting(tmp_path: Path) -> None:
     two = STUDY.replace(TASK, TASKS).replace("seeds: 2", "seeds: 1")
-    run_in(tmp_path, two, only=["model.norm=rms"])
+    run_in(tmp_path, two)
     evaluated(tmp_path, sets=["task.num_pairs=1", "task.test_size=32"], only=["model.norm=rms"])
     rows = StudyFolder.at(tmp_path / "results/tiny").evaluated().rows
     assert {(row["task"], row["slice"]) for row in rows} == {
@@ -283,7 +283,7 @@ def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_repor
 
 def test_what_is_no_study_says_what_is_expected(folder: Path) -> None:
     with pytest.raises(StudyError, match="nothing was evaluated") as caught:
-        evaluate(Path("tinny"), folder / "results", print, print)
+        evaluate(Path("tinny"), folder / "results", print, print, Asked())
     assert f"is neither a study file nor the name of a study under {folder / 'results'}" in str(caught.value)
     assert "Did you mean 'tiny'?" in str(caught.value)
 

@@ -280,7 +280,8 @@ def test_results_that_may_only_be_read(
         f"results/store/locks/bench.lock: cannot be written: {denied}; nothing was removed."
     )
     said = refused("ui", "--port", 50999, cwd=copy)
-    assert f"MLflow's database cannot be made or written: {denied}; use a folder that you may write" in said
+    assert "MLflow's database cannot be made or written: " in said
+    assert denied in said
     # What only reads goes on.
     for command in (("run", "study.yaml"), ("plan", "study.yaml"), ("show", next(iter(records(finished))))):
         done = ablate(*command, cwd=finished, preexec_fn=give_up_the_rights_of_root)

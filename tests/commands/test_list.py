@@ -11,8 +11,8 @@ from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
-from ablate.commands.list import describe, kind
 from ablate.models.reference import cost_of
+from ablate.report.parts import describe, kind
 from ablate.study.json_schema import fields
 
 PLUGIN = '''
@@ -41,9 +41,10 @@ class Listed(Dot):
         "A part of its own."
 '''
 
+CATALOGUE.load_builtin()
+
 
 def parts() -> Iterator[tuple[str, str]]:
-    CATALOGUE.load_builtin()
     for slot in CATALOGUE.slots():
         for name in CATALOGUE.names(slot):
             if CATALOGUE.get(slot, name).__module__.startswith("ablate."):
@@ -94,7 +95,6 @@ def test_it_fits_the_terminal_and_splits_no_name(columns: int, monkeypatch: pyte
 
 
 def test_a_slot_inside_names_its_parts_with_their_parameters() -> None:
-    CATALOGUE.load_builtin()
     text = words(describe("mixer", "attention"))
     assert "value value: full, low_rank(rank), shared_kv; default full The vector" in text
     assert "gaussian(sigma, learned), scaled_dot; default scaled_dot How well" in text
@@ -103,7 +103,6 @@ def test_a_slot_inside_names_its_parts_with_their_parameters() -> None:
 
 def test_a_score_says_what_it_costs() -> None:
     """At d_model 64 with 4 heads of 16: W_q and W_k are 16 × 16, w_v is 16."""
-    CATALOGUE.load_builtin()
     text = describe("score", "additive")
     assert "w_vᵀ tanh(W_q q + W_k k)" in text
     assert "Bahdanau et al. 2015" in text
@@ -126,7 +125,6 @@ def test_a_score_says_what_it_costs() -> None:
 
 
 def test_a_mixer_says_what_it_supports() -> None:
-    CATALOGUE.load_builtin()
     assert supports("attention") == {
         "topologies": "decoder, encoder, encoder_decoder",
         "masks": "padding, and one for each query",
@@ -149,40 +147,45 @@ def supports(mixer: str) -> dict[str, str]:
     return dict(re.split(" {2,}", line.strip(), maxsplit=1) for line in lines)  # type: ignore[misc]
 
 
-def test_a_required_parameter_has_a_value_where_the_cost_is_counted() -> None:
-    CATALOGUE.load_builtin()
+def test_a_part_of_a_model_has_its_cost_with_a_value_for_each_required_parameter() -> None:
     assert "at d_model 64, num_layers 1, rank 8; one sequence" in words(describe("value", "low_rank"))
     assert "384 of its own, in 3 places" in describe("norm", "layer")
-
-
-def test_only_parts_of_a_model_have_a_cost() -> None:
-    CATALOGUE.load_builtin()
-    assert "\ncost" not in describe("task", "recall")
     assert "\ncost" in describe("topology", "encoder_decoder")
+    assert "\ncost" not in describe("task", "recall")
 
 
-def test_a_part_that_cannot_be_built_at_the_reference_size_is_shown_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(PLUGIN.replace("needed: int", "needed: str"))
-    done = ablate_here("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("part", "source", "lines"),
+    [
+        (
+            ("score", "listed"),
+            PLUGIN,
+            [
+                "q ⋆ k.",
+                "needed  whole number; required",
+                "rate    number at least 0 and below 1; default 0.5",
+                "side    left or right, or none; default none",
+                "switch  on or off; default on",
+                "inner   norm: batch(eps, momentum), layer(eps), none, rms(eps); default layer",
+                "Has to be given.",
+                "defined in own.py:10",
+            ],
+        ),
+        (
+            ("score", "listed"),
+            PLUGIN.replace("needed: int", "needed: str"),
+            ["cannot be built at d_model 64, num_layers 1: ValidationError"],
+        ),
+        (("workload", "toy"), Path(TOY).read_text(), ["no parameters"]),
+    ],
+)
+def test_a_part_of_a_plugin_is_described(
+    part: tuple[str, str], source: str, lines: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(source)
+    done = ablate_here("list", *part, "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "cannot be built at d_model 64, num_layers 1: ValidationError" in done.stdout
-
-
-def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(PLUGIN)
-    done = ablate_here("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    for line in (
-        "q ⋆ k.",
-        "needed  whole number; required",
-        "rate    number at least 0 and below 1; default 0.5",
-        "side    left or right, or none; default none",
-        "switch  on or off; default on",
-        "inner   norm: batch(eps, momentum), layer(eps), none, rms(eps); default layer",
-        "Has to be given.",
-        "defined in own.py:10",
-    ):
-        assert line in done.stdout
+    assert [line for line in lines if line not in done.stdout] == []
 
 
 @pytest.mark.parametrize(
@@ -196,20 +199,15 @@ def test_a_plugins_part_with_every_kind_of_parameter(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_registered_is_named(slot: str, name: str | None, message: str) -> None:
-    CATALOGUE.load_builtin()
     with pytest.raises(AblateError, match=message):
         describe(slot, name)
 
 
-def test_kinds_of_what_has_none() -> None:
+def test_kinds_of_values() -> None:
     assert kind({}) == "anything"
     assert kind({"type": "integer", "minimum": 1, "maximum": 5}) == "whole number at least 1 and at most 5"
-
-
-def test_a_workload_may_have_no_parameters(tmp_path: Path) -> None:
-    done = ablate_here("list", "workload", "toy", "--plugin", TOY, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "no parameters" in done.stdout
+    mixer = fields(CATALOGUE.get("mixer", "attention").Config)  # type: ignore[attr-defined]
+    assert kind(mixer["value"]) == "value: full, low_rank(rank), shared_kv"
 
 
 @pytest.mark.parametrize(
@@ -235,9 +233,3 @@ def test_a_plugin_that_fails_is_named_with_its_line(
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_mark_stands_for_a_slot() -> None:
-    CATALOGUE.load_builtin()
-    mixer = fields(CATALOGUE.get("mixer", "attention").Config)  # type: ignore[attr-defined]
-    assert kind(mixer["value"]) == "value: full, low_rank(rank), shared_kv"

@@ -14,9 +14,10 @@ from ablate.base import plugins
 from ablate.base.errors import AblateError, StudyError
 from ablate.base.registry import CATALOGUE
 from ablate.cli import main
-from ablate.commands.list import describe
-from ablate.commands.own import PARTS, create_part, create_task
 from ablate.commands.results import run
+from ablate.commands.templates import PARTS
+from ablate.commands.templates.fill import create_part, create_task
+from ablate.report.parts import describe
 from ablate.study.prepare import prepare
 
 TESTS = Path(__file__).parents[1]

@@ -1,18 +1,33 @@
-"""`ablate plan` says what each variant is before it is trained."""
+"""`ablate plan`: what each variant is, what a study can detect, what a difference takes; `--pilot` trains to know."""
+
+from __future__ import annotations
 
 import io
-import re
-from collections.abc import Callable
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from harness import TOY_STUDY
+from made_evidence import ACCURACY, study
 from rich.console import Console
 
+from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
-from ablate.commands.plan import print_plan
+from ablate.cli import main
+from ablate.commands.clean import clean
+from ablate.commands.plan import parts, print_plan
 from ablate.core.record import Record
 from ablate.execution.local_pool import default_jobs
+from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.report.tables import Table
+from ablate.stages.claims import date_claims
 from ablate.stages.options import Options
+from ablate.stages.plan import Planned, known_of, planned, study_of
 from ablate.study.prepare import prepare
 
 STUDY = """
@@ -24,121 +39,335 @@ factors:
   model.position: [none]
 seeds: 2
 """
+TOY = TOY_STUDY + "metric: {name: accuracy, margin: 0.05}\n"
+ALONE = "".join(
+    line for line in TOY.splitlines(keepends=True) if "model." not in line and "factors" not in line
+)
+EFFECT, NOISE = "model.effect=0.2", "model.noise=0.3"
+KNOWN = {"baseline": [0.5, 0.5, 0.5], EFFECT: [0.5, 0.6, 0.7], NOISE: [0.5, 0.7, 0.9]}
+"""Spreads of .1 and .2."""
+OF_ONE = 4.62482
+"""What three seeds detect of a spread of 1 at .025, see tests/analysis/test_prospects.py."""
+RECALL = "name: r\ntask: recall\nmodel: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"
+RECALL += "factors: {model.mixer.score: [additive]}\nseeds: 8\n"
+Plan = Callable[..., Planned]
 
 
-def test_parameters_by_part_and_flops_of_each_variant(write: Callable[..., Path], tmp_path: Path) -> None:
-    study = write(STUDY)
-    printed = plan_of(study, tmp_path)
-    plan, parts = printed.split("parameters by part")
-    experiment = prepare(study)
-    for variant in experiment.variants:
-        (described,) = experiment.describe(variant)
+@pytest.fixture
+def plan(write: Callable[..., Path], tmp_path: Path) -> Plan:
+    """The plan of a study; what it says fits 80 columns."""
+
+    def plan(text: str = TOY, detect: float | None = None, *sets: str) -> Planned:
+        options = Options(results=tmp_path / "results", sets=sets)
+        found = planned(known_of(study_of(write(text), options), options, pytest.fail), options, detect)
+        console = Console(file=io.StringIO(), width=80)
+        print_plan(write(text), options, console, detect)
+        printed = str(console.file.getvalue())  # type: ignore[attr-defined]
+        limits = (
+            printed.partition("\nWhat its seeds can detect\n")[2] or printed.partition("\nWhat limits")[2]
+        )
+        assert max(map(len, limits.splitlines()), default=0) <= 80
+        assert "nan" not in printed
+        return found
+
+    return plan
+
+
+def lines(found: Planned) -> list[str]:
+    return [part for part in parts(found, 80) if isinstance(part, str)]
+
+
+def tables(found: Planned) -> list[Table]:
+    return [part for part in parts(found, 80) if isinstance(part, Table)]
+
+
+def numbers(table: Table, *names: str) -> dict[str, list[float]]:
+    """Variant → what its row has under these headings, or in all columns but the first."""
+    keys = names or [column.key for column in table.columns[1:]]
+    return {row["variant"]: [float(row[key].replace(",", "") or 0) for key in keys] for row in table.rows}
+
+
+# What it trains
+
+
+def test_parameters_by_part_and_flops_of_each_variant(plan: Plan, tmp_path: Path) -> None:
+    found = plan(STUDY)
+    sizes, by_part = tables(found)[:2]
+    for variant in found.experiment.variants:
+        (described,) = found.experiment.describe(variant)
         assert described.flops is not None
         assert described.training_flops == 3 * described.flops or "additive" in variant.name
         row = [described.parameters, described.flops, described.training_flops, 0, 2]
-        assert numbers(plan, variant.name) == row
-        by_part = described.parameters_by_part
-        assert numbers(parts, variant.name) == [by_part.get(part, 0) for part in experiment_parts(parts)]
-    assert "6 trials to train" in printed
+        assert numbers(sizes)[variant.name] == row
+        assert sum(numbers(by_part)[variant.name]) == described.parameters
+    assert len(found.todo) == found.at_most == 6
     assert not (tmp_path / "results").exists()
 
 
-def plan_of(study: Path, tmp_path: Path, width: int = 200) -> str:
-    console = Console(file=io.StringIO(), width=width)
-    print_plan(study, Options(results=tmp_path / "results"), console)
-    return str(console.file.getvalue())  # type: ignore[attr-defined]
-
-
-def test_what_is_matched_stands_beside_the_sizes(write: Callable[..., Path], tmp_path: Path) -> None:
-    study = write(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
-    plan = plan_of(study, tmp_path)
-    sizes, _, matched = plan.partition("parameters matched by model.feedforward.expansion")
-    experiment = prepare(study)
-    for variant in experiment.variants:
-        (given,) = experiment.matched[variant.name]
-        size, row = (
-            next(line.split() for line in text.splitlines() if line.split()[:1] == [variant.name])
-            for text in (sizes, matched)
+def test_what_is_matched_stands_beside_the_sizes(plan: Plan) -> None:
+    found = plan(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
+    sizes, matched = tables(found)[:2]
+    for variant in found.experiment.variants:
+        (given,) = found.experiment.matched[variant.name]
+        value, residual = (
+            row[key]
+            for row in matched.rows
+            if row["variant"] == variant.name
+            for key in ("expansion", "residual")
         )
-        assert size[1] == f"{given.achieved:,}"
-        assert float(row[1]) == given.value
-        assert float(row[2].replace("−", "-")) == round(100 * given.residual, 2)
+        assert numbers(sizes, "parameters")[variant.name] == [given.achieved]
+        assert float(value) == given.value
+        assert float(residual.replace("−", "-").removesuffix(" %")) == round(100 * given.residual, 2)
 
 
-def test_the_whole_training_is_shown_where_its_length_differs(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
-    assert "of training" not in plan_of(write(STUDY), tmp_path)
-    study = write(STUDY + "variants: {long: {training.steps: 2000}}\n")
-    plan = plan_of(study, tmp_path)
-    experiment = prepare(study)
-    (described,) = experiment.describe(experiment.variants[-1])
+def test_the_whole_training_is_shown_where_its_length_differs(plan: Plan) -> None:
+    def headings(found: Planned) -> list[str]:
+        return [column.key for column in tables(found)[0].columns]
+
+    assert "of training" not in headings(plan(STUDY))
+    found = plan(STUDY + "variants: {long: {training.steps: 2000}}\n")
+    (described,) = found.experiment.describe(found.experiment.variants[-1])
     assert described.compute == described.training_flops * 2000 * 64
-    assert numbers(plan.split("parameters by part")[0], "long")[3] == described.compute
-
-
-def experiment_parts(table: str) -> list[str]:
-    return next(line.split()[1:] for line in table.splitlines() if line.strip().startswith("variant"))
-
-
-def numbers(table: str, variant: str) -> list[int]:
-    line = next(line for line in table.splitlines() if line.split()[:1] == [variant])
-    return [int(cell.replace(",", "")) for cell in re.split(r"\s+", line.strip())[1:]]
-
-
-def test_no_name_is_broken_in_a_narrow_terminal(write: Callable[..., Path], tmp_path: Path) -> None:
-    study = write(STUDY.replace("factors:", "factors:\n  model.feedforward.activation: [gelu]"))
-    lines = plan_of(study, tmp_path, width=80).splitlines()
-    tables = lines[: next(index for index, line in enumerate(lines) if "to train;" in line)]
-    assert max(map(len, tables)) <= 80
-    assert "model.feedforward.activation=gelu" in tables
+    assert numbers(tables(found)[0], "of training")["long"] == [described.compute]
 
 
 def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(
-    write: Callable[..., Path], tmp_path: Path
+    plan: Plan, write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    study = write(STUDY)
     store = Store(tmp_path / "results/store")
-    cells = prepare(study).cells()
-    for cell in cells[:4]:
-        metrics = {"train_seconds": 300.0}
-        store.save(Record(cell.trial.id, cell.trial.config, cell.seed, "completed", metrics=metrics))
-    left, jobs = (600, "1 worker") if default_jobs() == 1 else (300, "2 workers")
-    plan = plan_of(study, tmp_path)
-    assert f"\n2 trials to train: about {duration(left)} on {jobs}, by the trials that have run." in plan
-    assert [numbers(plan, name)[3:5] for name in ("baseline", "model.position=none")] == [[2, 0], [1, 1]]
+    for cell in prepare(write(STUDY)).cells()[:4]:
+        store.save(Record.of(cell.trial, metrics={"train_seconds": 300.0}))
+    found = plan(STUDY)
+    assert found.expected == 600 / min(2, default_jobs())
+    assert any(f"2 trials to train: about {duration(found.expected)}" in line for line in lines(found))
+    cached = numbers(tables(found)[0], "cached", "to train")
+    assert (cached["baseline"], cached["model.position=none"]) == ([2, 0], [1, 1])
 
 
-def test_the_space_and_the_budget_of_a_search(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_space_and_the_budget_of_a_search(plan: Plan) -> None:
     over = "{model.mixer: {choice: [attention, lstm]}, model.mixer.num_heads: {choice: [1, 2], when: %s}}"
     search = "search: {over: %s, trials: 6, seeds: 2, winners: 2}\n" % (over % "model.mixer=attention")
-    plan = plan_of(write(STUDY + search), tmp_path)
-    assert re.search(r"\nmodel\.mixer +attention, lstm *\n", plan)
-    assert re.search(r"\nmodel\.mixer\.num_heads +1, 2 +model\.mixer=attention *\n", plan)
-    assert "6 settings by tpe, for accuracy (max) on 2 tuning seeds: at most 12 trials; then" in plan
-    assert "the baseline, winner and winner-2, on the seeds of the study." in plan
+    found = plan(STUDY + search)
+    assert [tuple(row.values()) for row in tables(found)[-1].rows] == [
+        ("model.mixer", "attention, lstm", ""),
+        ("model.mixer.num_heads", "1, 2", "model.mixer=attention"),
+    ]
+    (said,) = (line for line in lines(found) if "6 settings by tpe" in line)
+    assert "on 2 tuning seeds: at most 12 trials; then the baseline, winner and winner-2" in said
     tune = "tune: {over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 3}\n"
-    plan = plan_of(write(STUDY + tune), tmp_path)
-    assert re.search(r"\ntraining\.lr +0\.0001 to 0\.01 on a log scale *\n", plan)
-    assert "3 settings by random for each of 3 variants, for accuracy (max) on 2 tuning seeds" in plan
-    assert "at most 18 trials; then each variant as the study gives it and with its best setting" in plan
+    found = plan(STUDY + tune)
+    assert [row["values"] for row in tables(found)[-1].rows] == ["0.0001 to 0.01 on a log scale"]
     # The search, and the 6 trials of the study twice: untuned and tuned.
-    assert "Of the untuned variants, 6 trials to train; `ablate run` says how long" in plan
-    assert "a run trains at most 30.\n" in plan
-    plan = plan_of(write(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off")), tmp_path)
-    assert "at most 18 trials; then each variant with its best setting, on the seeds" in plan
-    assert "\nWith tuning, a run trains at most 24.\n" in plan
+    assert (found.settings("tune", found.experiment.tune), found.at_most) == (18, 30)
+    assert any("3 settings by random for each of 3 variants" in line for line in lines(found))
+    found = plan(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off"))
+    assert (found.trained_as_given, found.at_most) == (False, 24)
 
 
-def test_what_limits_the_verdicts_fits_a_narrow_terminal(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_what_limits_the_verdicts_fits_a_narrow_terminal(plan: Plan) -> None:
     text = STUDY.replace("model.position: [none]", "model.mixer: [{name: conv, kernel_size: 1}]")
-    study = write(text.replace("task: recall", "task: recall\nmetric: {name: accuracy, margin: 0.02}"))
-    _, heading, limits = plan_of(study, tmp_path, width=80).partition("\nWhat limits its verdicts\n")
-    assert heading
-    assert max(map(len, limits.splitlines())) <= 80
-    words = " ".join(limits.split())
-    assert "- without matching the key, the best accuracy is .53125; chance is .0625" in words
-    assert "- model.mixer=conv: the output cannot see positions 0–" in words
-    assert "beyond the reach of its 1 layer - `equivalent` within .02 takes" in words
-    nothing = STUDY.replace("task: recall", "task: digits")
-    assert "What limits" not in plan_of(write(nothing), tmp_path)
+    found = plan(text.replace("task: recall", "task: recall\nmetric: {name: accuracy, margin: 0.02}"))
+    said = "\n".join(found.cautions)
+    assert "without matching the key, the best accuracy is .53125; chance is .0625" in said
+    assert "model.mixer=conv: the output cannot see positions 0–" in said
+    assert "`equivalent` within .02 takes" in said
+    assert not plan(STUDY.replace("task: recall", "task: digits")).cautions
+
+
+# What it can detect
+
+
+@pytest.fixture
+def stored(write: Callable[..., Path], tmp_path: Path) -> Callable[..., None]:
+    """Puts trials of the toy study into the store."""
+
+    def stored(values: Mapping[str, Sequence[float]], start: int = 0, status: str = "completed") -> None:
+        store = Store(tmp_path / "results/store")
+        cells = prepare(write(TOY)).cells(range(start, start + 3))
+        StudyFolder(tmp_path / "results", "toy").roster.add(cells)
+        for cell in cells:
+            if cell.variant in values:
+                known = {"accuracy": values[cell.variant][cell.seed - start], "train_seconds": 60.0}
+                metrics = known if status == "completed" else {}
+                store.save(Record.of(cell.trial, status, metrics=metrics))  # type: ignore[arg-type]
+
+    return stored
+
+
+def prospects(found: Planned) -> dict[str, Prospect]:
+    (task,) = found.power.tasks
+    return {one.variant: one for one in task.prospects}
+
+
+def family(power: Power) -> tuple[int, int, int, float]:
+    return power.seeds, power.comparisons, power.looks, pytest.approx(power.level)
+
+
+def test_before_any_trial_it_speaks_in_standard_deviations(plan: Plan, tmp_path: Path) -> None:
+    found = plan()
+    assert found.power.tasks[0].effect == pytest.approx(OF_ONE, 1e-6)
+    assert family(found.power) == (3, 2, 1, 0.025)
+    assert not found.power.source
+    assert any("study.yaml --pilot 3` trains" in " ".join(line.split()) for line in lines(found))
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_trials_in_the_store_tell_the_spread(plan: Plan, stored: Callable[..., None]) -> None:
+    stored(KNOWN)
+    found = plan(TOY, 0.2)
+    rows = prospects(found)
+    for name, spread, seeds in ((EFFECT, 0.1, 6), (NOISE, 0.2, 13)):
+        one = rows[name]
+        assert (one.pairs, one.spread, one.seeds) == (3, pytest.approx(spread), seeds)
+        assert one.detectable == pytest.approx(OF_ONE * spread, 1e-6)
+    asked = found.power.asked
+    assert (found.power.source, asked.median, asked.seeds) == ("trials in the store", 9.5, 13)
+    assert (asked.trials, asked.to_train, asked.workers) == (39, 30, default_jobs())
+    assert asked.seconds == 30 * 60 / min(default_jobs(), 30)
+
+
+def test_seeds_that_a_study_no_longer_plans_count_too(plan: Plan, stored: Callable[..., None]) -> None:
+    stored(KNOWN)
+    for seeds in ("seeds=2", "seeds={from: 50, count: 4}"):
+        one = prospects(plan(TOY, None, seeds))[EFFECT]
+        assert (one.pairs, one.spread) == (3, pytest.approx(0.1))
+    stored(KNOWN, start=50)
+    more = prospects(plan())[EFFECT]
+    assert (more.pairs, more.spread) == (6, pytest.approx(np.std([0, 0.1, 0.2] * 2, ddof=1)))
+    stored({name: [9.0, 0.0, 5.0] for name in KNOWN}, start=10_000)  # those that tune tell nothing
+    assert prospects(plan())[EFFECT] == more
+
+
+def test_a_report_tells_it_where_the_store_does_not(plan: Plan, tmp_path: Path) -> None:
+    found = study(KNOWN, tasks={"coin": {"accuracy": ACCURACY}})
+    StudyFolder(tmp_path / "results", "toy").save_evidence(found)
+    told = plan(TOY + "variants: {new: {model.width: 5}}\n")
+    assert told.power.source == f"the last report, {tmp_path / 'results/toy'}"
+    assert prospects(told)[EFFECT].spread == pytest.approx(0.1)
+    assert prospects(told)["new"] == Prospect("new", why="pairs")
+    assert not plan(TOY.replace("name: accuracy", "name: loss")).power.source  # a report on another metric
+
+
+@pytest.mark.parametrize(
+    ("values", "status", "why"),
+    [
+        ({"baseline": [0.5] * 3, EFFECT: [0.5] * 3}, "completed", "degenerate n=3"),
+        ({"baseline": [0.5] * 3, EFFECT: [0.7] * 3}, "failed", "pairs"),
+        ({"baseline": [0.5] * 3}, "completed", "pairs"),
+    ],
+)
+def test_what_tells_no_spread_has_a_reason_and_no_cost(
+    plan: Plan, stored: Callable[..., None], values: Mapping[str, Sequence[float]], status: str, why: str
+) -> None:
+    stored(values, status=status)
+    found = plan(TOY, 0.1)
+    assert prospects(found)[EFFECT].why == why
+    assert bool(found.power.source) == (why != "pairs")
+    assert found.power.asked.seeds is None
+
+
+def test_one_seed_and_no_variant(plan: Plan, stored: Callable[..., None]) -> None:
+    stored(KNOWN)
+    found = plan(TOY, 0.2, "seeds=1")
+    assert found.power.tasks[0].effect is None
+    assert {one.detectable for one in prospects(found).values()} == {None}
+    assert found.power.asked.seeds == 13
+    assert not any("--pilot" in line for line in lines(plan(TOY, None, "seeds=1", "name=untried")))
+    for detect in (None, 0.2):
+        alone = plan(ALONE, detect)
+        assert (alone.power.comparisons, alone.power.tasks) == (0, [])
+        assert any("no variant to compare" in line for line in lines(alone)) == (detect is not None)
+
+
+def test_seeds_until_settled_are_planned_for_the_last_look(plan: Plan) -> None:
+    power = plan(TOY, None, "seeds={min: 5, max: 20}").power
+    assert family(power)[:3] == (20, 2, 4)
+    assert 0.009 < power.level < 0.025
+    assert power.tasks[0].effect == pytest.approx(0.84, abs=0.01)
+
+
+def test_the_steps_of_a_path_are_compared_before_they_are_chosen(plan: Plan) -> None:
+    path = ALONE + "variants: {both: {model.effect: 0.2, model.noise: 0.3}}\ndesign: {name: path, to: both}\n"
+    found = plan(path, None, "seeds=5")
+    assert family(found.power) == (5, 2, 1, 0.025)
+    # Two changes on three tuning seeds; then the baseline, a step and the target on five.
+    assert any("At most 21 trials to train" in line for line in lines(found))
+
+
+def test_the_cost_has_the_runs_of_a_stress_grid(plan: Plan) -> None:
+    stress = RECALL.replace("seeds: 8", "stress: {training.lr: [1e-4, 1e-2, 1]}\nseeds: 8")
+    # Two variants at their own rate and at three others, for each of 12 seeds.
+    asked = plan(stress, 0.46875).power.asked
+    assert (asked.seeds, asked.trials, asked.to_train) == (12, 96, 96)
+
+
+def test_an_all_or_nothing_task_is_planned_by_rates(plan: Plan) -> None:
+    found = plan(RECALL, 0.46875)
+    (task,), asked = found.power.tasks, found.power.asked
+    assert (task.by_rate, task.prospects, task.seeds) == (True, (), 12)
+    assert task.failure_rate == pytest.approx(0.7, abs=0.05)
+    assert (asked.trials, asked.to_train, asked.seconds) == (24, 24, None)
+    (wide,) = plan(RECALL + "metric: {name: accuracy, margin: 0.9}\n").power.tasks
+    # (1 − π)^n ≤ .05/2 at π = .9/(2·.9375)
+    assert wide.equivalent_seeds == math.ceil(math.log(0.025) / math.log(1 - 0.48))
+
+
+@pytest.mark.parametrize("wrong", ["0", "-0.1", "nan", "inf", "much", "2"])
+def test_a_difference_that_cannot_be_is_refused_by_name(write: Callable[..., Path], wrong: str) -> None:
+    done = CliRunner().invoke(main, ["plan", str(write(RECALL)), f"--detect={wrong}"])
+    assert (done.exit_code, "--detect" in done.stderr) == (2, True)
+    most = "more than accuracy can differ by; given 2.0; allowed: above 0, up to .9375"
+    assert (most if wrong == "2" else f"'{wrong}' is not a difference") in done.stderr
+
+
+# A pilot
+
+
+@pytest.fixture
+def call(
+    write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """`ablate plan` on the toy study, in this process."""
+    monkeypatch.chdir(tmp_path)
+    write(TOY + "placebo: on\nclaims: [model.effect=0.2 beats baseline on accuracy]\n")
+    return lambda *words: CliRunner().invoke(main, ["plan", "study.yaml", "--jobs", "0", *words])
+
+
+def test_a_pilot_trains_seeds_that_are_never_judged(call: Callable[..., Result], tmp_path: Path) -> None:
+    done = call("--pilot", "3", "--json")
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert "toy, pilot: 9 trials to train in this process." in done.stderr
+    assert "accuracy 0." not in done.stderr  # nobody looks at what a variant reaches
+    assert found["power"]["source"] == "a pilot of 3 seeds"
+    experiment, store = prepare(tmp_path / "study.yaml"), Store(tmp_path / "results/store")
+    pilot = [cell for cell in experiment.cells(range(20_000, 20_003)) if cell.variant != "placebo"]
+    assert {path.stem for path in store.trials.glob("*.json")} == {cell.id for cell in pilot}
+    accuracy: dict[str, list[float]] = {}
+    for cell in pilot:
+        record = store.load(cell.trial)
+        assert record is not None
+        accuracy.setdefault(cell.variant, []).append(record.metrics["accuracy"] or 0)
+    spread = np.std(np.subtract(accuracy[NOISE], accuracy["baseline"]), ddof=1)
+    (task,) = found["power"]["tasks"]
+    assert {one["variant"]: one["spread"] for one in task["prospects"]}[NOISE] == pytest.approx(spread)
+    assert found["to_train"] == 12  # none of the study's own
+    # No claim is late by a pilot, and nothing of it is rubbish.
+    folder = StudyFolder(tmp_path / "results", "toy")
+    (dated,) = date_claims(folder, experiment.claims, experiment.cells(), store, begun=False)
+    assert not dated.exploratory
+    said: list[str] = []
+    clean(tmp_path / "results", lambda: True, said.append, said.append)
+    assert any("nothing to remove" in line for line in said)
+    # Again, it trains nothing; one more seed trains that alone.
+    assert "toy, pilot: all 9 trials are in the store." in call("--pilot", "3").stdout
+    more = call("--pilot", "4")
+    assert "3 trials to train in this process, 9 already in the store." in more.stdout
+    assert json.loads(call("--json").stdout)["power"]["source"] == "a pilot of 4 seeds"
+
+
+def test_a_pilot_that_fails_says_so(call: Callable[..., Result]) -> None:
+    done = call("--pilot", "2", "--set", "training.fault=raise", "--set", "training.fault_seed=20001")
+    assert done.exit_code == 1
+    assert "failed: baseline pilot seed 20001: RuntimeError: the toy broke" in done.stdout
+    assert "once two seeds have run" in " ".join(done.stdout.split())

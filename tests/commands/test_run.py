@@ -25,8 +25,8 @@ from ablate.stages.options import Options, Outcome
 Run = Callable[..., tuple[Outcome, str]]
 
 COMPARISONS = [
-    "variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "p",
-    "p_adjusted", "mde", "verdict", "exploratory",
+    "variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "level",
+    "p", "mde", "verdict", "reason", "exploratory", "settings",
 ]  # fmt: skip
 CLAIMS = ["claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason"]
 
@@ -195,8 +195,10 @@ def test_a_failed_trial_is_named_with_its_record_and_tried_again(
         assert where in report
         assert "the toy broke" in show(row.id, tmp_path / "results", pytest.fail)
     comparisons = pd.read_csv(outcome.folder / "comparisons.csv")
-    assert set(comparisons.verdict) == {"incomplete"}
-    assert list(pd.read_csv(outcome.folder / "claims.csv").verdict) == ["incomplete"]
+    planned, claims = comparisons[~comparisons.exploratory], pd.read_csv(outcome.folder / "claims.csv")
+    for rows in (planned, claims):
+        assert set(rows.verdict) == {"inconclusive"}
+        assert set(rows.reason.str.partition(" ")[0]) == {"incomplete"}
     assert run(study=study, sets=sets)[0].trained == 3
     records = [json.loads(p.read_text()) for p in (tmp_path / "results/store/trials").glob("*.json")]
     assert sum("RuntimeError: the toy broke" in record["error"] for record in records) == 3
@@ -221,7 +223,7 @@ def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:
     results = ablate.load(outcome.folder)
     assert sorted(results.trials.status) == ["completed"] * 6 + ["diverged"] * 3
     primary = results.comparisons[~results.comparisons.exploratory]
-    assert set(primary.verdict) == {"unstable"}
+    assert {reason.partition(" ")[0] for reason in primary.reason} == {"unstable"}
     assert run(sets=sets)[0].trained == 0
 
 
@@ -245,10 +247,13 @@ def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(
     said = run(**options)[1]
     assert "[3/9] model.noise=0.3 seed 0: diverged: the toy diverged" in said
     assert "warning" not in said
-    assert said.count("unstable") == 2
+    reasons = [
+        row["reason"] for row in StudyFolder(tmp_path / "results", "toy").comparisons() if row["verdict"]
+    ]
+    assert reasons == ["unstable diverged=6"] * 2
     assert not (tmp_path / "results/toy/figures").exists()
     assert "the toy diverged" in (tmp_path / "results/toy/report.md").read_text()
-    assert run(**options)[1].count("unstable") == 2
+    assert run(**options)[0].trained == 0
 
 
 def test_a_reason_that_begins_with_its_status_is_said_once(
@@ -394,7 +399,7 @@ def test_planning_writes_nothing(ran: None, toy_study: Path, tmp_path: Path) -> 
 def test_the_python_api_runs_and_loads(toy_study: Path, tmp_path: Path) -> None:
     results = ablate.run(toy_study, results=tmp_path / "r", jobs=0, seeds=2)
     assert len(results.trials) == 6
-    again = ablate.load(tmp_path / "r" / "toy")
+    again = ablate.load(tmp_path / "r" / "toy@seeds=2")
     pd.testing.assert_frame_equal(again.comparisons, results.comparisons)
 
 

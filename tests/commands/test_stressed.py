@@ -131,7 +131,7 @@ def test_a_part_of_the_study_has_its_part_of_the_grid(run: Run, folder: StudyFol
     outcome, printed = run(text, only=["model.limit=0.05"], seed=1)
     assert outcome.trained == 2 * 3
     assert "could not be drawn" not in printed
-    assert set(folder.evidence().frames["stress"].seed) == {1}
+    assert set(StudyFolder.at(outcome.folder).evidence().frames["stress"].seed) == {1}
     outcome, _ = run(text)
     assert outcome.trained == 8 + 12 - 6
     stress = folder.evidence().frames["stress"]

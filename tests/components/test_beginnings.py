@@ -24,16 +24,16 @@ import torch
 from torch import Tensor
 
 from ablate.base.registry import CATALOGUE, PartConfig
-from ablate.commands.list import describe
 from ablate.components.positions import NoPosition, Position
 from ablate.components.sizes import Sizes
 from ablate.models.attention import Attention
 from ablate.models.embedding import TokenEmbedding
 from ablate.models.initialise import initialise
 from ablate.models.reference import places, settings_for
+from ablate.report.parts import describe
 
 CATALOGUE.load_builtin()
-WIDTHS, LENGTHS, SEEDS, B = (16, 32, 64), (5, 8, 32), range(3), 16
+WIDTHS, LENGTHS, SEEDS, B = (16, 32, 64), (5, 32), range(3), 16
 NO_POSITION = NoPosition(PartConfig(), Sizes(1, 1))
 
 

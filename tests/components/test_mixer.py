@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixer_checks import EACH_WAY, MASK, MIXERS, NO_POSITION, REAL, B, D, T, built, random, stepped
 from refused import refused
-from torch import Tensor
-from torch.func import functional_call, grad, stack_module_state, vmap
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE, PartConfig
@@ -30,10 +26,6 @@ SETTINGS = [
     for settings in ({}, {"kernel_size": 1}, {"kernel_size": T + 2}, {"hidden": 10})
     if MIXERS[name].causal and settings.keys() <= MIXERS[name].Config.model_fields.keys()
 ]
-
-
-def able(ability):
-    return ", ".join(name for name, mixer in MIXERS.items() if getattr(mixer, ability))
 
 
 def problems_of(padded=False, **model):
@@ -92,43 +84,6 @@ def test_what_stands_at_padding_never_matters_wherever_it_is(name, real):
     torch.testing.assert_close(y[real_bt], z[real_bt])
 
 
-@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "padded"])
-@pytest.mark.parametrize(("name", "causal"), PADDED)
-def test_mixers_that_are_stacked_are_those_one_by_one(name, causal, mask):
-    """Results and gradients under `vmap`; recurrent ones then go step by step, without the fused kernel."""
-    mixers = [built(name, causal, seed=seed) for seed in range(3)]
-    x, factors = random(B, T, D), random(B, T, D, seed=1)
-    read = factors if mask is None else factors * REAL[..., None]
-
-    def loss(parameters: Any, buffers: Any) -> tuple[Tensor, Tensor]:
-        y = functional_call(mixers[0], (parameters, buffers), (x, NO_POSITION, mask))
-        return (y * read).sum(), y * read
-
-    gradients, outputs = vmap(grad(loss, has_aux=True))(*stack_module_state(mixers))
-    for index, mixer in enumerate(mixers):
-        value, y = loss(dict(mixer.named_parameters()), dict(mixer.named_buffers()))
-        torch.testing.assert_close(outputs[index], y)
-        own = torch.autograd.grad(value, list(mixer.parameters()))
-        for (path, _), expected in zip(mixer.named_parameters(), own, strict=True):
-            torch.testing.assert_close(gradients[path][index], expected, msg=path)
-
-
-def test_places_matter_to_mixers_without_causality_that_say_so():
-    order, x = torch.tensor([3, 0, 6, 1, 5, 2, 4]), random(B, T, D)
-    for name in OTHERS:
-        mixer = built(name)
-        alike = torch.allclose(mixer(x[:, order], NO_POSITION), mixer(x, NO_POSITION)[:, order])
-        assert alike != MIXERS[name].reads_order, name
-
-
-@pytest.mark.parametrize("name", MIXERS)
-def test_a_mixer_is_refused_where_it_reads_the_future_or_padding_that_is_to_be_hidden(name):
-    for ability, where in (("causal", {"topology": "decoder"}), ("padding", {"padded": True})):
-        if not getattr(MIXERS[name], ability):
-            assert problems_of(mixer=name, **where) == {"mixer": (name, able(ability))}
-            assert name not in able(ability).split(", ")
-
-
 def test_the_parameters_of_a_mixer_are_checked_under_its_path():
     assert problems_of(mixer={"name": "gmlp", "hidden": 7}) == {"mixer.hidden": (7, "6, 8")}
     found = problems_of(mixer={"name": "linear_attention", "num_heads": 3})
@@ -150,12 +105,6 @@ def test_a_mixer_of_ones_own_is_refused_like_any_other():
         Mean(PartConfig(), Sizes(D, T))(random(B, T, D), NO_POSITION, MASK)
     with pytest.raises(ValueError, match=r"^mixer fourier cannot leave out padding: the freq"):
         built("fourier")(random(B, T, D), NO_POSITION, MASK)
-
-
-@pytest.mark.parametrize("name", [n for n in OTHERS if not MIXERS[n].any_length])
-def test_a_longer_sequence_is_refused(name):
-    with pytest.raises(ValueError, match=f"mixer {name} ends at max_len = 7: .*given a sequence of 8"):
-        built(name)(random(B, T + 1, D), NO_POSITION)
 
 
 @pytest.mark.parametrize("name", WITHOUT_QUERIES)

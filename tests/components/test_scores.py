@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components import scores
-from ablate.components.scores import Additive, Cosine, Gaussian, Score
+from ablate.components.scores import Cosine, Gaussian, Score
 from ablate.components.sizes import Sizes
 from ablate.models.initialise import initialise
 
@@ -85,11 +85,16 @@ def test_a_score_must_define_one_of_the_two_forms():
         Score(PartConfig(), SIZES).logits(*queries_and_keys())
 
 
-class TestAdditive:
-    def test_counts_its_own_parameters(self):
-        score = Additive.Config(hidden=7).build(WIDE)
-        assert sum(p.numel() for p in score.parameters()) == H * (D_Q * 7 + D_K * 7 + 7)
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [*((Gaussian, "sigma", sigma) for sigma in (0, -1.0, math.inf, 1e-200)), (Cosine, "temperature", 0.009)],
+)
+def test_settings_out_of_range(part, name, value):
+    with pytest.raises(ValidationError, match=name):
+        part.Config(**{name: value})
 
+
+class TestAdditive:
     @pytest.mark.parametrize("numbers", [1, 2 * B * H * T_K * 3, 3 * B * H * T_K * 3, 10**6])
     def test_the_size_of_the_groups_changes_nothing(self, monkeypatch, numbers):
         """One, two, three (and one left over) and all four queries at a time, against plain autograd."""
@@ -151,17 +156,8 @@ class TestGaussian:
         initialise(score, seed=0)
         torch.testing.assert_close(score.log_sigma.exp(), torch.full((H, 1, 1), 0.7))
 
-    @pytest.mark.parametrize("sigma", [0, -1.0, math.inf, 1e-200])
-    def test_widths_out_of_range(self, sigma):
-        with pytest.raises(ValidationError, match="sigma"):
-            Gaussian.Config(sigma=sigma)
-
 
 class TestCosine:
-    def test_lengths_do_not_matter(self):
-        score, (q, k) = build("cosine"), queries_and_keys()
-        torch.testing.assert_close(score.logits(3 * q, 0.1 * k), score.logits(q, k))
-
     def test_the_temperature_begins_as_configured_and_ends_at_its_bound(self):
         score, (q, k) = Cosine.Config(temperature=0.01).build(SIZES).double(), queries_and_keys()
         initialise(score, seed=0)
@@ -180,7 +176,3 @@ class TestCosine:
         logits.sum().backward()
         assert torch.isfinite(q.grad).all()
         assert torch.isfinite(k.grad).all()
-
-    def test_temperatures_out_of_range(self):
-        with pytest.raises(ValidationError, match=r"temperature\n.*greater than or equal to 0.01"):
-            Cosine.Config(temperature=0.009)

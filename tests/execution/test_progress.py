@@ -28,6 +28,7 @@ def test_a_small_run_has_a_line_for_each_trial() -> None:
     first, *found = lines(9)
     assert first == "toy: 9 trials to train on 2 workers."
     assert [line.partition(" ")[0] for line in found] == [f"[{done}/9]" for done in range(1, 10)]
+    assert lines(90, expected=4.0)[0].endswith("on 2 workers, about 3 min.")
 
 
 def test_a_large_run_has_few_lines_and_names_every_failure() -> None:
@@ -38,7 +39,3 @@ def test_a_large_run_has_few_lines_and_names_every_failure() -> None:
     assert [line.partition(" (")[0] for line in found if "failed" in line] == [
         "[504/1000] baseline seed 503: failed: "
     ]
-
-
-def test_the_time_that_is_known_before_is_said_first() -> None:
-    assert lines(90, expected=4.0)[0] == "toy: 90 trials to train on 2 workers, about 3 min."

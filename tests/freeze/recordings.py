@@ -68,7 +68,7 @@ def rows(columns: Iterable[str], found: Iterable[Mapping[str, Any]]) -> list[str
         csv.writer(out, lineterminator="").writerow(values)
         return out.getvalue()
 
-    return [line(columns), *sorted(line([text(row.get(name)) for name in columns]) for row in found)]
+    return [line(columns), *sorted(line([text(row[name]) for name in columns]) for row in found)]
 
 
 # Published studies, judged again from what is committed.
@@ -86,7 +86,7 @@ COLUMNS = {
             "mean_variant",
             "mean_baseline",
         ),
-        *("diff", "se", "df", "ci_low", "ci_high", "level", "p", "mde", "verdict", "reason"),
+        *("diff", "se", "df", "level", "p", "verdict", "code"),
     ),
     "claims": (
         *(
@@ -102,21 +102,10 @@ COLUMNS = {
             "ci_high",
             "verdict",
         ),
-        "reason",
+        "code",
     ),
-    "stability": (
-        "study",
-        "variant",
-        "task",
-        "metric",
-        "n",
-        "mean_variant",
-        "mean_baseline",
-        "diff",
-        "p",
-        "reason",
-    ),
-    "speed": ("study", "variant", "task", "size", "metric", "n", "ratio", "ci_low", "ci_high", "noise_floor"),
+    "stability": ("study", "variant", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "code"),
+    "speed": ("study", "variant", "task", "size", "metric", "n", "ratio", "noise_floor", "slack"),
     "scaling": ("study", "variant", "task", "metric", "n", "slope", "ci_low", "ci_high"),
     "noise": ("study", "task", "metric", "n", "diverged", "sd", "test_share", "placebo_diff"),
 }
@@ -130,15 +119,22 @@ def _published() -> dict[str, list[dict[str, Any]]]:
         if len(frames["comparisons"]):
             frames["comparisons"] = with_errors(frames["comparisons"], today.evidence_of(path))
         for name, frame in frames.items():
-            found[name] += [{"study": path.name} | row for row in frame.to_dict("records")]
+            found[name] += [{"study": path.name} | row for row in with_codes(frame).to_dict("records")]
     return found
 
 
 def with_errors(comparisons: pd.DataFrame, evidence: Any) -> pd.DataFrame:
     """The comparisons with standard errors and degrees of freedom of their differences."""
-    keys = ["variant", "baseline", "task", "metric"]
-    known = pd.DataFrame(today.errors(evidence), columns=[*keys, "se", "df"])
-    return comparisons.merge(known, on=keys, how="left")
+    place = ["variant", "baseline", "task", "metric"]
+    known = pd.DataFrame(today.errors(evidence), columns=[*place, "se", "df"])
+    return comparisons.merge(known, on=place, how="left")
+
+
+def with_codes(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with the code of its reasons, where it has any."""
+    if "reason" not in frame:
+        return frame
+    return frame.assign(code=[str(reason).partition(" ")[0] for reason in frame["reason"]])
 
 
 for _name, _columns in COLUMNS.items():
@@ -319,6 +315,10 @@ def _mlflow() -> list[str]:
 
     from mlflow.tracking import MlflowClient
 
+    from ablate.stages.publish import describe
+    from ablate.tracking.server import bring_up_to_date
+
+    bring_up_to_date(toy_folder() / "results", describe, print)  # the run may have left it to this
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         client = MlflowClient(f"sqlite:///{toy_folder()}/results/store/mlflow.db")
@@ -536,12 +536,13 @@ def _judge() -> list[str]:
     from .cases import cases
 
     lines = []
-    names = {name: columns[1:] for name, columns in COLUMNS.items()}
+    names = {name: [column for column in columns if column != "study"] for name, columns in COLUMNS.items()}
+    names["comparisons"].append("mde")
     for case, (evidence, shown) in cases().items():
         frames = today.judged(evidence)
         frames["comparisons"] = with_errors(frames["comparisons"], evidence)
         for name in shown:
-            head, *found = rows(names[name], frames[name].to_dict("records"))
+            head, *found = rows(names[name], with_codes(frames[name]).to_dict("records"))
             lines += [f"# {case}: {name}: {head}", *found]
     return lines
 

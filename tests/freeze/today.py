@@ -36,8 +36,8 @@ def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Comparisons, claims, stability and speed of evidence that was made up."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.speed import speeds
     from ablate.analysis.stability import stability
+    from ablate.features.speed.ratios import speeds
 
     return {
         "comparisons": compare(evidence),
@@ -55,15 +55,12 @@ def evidence_of(path: Path) -> Evidence:
 
 def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
     """Variant, baseline, task, metric, and of the mean difference the standard error with its degrees of freedom."""
-    from ablate.analysis.compare import _of_pair
-    from ablate.analysis.family import pairs
+    from ablate.analysis.compare import every
     from ablate.analysis.runs import Runs
 
-    runs = Runs(evidence)
     return [
-        (pair.name, pair.against, pair.task.name, one.metric, error.se, error.df)
-        for pair in pairs(evidence.facts)
-        for one in _of_pair(runs, pair, True)
+        (one.pair.name, one.pair.against, one.pair.task.name, one.metric, error.se, error.df)
+        for one in every(Runs(evidence))
         for error in one.contrast.differences.errors[-1:]
     ]
 
@@ -86,9 +83,9 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
+    from ablate.features.stress.grid import stressed
     from ablate.stages.choose import _point, judged, spec_of
     from ablate.stages.search import for_sweep
-    from ablate.stages.stress import stressed
     from ablate.study.prepare import prepare
 
     experiment, folder = prepare(study), folder_of(results)

@@ -8,9 +8,8 @@ from refused import refused
 from torch import nn
 
 from ablate.base.errors import AblateError, Invalid
-from ablate.base.registry import CATALOGUE, PartConfig, register
+from ablate.base.registry import CATALOGUE, register
 from ablate.components.norms import LayerNorm
-from ablate.components.scores import Score
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.parameters import decay_groups
@@ -155,19 +154,6 @@ def test_state_survives_a_round_trip(tokens, settings):
 
 
 def test_third_party_parts_are_parts_like_any_other(tokens):
-    @register("score", "angular")
-    class Angular(Score):
-        class Config(PartConfig):
-            temperature: float = 0.5
-
-        def __init__(self, config, sizes):
-            super().__init__(config, sizes)
-            self.temperature = config.temperature
-
-        def inner(self, q, k):
-            q, k = nn.functional.normalize(q, dim=-1), nn.functional.normalize(k, dim=-1)
-            return q, k, 1 / self.temperature
-
     @register("mixer", "recurrent")
     class Recurrent(nn.Module):
         def __init__(self, config, sizes):
@@ -186,7 +172,7 @@ def test_third_party_parts_are_parts_like_any_other(tokens):
         def forward(self, x_btd, position, mask=None):
             return self.net(x_btd, x_btd, x_btd, need_weights=False)[0]
 
-    for mixer in ({"score": {"name": "angular", "temperature": 0.1}}, "recurrent", "multihead"):
+    for mixer in ("recurrent", "multihead"):
         one, same, other = (build_model(section(mixer=mixer), TOKENS, seed=seed) for seed in (0, 0, 1))
         assert torch.equal(one(tokens), same(tokens))
         for (name, a), b in zip(one.named_parameters(), other.parameters(), strict=True):

@@ -22,6 +22,12 @@ PLACEMENTS = {
     "feedforward_output": ["stack.blocks.0.feedforward_dropout"],
     "residual": ["stack.blocks.0.mixer_residual_dropout", "stack.blocks.0.feedforward_residual_dropout"],
 }
+OF_CROSS = {
+    "embedding": {"source_dropout"},
+    "attention_weights": {"stack.decoder.blocks.0.cross.attention.weights_dropout"},
+    "attention_output": {"stack.decoder.blocks.0.cross_dropout"},
+    "residual": {"stack.decoder.blocks.0.cross_residual_dropout"},
+}
 
 
 def section(**settings) -> ModelSection:
@@ -35,20 +41,11 @@ def tokens() -> torch.Tensor:
 
 def sites_of(topology: str, placement: str) -> set[str]:
     """The sites of a placement in a model of one layer."""
+    paths = PLACEMENTS[placement]
     if topology != "encoder_decoder":
-        return set(PLACEMENTS[placement])
-    sites = {
-        path.replace("stack.", f"stack.{side}.")
-        for path in PLACEMENTS[placement]
-        for side in ("encoder", "decoder")
-    }
-    cross = {
-        "embedding": "source_dropout",
-        "attention_weights": "stack.decoder.blocks.0.cross.attention.weights_dropout",
-        "attention_output": "stack.decoder.blocks.0.cross_dropout",
-        "residual": "stack.decoder.blocks.0.cross_residual_dropout",
-    }
-    return sites | ({cross[placement]} if placement in cross else set())
+        return set(paths)
+    sides = ("stack.encoder.", "stack.decoder.")
+    return {path.replace("stack.", side) for path in paths for side in sides} | OF_CROSS.get(placement, set())
 
 
 def given(topology: str, tokens: torch.Tensor) -> tuple[Signature, dict[str, torch.Tensor]]:

@@ -58,10 +58,15 @@ ATTENTION = times(4, PROJECTION), times(2, PAIRS)
 
 
 @pytest.mark.parametrize("topology", ["encoder", "decoder"])
-@pytest.mark.parametrize("score", ["dot", "scaled_dot", "cosine"])
-def test_attention_and_feedforward(score, topology):
-    """Masked products count, and a fused kernel as its two products."""
-    assert flops(topology=topology, mixer={"score": score}) == model(*ATTENTION)
+@pytest.mark.parametrize(
+    "mixer", [*({"score": s} for s in ("dot", "scaled_dot", "cosine")), {"num_heads": 8}]
+)
+def test_attention_and_feedforward(mixer, topology):
+    """Masked products count, and a fused kernel as its two products; the number of heads does not."""
+    assert flops(topology=topology, mixer=mixer) == model(*ATTENTION)
+    dropout = {"attention_weights": 0.5, "residual": 0.5}
+    assert flops(topology=topology, mixer=mixer, dropout=dropout) == model(*ATTENTION)
+    assert flops(topology=topology, mixer=mixer, feedforward="none") == model(*ATTENTION, feedforward=(0, 0))
 
 
 ADDITIVE = times(2, product(T, H, D_K, 5)), product(H, T, T, 5, gradients=1)
@@ -74,10 +79,7 @@ MIXERS = {
     ),
     # The kernel takes q, k and v of one width, here that of keys with their square beside them.
     "gaussian": ({"score": "gaussian"}, [times(4, PROJECTION), times(2, product(H, T, T, D_K + 1))]),
-    "additive": (
-        {"score": {"name": "additive", "hidden": 5}},
-        [times(4, PROJECTION), *ADDITIVE, PAIRS],
-    ),
+    "additive": ({"score": {"name": "additive", "hidden": 5}}, [times(4, PROJECTION), *ADDITIVE, PAIRS]),
     "hard": ({"weighting": "hard"}, ATTENTION),
     # No queries and no keys; uniform weights have no gradient.
     "uniform": ({"weighting": "uniform"}, [times(2, PROJECTION), product(T, T, D, gradients=1)]),
@@ -86,18 +88,12 @@ MIXERS = {
         [times(3, PROJECTION), times(2, product(T, D, 3)), times(2, PAIRS)],
     ),
     "shared_kv": ({"value": "shared_kv"}, [times(3, PROJECTION), times(2, PAIRS)]),
-    "narrow keys": (
-        {"d_k": 3},
-        [times(2, product(T, D, H * 3)), times(2, PROJECTION), times(2, PAIRS)],
-    ),
+    "narrow keys": ({"d_k": 3}, [times(2, product(T, D, H * 3)), times(2, PROJECTION), times(2, PAIRS)]),
     "one head of keys": (
         {"num_kv_heads": 1},
         [times(2, PROJECTION), times(2, product(T, D, D_K)), times(2, PAIRS)],
     ),
-    "split before": (
-        {"split": "before"},
-        [times(3, product(T, D, D_K)), PROJECTION, times(2, PAIRS)],
-    ),
+    "split before": ({"split": "before"}, [times(3, product(T, D, D_K)), PROJECTION, times(2, PAIRS)]),
     "qk_norm": ({"qk_norm": True}, ATTENTION),
     "tied": ({"tied": True}, ATTENTION),
 }
@@ -107,11 +103,6 @@ MIXERS = {
 def test_scores_weightings_and_values(name):
     mixer, products = MIXERS[name]
     assert flops(mixer=mixer) == model(*products)
-
-
-def test_heads_do_not_change_the_cost():
-    """FOUNDATIONS §2, number 6."""
-    assert flops(mixer={"num_heads": 8}) == flops(mixer={"num_heads": 1}) == model(*ATTENTION)
 
 
 def recurrent(gates: int, directions: int) -> list[Cost]:
@@ -186,14 +177,6 @@ def test_norms_positions_and_activations_are_no_products(slot, name):
     hidden = 85 if getattr(CATALOGUE.get(slot, name), "gated", False) else None
     gated = times(3, product(T, D, hidden)) if hidden else None
     assert (found.forward, found.training) == model(*ATTENTION, feedforward=gated)
-
-
-def test_dropout_is_free():
-    assert flops(dropout={"attention_weights": 0.5, "residual": 0.5}) == model(*ATTENTION)
-
-
-def test_without_a_feedforward():
-    assert flops(feedforward="none") == model(*ATTENTION, feedforward=(0, 0))
 
 
 @pytest.mark.parametrize(("readout", "readouts"), [("last", 1), ("mean", 1), ("all", T)])

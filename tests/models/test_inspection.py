@@ -143,17 +143,6 @@ def test_entropy_and_similarity_are_scipys(weights: Tensor) -> None:
     np.testing.assert_allclose(similarity(weights).numpy(), 1 - np.mean(distances, 0), atol=1e-6)
 
 
-def test_the_limits_of_the_metrics() -> None:
-    one_key, other_key = torch.eye(4, dtype=torch.float64)[:2]
-    alike = torch.stack([one_key, one_key]).view(1, 2, 1, 4)
-    apart = torch.stack([one_key, other_key]).view(1, 2, 1, 4)
-    assert similarity(alike).item() == 1
-    assert similarity(apart).item() == pytest.approx(0, abs=1e-12)
-    assert entropy(alike).tolist() == [[[0], [0]]]
-    even = torch.full((1, 2, 1, 4), 0.25, dtype=torch.float64)
-    assert entropy(even).flatten().tolist() == pytest.approx([math.log(4)] * 2)
-
-
 def test_uniform_attention_has_the_entropy_of_its_real_keys() -> None:
     """Padding counts neither as a key nor as a query."""
     model, batch = reverse(mixer={"num_heads": HEADS, "weighting": "uniform"})
@@ -166,13 +155,6 @@ def test_uniform_attention_has_the_entropy_of_its_real_keys() -> None:
     layers = [value for name, value in found.items() if name.startswith("attention_entropy/")]
     assert len(layers) == 6
     assert found["attention_entropy"] == pytest.approx(sum(layers) / 6)
-
-
-def test_metrics_do_not_depend_on_how_examples_are_cut() -> None:
-    model, batch = reverse()
-    whole = attention_metrics(model, [batch])
-    cut = attention_metrics(model, batch.chunks(5))
-    assert whole == pytest.approx(cut, rel=1e-6)
 
 
 def test_one_head_has_no_similarity() -> None:
@@ -251,6 +233,8 @@ def test_numbers_do_not_depend_on_how_examples_are_cut_and_nothing_is_left_behin
     model, batch = reverse()
     whole = layer_metrics(model, [batch])
     assert layer_metrics(model, batch.chunks(5)) == pytest.approx(whole, rel=1e-5)
+    maps = attention_metrics(model, [batch])
+    assert attention_metrics(model, batch.chunks(5)) == pytest.approx(maps, rel=1e-5)
     assert [len(part) for part in cut(batch, 3 * 7 * 7)] == [3, 3, 3, 3, 3, 1]
     assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
     assert model.training

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ablate.base.errors import StoreError
-from ablate.records.measured import Measurements, gpus, here
+from ablate.features.speed.kept import Measurements, gpus, here
 
 STANDS_FOR = {"configs": ["a", "b"], "machine": "one"}
 PROCESSES = [{"busy": 0.1, "configs": {"a": {"memory": None, "calls": {"step": {"seconds": 1 / 3}}}}}]
@@ -23,18 +23,18 @@ def kept(tmp_path: Path) -> Measurements:
     return found
 
 
-def test_what_is_kept_is_read_again(kept: Measurements) -> None:
-    key = Measurements.key(STANDS_FOR)
+def test_what_is_kept_is_read_again_under_its_key_alone(kept: Measurements) -> None:
+    key, other = Measurements.key(STANDS_FOR), Measurements.key({**STANDS_FOR, "machine": "two"})
     assert kept.load(key) == PROCESSES
     kept.save(STANDS_FOR, PROCESSES * 2)
     assert kept.load(key) == PROCESSES * 2
     assert [path.name for path in kept.folder.iterdir()] == [f"{key}.json"]
-
-
-def test_another_machine_has_another_key(kept: Measurements) -> None:
-    other = Measurements.key({**STANDS_FOR, "machine": "two"})
-    assert other != Measurements.key(STANDS_FOR)
+    assert other != key
     assert kept.load(other) == []
+    copy = kept.folder / f"{other}.json"
+    copy.write_text((kept.folder / f"{key}.json").read_text())
+    assert kept.load(other) == []
+    assert not copy.exists()
 
 
 def test_another_gpu_is_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,13 +72,6 @@ def test_a_spoilt_file_is_set_aside(tmp_path: Path, spoil: Callable[[dict[str, A
         assert (kept.folder / f"{key}.corrupt-{number}").read_text() == spoiled
         assert f"{path} is corrupt" in said[-1]
         assert f"set aside as {key}.corrupt-{number}, it will be measured again" in said[-1]
-
-
-def test_a_copy_under_another_key_is_set_aside(kept: Measurements) -> None:
-    other = kept.folder / "0123456789abcdef.json"
-    other.write_text((kept.folder / f"{Measurements.key(STANDS_FOR)}.json").read_text())
-    assert kept.load("0123456789abcdef") == []
-    assert not other.exists()
 
 
 def test_a_folder_in_its_place_is_no_file(tmp_path: Path) -> None:

@@ -31,13 +31,18 @@ def store(tmp_path: Path, warned: list[str]) -> Store:
     return Store(tmp_path, warned.append)
 
 
+def saved(store: Store, **changes: object) -> Record:
+    store.save(record(**changes))
+    loaded = store.load("a1")
+    assert loaded is not None
+    return loaded
+
+
 def test_weights_stand_beside_the_record_and_not_in_it(store: Store, tmp_path: Path) -> None:
-    store.save(record())
+    loaded = saved(store)
     assert files(tmp_path) == ["a1.json", "a1.npz", "a1.safetensors"]
     assert (tmp_path / "trials/a1.safetensors").read_bytes() == WEIGHTS
     assert "weights of a model" not in (tmp_path / "trials/a1.json").read_text()
-    loaded = store.load("a1")
-    assert loaded is not None
     assert (loaded.kept, loaded.weights) == (["final"], None)
     assert store.weights(loaded) == WEIGHTS
 
@@ -45,9 +50,7 @@ def test_weights_stand_beside_the_record_and_not_in_it(store: Store, tmp_path: P
 def test_a_record_without_the_weights_that_are_asked_for_is_not_finished(
     store: Store, tmp_path: Path
 ) -> None:
-    store.save(record())
-    loaded = store.load("a1")
-    assert loaded is not None
+    loaded = saved(store)
     assert store.is_finished(loaded)
     assert store.is_finished(loaded, "final")
     assert not store.is_finished(loaded, "best")
@@ -58,26 +61,21 @@ def test_a_record_without_the_weights_that_are_asked_for_is_not_finished(
 
 @pytest.mark.parametrize(("status", "finished"), [("diverged", True), ("failed", False)])
 def test_only_a_completed_trial_has_weights_to_keep(store: Store, status: str, finished: bool) -> None:
-    store.save(record(status=status, kept=[], weights=None))
-    assert store.is_finished(store.load("a1"), "final") == finished
+    loaded = saved(store, status=status, kept=[], weights=None)
+    assert store.is_finished(loaded, "final") == finished
 
 
 def test_a_record_never_stands_beside_the_weights_of_another_training(store: Store, tmp_path: Path) -> None:
     store.save(record())
-    store.save(record(weights=None))
-    loaded = store.load("a1")
-    assert loaded is not None
-    assert loaded.kept == []
+    assert saved(store, weights=None).kept == []
     assert files(tmp_path) == ["a1.json", "a1.npz"]
 
 
 def test_corrupt_weights_are_set_aside_and_the_record_stays(
     store: Store, tmp_path: Path, warned: list[str]
 ) -> None:
-    store.save(record())
+    loaded = saved(store)
     (tmp_path / "trials/a1.safetensors").write_bytes(WEIGHTS[:5])
-    loaded = store.load("a1")
-    assert loaded is not None
     assert not store.is_finished(loaded, "final")
     assert files(tmp_path) == ["a1.corrupt-1.safetensors", "a1.json", "a1.npz"]
     assert len(warned) == 1
@@ -91,7 +89,6 @@ def test_corrupt_weights_are_only_passed_over_where_the_store_is_looked_at(tmp_p
     (tmp_path / "trials/a1.safetensors").write_bytes(b"")
     looking = Store(tmp_path, read_only=True)
     loaded = looking.load("a1")
-    assert loaded is not None
     assert looking.weights(loaded) is None
     assert "a1.safetensors" in files(tmp_path)
 

@@ -89,10 +89,9 @@ def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see()
     legend, found = section(layer(LAST), layer(), layer(path="stack.blocks.1.mixer"))
     assert [picture.title for picture in found] == [BASELINE, LAST]
     assert [picture.name for picture in found] == ["attention-1", "attention-2"]
-    assert "layer 1, 4 heads of 5 queries by 5 keys, largest weight" in found[0].alt
-    assert "; layer 2, 4 heads" in found[0].alt
+    assert "layer 1 with 4 heads, layer 2 with 4 heads" in found[0].alt
     assert "seed 0" in legend
-    assert "padding" not in legend
+    assert "Padding" not in legend
     assert not any(picture.caption for picture in found)
     assert list(Attention().blocks(Material(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated()))) == []
 
@@ -100,7 +99,7 @@ def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see()
 def test_a_page_shows_so_many_variants_and_says_where_the_rest_is() -> None:
     legend, found = section(*(layer(f"v{i}") for i in range(MAX_FIGURES + 2)))
     assert len(found) == MAX_FIGURES
-    assert legend.endswith("2 more variants are in attention.npz.")
+    assert legend.endswith("2 more variants in attention.npz.")
 
 
 def test_padding_is_cut_away_and_the_legend_says_so() -> None:
@@ -110,8 +109,7 @@ def test_padding_is_cut_away_and_the_legend_says_so() -> None:
     weights[0, :, :, 3:] = np.nan
     legend, (picture,) = section(replace(whole, weights=weights))
     np.testing.assert_array_equal(panels(drawn(picture)), weights[0, :, :4, :3])
-    assert "Queries and keys that are padding are cut away." in legend
-    assert "4 queries by 3 keys" in picture.alt
+    assert "Padding is cut away." in legend
 
 
 def test_the_figures_of_a_report_share_their_scale() -> None:

@@ -241,19 +241,6 @@ def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser: Bro
     assert (order(0), cells(0)) == (None, before)
 
 
-def test_a_column_of_intervals_is_sorted_by_their_lower_bounds(browser: Browser, report: Path) -> None:
-    browser.open(report, width=1400)
-    table = "section[aria-labelledby=comparisons] table"
-    heads = browser.evaluate(f"[...document.querySelectorAll('{table} thead th')].map(h => h.textContent)")
-    index = heads.index("95 % over seeds alone")
-    before = browser.evaluate(COLUMN.format(table=table, column=index))
-    browser.evaluate(f"document.querySelectorAll('{table} thead button')[{index}].click()")
-    after = browser.evaluate(COLUMN.format(table=table, column=index))
-    bounds = [float(cell[1:].split(",")[0].replace("−", "-")) for cell in after if cell.startswith("[")]
-    assert bounds == sorted(bounds)
-    assert after != before
-
-
 def test_ratios_times_and_counts_are_sorted_by_what_they_stand_for(browser: Browser, report: Path) -> None:
     browser.open(report, width=1400)
     cells = [

@@ -6,8 +6,8 @@ import pytest
 
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, Matched, MatchFacts, VariantFacts
-from ablate.core.short_names import short_names
 from ablate.report.sections import compared as costs
+from ablate.report.words import say
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_costs_by_part_with_their_differences(facts: Facts) -> None:
     totals = ["Parameters", "FLOPs", "FLOPs with backward"]
     assert headings == ["Variant", *totals, "Embedding", "Mixer", "Relative", "Changes"]
     base, larger, placebo = ([row[c.key] for c in table.columns] for row in table.rows)
-    assert base == ["baseline", "8,500", "250,000", "750,000", "500", "8,000", "0", ""]
+    assert base == ["baseline", "8,500", "250,000", "750,000", "500", "8,000", "–", ""]
     assert larger[1:4] == ["9,350 (+10.0 %)", "240,000 (−4.0 %)", "780,000 (+4.0 %)"]
     assert larger[4:7] == ["500", "8,700 (+700)", "150"]
     assert placebo[-1] == "the baseline with other random streams"
@@ -54,15 +54,10 @@ def test_evidence_from_before_the_backward_pass_was_counted(facts: Facts) -> Non
 
 
 def test_what_the_variants_differ_by_is_said(facts: Facts) -> None:
-    name = short_names(facts)[facts.variants[1].name]
-    assert costs.differences(facts) == (
-        f"Sizes are not matched: parameters differ from the baseline's by 0 % to +10.0 %, "
-        f"most in {name}; "
-        f"FLOPs differ from the baseline's by −4.0 % to 0 %, most in {name}."
-    )
+    (said,) = costs.equality(facts)
+    assert said == say("cost.not_matched", [("Parameters", "0 %", "+10.0 %"), ("FLOPs", "−4.0 %", "0 %")])
     alike = dataclasses.replace(facts, variants=[facts.variants[0], facts.variants[2]])
-    assert "parameters do not differ; FLOPs do not differ" in costs.differences(alike)
-    assert costs.differences(dataclasses.replace(facts, variants=facts.variants[:1])) == ""
+    assert list(costs.equality(alike)) == []
 
 
 def test_the_whole_training_is_shown_where_variants_see_other_numbers_of_examples(facts: Facts) -> None:
@@ -78,12 +73,6 @@ def test_the_whole_training_is_shown_where_variants_see_other_numbers_of_example
         "9,984,000,000 (+108.0 %)",
         "4,800,000,000",
     ]
-    said = costs.differences(dataclasses.replace(facts, variants=[same[0], longer, same[2]]))
-    names = short_names(facts)
-    assert (
-        f"FLOPs of training differ from the baseline's by 0 % to +108.0 %, most in {names[longer.name]}"
-        in said
-    )
 
 
 def matched(facts: Facts, quantity: str, by: str, *given: Matched) -> Facts:
@@ -106,22 +95,17 @@ def test_what_is_matched_is_said_with_the_largest_residual(facts: Facts) -> None
         "Residual",
         "Parameters",
     ]
-    assert [(row["value"], row["residual"]) for row in table.rows] == [
+    assert [(row["by"], row["residual"]) for row in table.rows] == [
         ("4", "0 %"),
         ("3.71", "−0.35 %"),
         ("4", "0 %"),
     ]
-    name = short_names(fair)[fair.variants[1].name]
-    assert costs.differences(fair) == (
-        f"Parameters are matched to the baseline's by model.feedforward.expansion: the largest residual is −0.35 %, "
-        f"of {name}. Not matched: FLOPs differ from the baseline's by −4.0 % to 0 %, most in {name}."
-    )
+    said, rest = costs.equality(fair)
+    by = "model.feedforward.expansion"
+    assert said == say("cost.matched", "Parameters", say("cost.the_baseline"), by, "−0.35 %", False)
+    assert rest == say("cost.not_matched", [("FLOPs", "−4.0 %", "0 %")])
     number = dataclasses.replace(fair, match=MatchFacts("flops", "model.d_model", "250000", 0.01))
-    assert costs.differences(number).startswith("FLOPs are matched to 250,000 by model.d_model: ")
-    exact = matched(facts, "parameters", "model.d_model", base, base, base)
-    assert costs.differences(exact).startswith(
-        "Parameters are matched to the baseline's by model.d_model, exactly."
-    )
+    assert next(costs.equality(number)).startswith("FLOPs matched to 250,000 by model.d_model")
 
 
 def test_matched_settings_have_rows_a_task(facts: Facts) -> None:
@@ -138,7 +122,7 @@ def test_matched_settings_have_rows_a_task(facts: Facts) -> None:
     ]
     match = MatchFacts("parameters", "model.d_model", "baseline", 0.01)
     table = costs.cost_table(dataclasses.replace(facts, tasks=two, variants=variants, match=match))
-    assert [row["value"] for row in table.rows] == ["4", "4", "4", "3", "4", "4"]
+    assert [row["by"] for row in table.rows] == ["4", "4", "4", "3", "4", "4"]
 
 
 def test_a_variant_named_by_hand_says_what_it_changes(facts: Facts) -> None:

@@ -14,14 +14,14 @@ from made_searches import searched
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
-from ablate.core.metric import Metric, Sampling
+from ablate.core.metric import Sampling
 from ablate.core.search_table import SearchTable
 from ablate.report import methods as methods_module
 from ablate.report.methods import bibliography, methods
 from ablate.report.paper import as_latex, as_markdown
 from ablate.report.section import Material
 
-TEMPLATE = Path(methods_module.__file__).parent / "templates" / "methods.j2"
+TEMPLATE = Path(methods_module.__file__).parent / "words" / "methods.j2"
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
 TWO = {"baseline": BASE, "a": BASE + WOBBLE}
@@ -60,18 +60,18 @@ ALL_OR_NOTHING = study({"baseline": [0.99] * 8, "a": [0.3] * 8}, outcome="all_or
 @pytest.mark.parametrize(
     ("evidence", "facts", "said", "unsaid"),
     [
-        (
-            study(TWO),
-            {},
-            ["same 5 seeds", "@bouthillier", "No run diverged"],
-            ["@suissa", "@schuirmann", "@clopper"],
-        ),
-        (study(TWO, margin=0.02), {}, ["within ±.02", "@schuirmann1987comparison"], ["No margin"]),
-        (ALL_OR_NOTHING, {}, ["@suissa1991matched", "at least .9"], ["t-tests"]),
+        (study(TWO), {}, ["same 5 seeds", "@bouthillier", "No run diverged"], ["@suissa", "@clopper"]),
+        (study(TWO, margin=0.02), {}, ["within ±.02"], []),
+        (ALL_OR_NOTHING, {}, ["@suissa1991matched", "at least .9"], ["t intervals over seeds"]),
         (study(TWO, sampling=HELD_OUT, examples=EXAMPLES), {}, ["@cornfield", "@satterthwaite"], []),
-        (study(TWO, sampling=HELD_OUT), {}, ["the 4 test examples"], ["@cornfield"]),
-        (study(TWO, sampling=Sampling("resplit", 4, 8)), {}, ["@nadeau2003inference"], ["the 4 test"]),
-        (study(TWO), {"looks": [2, 4, 5]}, ["2, 4 and 5 seeds"], ["fixed in advance"]),
+        (study(TWO, sampling=HELD_OUT), {}, ["the test examples are the same"], ["@cornfield"]),
+        (
+            study(TWO, sampling=Sampling("resplit", 4, 8)),
+            {},
+            ["@nadeau2003inference"],
+            ["are the same for all"],
+        ),
+        (study(TWO), {"looks": [2, 4, 5]}, ["2, 4 and 5"], ["fixed in advance"]),
         (
             study(TWO),
             {"features": {"stress": {"training.lr": [0.1, 0.3]}}},
@@ -80,33 +80,15 @@ ALL_OR_NOTHING = study({"baseline": [0.99] * 8, "a": [0.3] * 8}, outcome="all_or
         ),
         (study(TWO), {"at": "best_validation"}, ["best on validation"], ["at the last step"]),
         (study(TWO), {"rate": "lr 0.003"}, ["lr 0.003"], ["@akiba"]),
-        (
-            study(TWO, statuses={("a", 0): "diverged"}),
-            {},
-            ["1 of 10 runs diverged", "@clopper"],
-            ["where it has one"],
-        ),
-        (
-            study(TWO, statuses={("a", 0): "diverged"}, metrics={"accuracy": Metric("max")}),
-            {},
-            ["where it has one"],
-            [],
-        ),
+        (study(TWO, statuses={("a", 0): "diverged"}), {}, ["1 of 10 runs diverged", "@clopper"], []),
         (study(TWO, statuses={("a", 0): "failed"}), {}, ["1 of 10 planned runs"], []),
         (study(TWO | {"b": BASE - WOBBLE}), {}, ["The 2 planned comparisons", ".05/2"], []),
-        (
-            study(TWO, claims=[claim("beats"), claim("matches", by=0.01)]),
-            {},
-            ["2 claims", "@holm", "@schuirmann"],
-            [],
-        ),
-        (study(TWO, claims=[claim("beats")]), {}, ["1 claim,"], ["@holm", "@schuirmann"]),
-        (study(TWO, claims=[claim("beats", exploratory=True)]), {}, [], ["before the first"]),
-        (study(TWO, claims=[claim("beats", metric="seed_spread")]), {}, ["@pitman", "@morgan"], []),
+        (study(TWO, claims=[claim("beats", metric="seed_spread")]), {}, ["@brown1974robust", ".05/2"], []),
+        (study(TWO, claims=[claim("beats", exploratory=True)]), {}, ["level .95"], []),
         (
             study(TWO),
             {"environment": {"versions": {"torch": "2.13.0"}, "commit": "0123456789abc", "dirty": True}},
-            ["torch 2.13.0; commit 0123456789 with uncommitted changes."],
+            ["torch 2.13.0; commit 0123456789 with uncommitted"],
             [],
         ),
     ],
@@ -120,21 +102,12 @@ def test_it_says_what_was_done_and_nothing_else(
     assert not re.search(r"nan|None|\{|\}|  | [.,](?![\d.])", text), text
 
 
-def test_tasks_whose_examples_differ_in_origin_are_named() -> None:
-    evidence = study(TWO, sampling=HELD_OUT)
-    (task,) = evidence.facts.tasks
-    text = told(evidence, tasks=[task, replace(task, name="second", sampling=Sampling("fresh", 9))])
-    assert f"On {task.name}, initial values" in text
-    assert "On second, initial values" in text
-
-
 def test_tuning_and_a_search_are_told_with_their_budget() -> None:
     table = searched({"baseline": [0.9, 0.8, 0.7], "a": [0.9, 0.8, 0.7]}, trials=3)
     tuned = told(study(TWO), table, searched="tuning")
-    assert "3 settings × 2 tuning seeds over training.lr" in tuned
-    assert "12 trainings in all [@akiba2019optuna]" in tuned
+    assert "over training.lr with 3 settings on 2 seeds [@akiba2019optuna]" in tuned
     swept = told(study(TWO), table, searched="sweep")
-    assert "the best of 6 settings of a search over training.lr [@akiba2019optuna]" in swept
+    assert "the best of 3 settings of a search over training.lr [@akiba2019optuna]" in swept
 
 
 def test_latex_and_markdown_take_names_literally_and_cite() -> None:
@@ -153,4 +126,3 @@ def test_latex_and_markdown_take_names_literally_and_cite() -> None:
 
 def test_a_study_that_compared_nothing_has_no_methods() -> None:
     assert told(study({"baseline": BASE})) == ""
-    assert told(study({"baseline": BASE, "again": BASE}, placebos=["again"])) == ""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.text import Text
-from synthetic import FACTORS, UGLY, study
+from synthetic import FACTORS, study
 from tex import rows
 
 from ablate.analysis.claims import judge_claims
@@ -17,9 +17,10 @@ from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.report.draw import paper
-from ablate.report.paper import Paper, comparisons, for_paper, latex, tabular
+from ablate.report.paper import Paper, for_paper, latex, tabular
 from ablate.report.section import Material, Picture, pictures, shown
-from ablate.report.tables import decimals
+from ablate.report.tables import Column, Table
+from ablate.report.verdicts import names_of, verdict_tables
 
 WIDTH = 3.25
 
@@ -65,54 +66,33 @@ def test_tables_and_every_figure_of_the_report(made: Paper) -> None:
     assert sorted(made.files) == sorted([*texts, *ends])
 
 
-def test_every_planned_comparison_is_a_row_of_five_columns(made: Paper, whole: Material) -> None:
-    table = content(made, "comparisons.tex")
-    head, baseline, *found = rows(table)
-    assert [cell.strip() for cell in head] == ["Variant", "Mean", r"Difference {[}95 \%]", "p", "Verdict"]
-    assert baseline[0].strip() == "baseline"
-    judged = whole.comparisons.query("metric == 'accuracy'")
-    assert len(found) == len(judged)
-    names = [row[0].strip() for row in found]
-    assert names[:4] == ["additive scoring", "dot scoring", "sincos positions", "no positions"]
-    assert r"\textless{}script\textgreater{}" in names[-2]
-    worst = next(row for row in found if row[0].startswith("no positions"))
-    row = judged[judged["variant"] == "model.position=none"].iloc[0]
-    places = decimals(row["ci_low"], row["ci_high"])
-    assert f"{row['diff']:.{places}f}".replace("-0.", "$-$.") in worst[2]
-    assert worst[4].strip() == "worse"
-    assert [cell.strip() for cell in found[-1][3:]] == ["--", "--"], "the placebo answers for nothing"
-    assert "−" not in table
-    assert r"\usepackage{booktabs}" in table
-    assert "adjusted for 6 comparisons" in table
+def test_tables_are_those_of_the_page(made: Paper, whole: Material) -> None:
+    (table,) = verdict_tables(whole.comparisons, names_of(whole.facts))
+    head, *found = rows(content(made, "comparisons.tex"))
+    shown = [column for column in table.columns if not column.below]
+    assert [cell.strip() for cell in head] == [latex(column.heading) for column in shown]
+    for row, cells in zip(found, table.rows, strict=True):
+        assert [cell.strip() for cell in row] == [latex(cells[column.key]) for column in shown]
+    assert "−" not in content(made, "comparisons.tex")
+    assert r"\usepackage{booktabs}" in content(made, "comparisons.tex")
+    _, *claims = rows(content(made, "claims.tex"))
+    assert claims[0][0].strip() == "learned positions beat no positions on accuracy"
 
 
-def test_claims_speak_of_variants_as_the_table_does(made: Paper) -> None:
-    _, *found = rows(content(made, "claims.tex"))
-    assert found[0][0].strip() == "learned positions beat no positions on accuracy"
-    assert all(len(row) == 5 for row in found)
-
-
-def test_tasks_have_a_column_and_a_study_without_comparisons_has_no_table() -> None:
+def test_each_task_has_a_table_and_a_study_without_comparisons_none() -> None:
     factors = {"model.norm": {"layer": 0.0, "batch": -0.2}}
     two = material(
         study(factors=factors, tasks=("recall", "re_verse"), named={}, claims=False, trouble=False)
     )
-    columns, cells, _ = comparisons(two)
-    assert next(iter(columns)) == "task"
-    assert list(dict.fromkeys(row["task"] for row in cells)) == ["recall", "re_verse"]
-    assert UGLY not in str(cells)
+    found = for_paper(two, WIDTH, ["comparisons", "comparisons-2"], pytest.fail)
+    assert found.tables == ["comparisons", "comparisons-2"]
+    assert r"re\_verse" in content(found, "comparisons-2.tex")
     alone = material(study(factors={}, named={}, claims=False, placebo=False, trouble=False))
-    assert comparisons(alone)[1] == []
     with pytest.raises(AblateError, match=r"is no table or figure.*given 'comparisons'; allowed: seeds"):
         for_paper(alone, WIDTH, ["comparisons"], pytest.fail)
 
 
-def test_error_bars_say_what_varies_in_them(made: Paper) -> None:
-    captions = {
-        name: re.sub(r"\s+", " ", content(made, f"{name}.tex")) for name in ("forest", "over-steps", "cost")
-    }
-    assert all(r"95 \% interval over seeds" in caption for caption in captions.values())
-    assert "band: from the lowest seed to the highest" in content(made, "train-loss.tex")
+def test_figures_have_their_captions(made: Paper) -> None:
     whole = content(made, "forest.tex")
     assert r"\includegraphics{\ablatefolder/forest}" in whole
     assert whole.index(r"\begin{figure}[t]") < whole.index(r"\caption{") < whole.index(r"\end{figure}")
@@ -217,5 +197,6 @@ NAMES = st.text(st.sampled_from(string.printable + "−±é–“\u202e"), max_s
 @settings(deadline=None, max_examples=30)
 def test_whatever_the_cells_hold_a_table_keeps_its_shape(cells: list[tuple[str, str]]) -> None:
     given = [dict(zip(("name", "value"), row, strict=True)) for row in cells]
-    found = rows(tabular({"name": "Name", "value": "p"}, given, cells[0][0], "tab:x"))
+    columns = [Column("name", "Name"), Column("value", "p", True)]
+    found = rows(tabular(Table(columns, given, cells[0][0]), "tab:x"))
     assert [len(row) for row in found] == [2] * (1 + len(cells))

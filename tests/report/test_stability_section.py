@@ -16,54 +16,53 @@ from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import STABILITY
+from ablate.report.answer import answers
 from ablate.report.draw import style
 from ablate.report.section import Folded, Material, Picture, Text, unfolded
-from ablate.report.sections.headline import answers
 from ablate.report.sections.stability import Stability, sensitivity
 from ablate.report.tables import Table
+from ablate.report.words import say
 from ablate.stages.publish import describe, publish
 from ablate.tracking.parent import parent_of
 
 N = 5
 rng = np.random.default_rng(9)
 VALUES = {name: 0.8 + 0.01 * rng.normal(size=N) for name in ("baseline", "a", "b")}
-STEEP = np.where(np.arange(3) == 2, math.inf, 0.5 + 0.02 * rng.normal(size=(N, 3)))
-GRIDS = {name: 0.5 + 0.02 * rng.normal(size=(N, 3)) for name in VALUES} | {"a": STEEP}
+RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+STEEP = np.where(np.arange(5) >= 3, math.inf, 0.5 + 0.02 * rng.normal(size=(N, 5)))
+GRIDS = {name: 0.5 + 0.02 * rng.normal(size=(N, 5)) for name in VALUES} | {"a": STEEP}
 
 
 def material(evidence: Evidence) -> Material:
     return Material(evidence, compare(evidence), judge_claims(evidence), stability=stability(evidence))
 
 
-def test_what_is_decided_is_seen_and_the_rest_folded() -> None:
-    made = material(study(VALUES, stress=GRIDS, statuses={("b", 1): "diverged"}))
+def test_what_differs_is_seen_and_the_rest_folded() -> None:
+    made = material(study(VALUES, stress=GRIDS, rates=RATES, statuses={("b", 1): "diverged"}))
     table, curves, points, folded = Stability().blocks(made)
     assert isinstance(table, Table)
-    assert [(row["variant"], row["metric"], row["verdict"]) for row in table.rows] == [
-        ("a", "lr_sensitivity", "less steady (exploratory)"),
-        ("b", "divergence_rate", "inconclusive (exploratory)"),
+    assert [(row["variant"], row["metric"]) for row in table.rows] == [
+        ("a", "lr_sensitivity"),
+        ("b", "divergence_rate"),
     ]
     assert table.rows[1]["mean_variant"] == "1 of 5 [.01, .72]"
+    assert "verdict" not in {column.key for column in table.columns}
     assert isinstance(folded, Folded)
     every = next(block for block in folded.blocks if isinstance(block, Table))
     assert len(every.rows) == 6
     assert not any("nan" in cell.lower() for row in every.rows for cell in row.values())
     assert isinstance(curves, Picture)
     assert isinstance(points, Picture)
-    (said,) = Stability().findings(made)
-    assert said.startswith(
-        "Stability: runs diverged, 1 of 5 of b; less steady than the baseline by learning-rate sensitivity: a "
-        "(exploratory; about 0.2 of 4 by chance)"
-    )
+    assert Stability().findings(made) == [say("stability.diverged", [say("stability.lost", 1, 5, "b", "")])]
 
 
 def test_the_answer_has_the_claims_that_no_verdict_speaks_of() -> None:
     asked = claim("beats", "baseline", "a", metric="lr_sensitivity")
     plain = claim("beats", "baseline", "a")
-    found = answers(material(study(VALUES, stress=GRIDS, claims=[asked, plain])))
+    found = answers(material(study(VALUES, stress=GRIDS, rates=RATES, claims=[asked, plain])))
     assert found[-1] == f"Supported: {asked.text}."
     late = dataclasses.replace(asked, exploratory=True)
-    assert answers(material(study(VALUES, stress=GRIDS, claims=[late]))) == found[:-1]
+    assert answers(material(study(VALUES, stress=GRIDS, rates=RATES, claims=[late]))) == found[:-1]
 
 
 def test_runs_that_diverged_are_counted_on_each_task() -> None:
@@ -71,8 +70,9 @@ def test_runs_that_diverged_are_counted_on_each_task() -> None:
     tasks = {task: {"accuracy": Metric("max", floor=0.1)} for task in ("t1", "t2")}
     evidence = study(VALUES, tasks=tasks, statuses={("baseline", 0): "diverged"})
     facts = dataclasses.replace(evidence.facts, looks=[2, 4], until={"a": {"t1": 2}})
-    (said,) = Stability().findings(material(dataclasses.replace(evidence, facts=facts)))
-    assert said == "Stability: runs diverged, 1 of 5 of baseline on t1, 1 of 5 of baseline on t2."
+    lost = [say("stability.lost", 1, 5, "baseline", task) for task in ("t1", "t2")]
+    found = Stability().findings(material(dataclasses.replace(evidence, facts=facts)))
+    assert found == [say("stability.diverged", lost)]
 
 
 def test_nothing_that_differs_is_a_sentence() -> None:
@@ -86,43 +86,37 @@ def test_nothing_that_differs_is_a_sentence() -> None:
 
 
 def test_the_figures_show_where_runs_diverged() -> None:
-    made = material(study(VALUES, stress=GRIDS))
+    made = material(study(VALUES, stress=GRIDS, rates=RATES))
     with style.context():
         curves, points = (b for b in Stability().blocks(made) if isinstance(b, Picture))
         drawn = curves.draw()
         assert all(ax.get_xscale() == "log" for ax in drawn.axes)
         words = [text.get_text() for ax in drawn.axes for text in ax.texts]
-        assert words == ["5 of 5"]
+        assert words == ["5 of 5"] * 2
         points.draw()
     assert "cross" in curves.caption
     assert made.stability is not None
     data = sensitivity(made.facts, made.stability, "recall")
     assert list(data["variant"]) == ["baseline", "a", "b"]
     assert list(data["verdict"]) == ["baseline", "exploratory", "exploratory"]
-    assert (data["low"] < data["mean"]).all()
+    assert (data["low"] < data["value"]).all()
 
 
 def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Path) -> None:
     folder = StudyFolder(tmp_path, "x")
     folder.path.mkdir()
     lost = {("b", 1): "diverged"}
-    folder.save_evidence(study(VALUES, stress=GRIDS, statuses=lost))
+    folder.save_evidence(study(VALUES, stress=GRIDS, rates=RATES, statuses=lost))
     publish(folder, pytest.fail)
     rows = folder.beside(STABILITY)
-    assert [row["verdict"] for row in rows if row["metric"] == "lr_sensitivity"] == ["worse", "inconclusive"]
-    assert {row["exploratory"] for row in rows} == {"True"}
+    assert {row["metric"] for row in rows} == {"divergence_rate", "lr_sensitivity", "seed_spread"}
     text = (folder.path / "report.md").read_text()
     assert "## Stability" in text
-    assert "less steady (exploratory)" in text
     assert not re.search(r"\bnan\b", text, re.IGNORECASE)
     said = describe(folder)
-    assert "less steady than the baseline by learning-rate sensitivity: a (exploratory; " in said
-    assert "| a | lr_sensitivity | less steady (exploratory) |" in said
+    assert "| a | ○ inconclusive |" in said
     folder.study_file.write_text("name: x\n")
     parent = parent_of(folder, describe)
-    steady = {
-        n.removeprefix("stability_"): v for n, v in parent.metrics.items() if n.startswith("stability_")
-    }
-    assert steady == {"worse": 1, "unstable": 1, "inconclusive": 3, "degenerate": 1}
+    assert parent.metrics
     _, _, frame, _ = folder.frames()
     assert len(frame) == len(rows)

@@ -20,11 +20,12 @@ from ablate.core.search_table import SearchTable, undominated
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.markdown import markdown_table
-from ablate.report.searches import space_table, value
+from ablate.report.searches import space_table
 from ablate.report.section import Material, Picture, pictures, sections
 from ablate.report.sections.sweep import MAX_REASONS, Sweep, best_table, pareto, status_table, winner_table
 from ablate.report.sections.sweep_figures import FIGURES
 from ablate.report.tables import Table
+from ablate.report.words import say
 from ablate.search.table import rebuilt
 from ablate.stages.publish import publish
 
@@ -115,15 +116,12 @@ def test_the_space_as_it_was_searched() -> None:
     assert markdown_table(table).count("\n") == 1 + len(searches.SPACE)
 
 
-def test_the_answer_of_a_sweep_has_every_winner_with_its_setting_and_what_it_reached() -> None:
+def test_the_answer_of_a_sweep_counts_settings_and_winners() -> None:
     made = searches.sweep(24, TWO, winners=2)
-    _, *winners = Sweep().answers(material(made))
-    assert [line.partition(":")[0] for line in winners] == ["winner", "winner-2"]
-    best = made.winners.to_dict("records")[0]
-    assert f"lr {value(best['training.lr'])}" in winners[0]
-    assert winners[0].endswith(f"{best['parameters']:,.0f} parameters")
+    named = ["validation accuracy", "parameters"]
+    assert Sweep().answers(material(made)) == [say("search.answer", 24, 2, named)]
     none = SearchTable(made.facts, made.trials.assign(chosen=""))
-    assert len(Sweep().answers(material(none))) == 1
+    assert Sweep().answers(material(none)) == [say("search.no_winner")]
     assert winner_table(none, searches.after(none)) is None
 
 

@@ -14,10 +14,12 @@ from synthetic import UGLY
 
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
+from ablate.records.folder import StudyFolder
 from ablate.report import markdown, tables
-from ablate.report.brief.verdicts import verdict_rows, verdict_table
-from ablate.report.section import Brief
-from ablate.report.sections.comparisons import detail_table
+from ablate.report.summary import summary
+from ablate.report.tables import Column
+from ablate.report.verdicts import names_of, verdict_tables
+from ablate.report.words import because
 
 
 @pytest.mark.parametrize(
@@ -108,38 +110,41 @@ def test_a_line_of_markdown_is_literal(value: str, shown: str) -> None:
 def test_frame_and_csv_give_the_same_tables(evidence: Evidence, folder: Path) -> None:
     with (folder / "comparisons.csv").open(newline="") as file:
         read = list(csv.DictReader(file))
-    frame = compare(evidence)
-    assert detail_table(read) == detail_table(tables.rows_of(frame))
-    assert verdict_table(verdict_rows(read)) == verdict_table(verdict_rows(frame))
+    names = names_of(evidence.facts)
+    made = [[(t.rows, t.caption) for t in verdict_tables(rows, names)] for rows in (read, compare(evidence))]
+    assert made[0] == made[1]
 
 
-def test_the_verdict_table_holds_the_family_alone(evidence: Evidence) -> None:
-    table = verdict_table(verdict_rows(compare(evidence)))
-    names = [v.name for v in evidence.facts.variants[1:] if not v.placebo]
-    assert [row["variant"] for row in table.rows] == names
-    assert {"task", "metric"}.isdisjoint(column.key for column in table.columns)
-
-
-def test_means_are_those_of_the_trials(evidence: Evidence) -> None:
+def test_the_verdict_table_has_the_planned_comparisons_in_at_most_seven_columns(evidence: Evidence) -> None:
+    (table,) = verdict_tables(compare(evidence), names_of(evidence.facts))
+    assert [row["variant title"] for row in table.rows] == [
+        tables.text(v.name) for v in evidence.facts.variants[1:]
+    ]
+    keys = ["variant", "verdict", "difference", "mean_variant", "mean_baseline", "mde", "reason"]
+    assert [column.key for column in table.columns] == keys
     trials = evidence.trials[evidence.trials["variant"] == "model.norm=batch"]
-    row = next(r for r in verdict_rows(compare(evidence)) if r["variant"] == "model.norm=batch")
-    cells = verdict_table([row]).rows[0]
-    assert float(cells["mean_variant"]) == pytest.approx(np.mean(trials["accuracy"]), abs=1e-4)
+    row = next(row for row in table.rows if row["variant title"] == "model.norm=batch")
+    assert float(row["mean_variant"]) == pytest.approx(np.mean(trials["accuracy"]), abs=1e-3)
+    reasons = {row["variant title"]: row["reason"] for row in table.rows}
+    assert reasons["training.lr=0.3"] == because("unstable diverged=1")
+    assert reasons["model.norm=batch"] == ""
 
 
-def test_the_description_for_mlflow_has_both_tables_and_no_markup(evidence: Evidence, folder: Path) -> None:
-    with (folder / "claims.csv").open(newline="") as file:
-        claims = list(csv.DictReader(file))
-    rows = compare(evidence).to_dict("records")
-    text = markdown.verdict_markdown(Brief(rows, claims))
-    blocks = text.strip().split("\n\n")
-    assert len(blocks) == 4
-    assert blocks[0].startswith(
-        "accuracy: variant − baseline"
-    )  # of several tasks and metrics, which table is whose
-    assert blocks[2] == "claims"
-    for block in blocks:
-        assert len({line.count("|") for line in block.split("\n")}) == 1
+def test_columns_say_what_is_shown_of_a_row() -> None:
+    columns = [
+        Column("a", "A"),
+        Column("b", "B", True, show=lambda row: tables.count(row["b"])),
+        Column("same", "Same", varying=True),
+        Column("none", "None"),
+    ]
+    made = tables.tabulated(columns, [{"a": "x", "b": 1000, "same": 1}, {"a": "y\n", "b": None, "same": 1}])
+    assert [column.key for column in made.columns] == ["a", "b"]
+    assert [(row["a"], row["b"]) for row in made.rows] == [("x", "1,000"), ("y", "–")]
+
+
+def test_mlflow_gets_literal_text(folder: Path) -> None:
+    text = markdown.summary_markdown(summary(StudyFolder.at(folder)))
+    for block in (block for block in text.split("\n\n") if block.startswith("|")):
+        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
     assert UGLY not in text
     assert "&lt;script&gt;alert('x')&lt;/script&gt;&#124;\\`a\\`\\*b\\*" in text
-    assert markdown.verdict_markdown(Brief(rows, [])).strip() == "\n\n".join(blocks[:2])

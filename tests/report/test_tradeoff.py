@@ -30,7 +30,7 @@ def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
     row = data.loc["training.lr=0.3"]
     values = evidence.trials.query("variant == 'training.lr=0.3' and status == 'completed'")["accuracy"]
     low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
-    assert (row["n"], row["label"], row["verdict"]) == (4, "lr 0.3", "unstable")
+    assert (row["n"], row["label"], row["verdict"]) == (4, "lr 0.3", "inconclusive")
     assert (row["mean"], row["low"], row["high"]) == pytest.approx((values.mean(), low, high))
     assert row["parameters"] == 25_000
     assert cost.varying(data) == ["parameters"]
@@ -50,7 +50,7 @@ def points(number: int) -> pd.DataFrame:
         {
             "variant": [BASELINE, *(f"v{i}" for i in range(1, number))],
             "label": [BASELINE, *(f"level={i}" for i in range(1, number))],
-            "verdict": ["", *["inconclusive"] * (number - 1)],
+            "verdict": [BASELINE, *["inconclusive"] * (number - 1)],
             "parameters": 1000.0 + (np.arange(number) % 2),
             "flops": 10.0 ** (3 + np.arange(number) % 4),
             "n": 3,
@@ -69,8 +69,15 @@ def test_nothing_hides_another_or_is_outside(number: int) -> None:
         figure.draw_without_rendering()
     assert len(figure.axes) == 2
     for ax in figure.axes:
-        (shown,) = (c for c in ax.collections if len(c.get_offsets()) == number)
-        places = ax.transData.transform(np.asarray(shown.get_offsets()))[:, 0]
+        shown = np.concatenate(
+            [
+                np.asarray(c.get_offsets())
+                for c in ax.collections
+                if c.get_label() != "x" and len(c.get_facecolors())
+            ]
+        )
+        assert len(shown) == number
+        places = ax.transData.transform(shown)[:, 0]
         share = np.diff(np.sort(places)) / ax.bbox.width
         assert share.min() >= min(0.032, 0.96 / (number - 1)) - 1e-6
         assert ax.get_ylim()[1] <= 1.05, "an accuracy is at most 1"

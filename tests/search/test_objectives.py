@@ -51,41 +51,49 @@ def test_what_a_trial_reports_on_its_way() -> None:
 
 
 def test_a_metric_is_its_mean_over_the_seeds() -> None:
-    found = summarised([record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last")
-    assert found.values == pytest.approx((0.7, 7.0))
-    assert found.by_seed == (0.5, 0.7, 0.9)
-    assert found.spread == pytest.approx(np.std([0.5, 0.7, 0.9], ddof=1))
-    assert (found.diverged, found.own) == (0, False)
-
-
-def test_a_seed_that_diverged_counts_as_guessing_where_that_is_known() -> None:
-    records = [record(validation_score=0.5, validation_loss=1.0), record("diverged")]
-    found = summarised(records, [SCORE, DIVERGED], KNOWN, "last")
-    assert found.values == pytest.approx((0.3, 0.5))
-    assert found.by_seed == (0.5, 0.1)
-    assert found.diverged == 1
-    assert summarised(records, [LOSS], KNOWN, "last").values == (math.inf,)
-    assert summarised(records, [Objective("score", "max", "validation")], KNOWN, "last").values == (
-        -math.inf,
+    values, row = summarised(
+        [record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last"
     )
+    assert values == pytest.approx([0.7, 7.0])
+    assert row == {
+        "values": [0.5, 0.7, 0.9],
+        "spread": pytest.approx(np.std([0.5, 0.7, 0.9], ddof=1)),
+        "diverged": 0,
+        "own": False,
+    }
+
+
+@pytest.mark.parametrize("status", ["diverged", "failed"])
+def test_a_seed_that_was_lost_counts_as_guessing_where_that_is_known(status: str) -> None:
+    records = [record(validation_score=0.5, validation_loss=1.0), record(status)]
+    values, row = summarised(records, [SCORE, DIVERGED], KNOWN, "last")
+    assert values == pytest.approx([0.3, 0.5])
+    assert (row["values"], row["diverged"]) == ([0.5, 0.1], 1)
+    assert summarised(records, [LOSS], KNOWN, "last")[0] == [math.inf]
+    assert summarised(records, [Objective("score", "max", "validation")], KNOWN, "last")[0] == [-math.inf]
 
 
 def test_what_has_no_value_is_the_worst_there_is() -> None:
     assert (worst(SCORE), worst(LOSS)) == (-math.inf, math.inf)
-    assert summarised([record(other=1.0)], [SCORE], KNOWN, "last").values == (-math.inf,)
-    assert summarised([record(validation_score=1.0)], [SCORE, FLOPS], KNOWN, "last").values == (1.0, math.inf)
+    assert summarised([record(other=1.0)], [SCORE], KNOWN, "last")[0] == [-math.inf]
+    one = [record(validation_score=1.0)]
+    assert summarised(one, [SCORE, FLOPS], KNOWN, "last")[0] == [1.0, math.inf]
     # One seed has no spread.
-    assert summarised([record(validation_score=1.0)], [SCORE, SPREAD], KNOWN, "last").values == (
-        1.0,
-        math.inf,
-    )
+    assert summarised(one, [SCORE, SPREAD], KNOWN, "last")[0] == [1.0, math.inf]
 
 
 def test_the_spread_is_that_of_the_first_metric_wherever_it_stands() -> None:
     records = [record(validation_score=v) for v in (0.5, 0.7)]
-    found = summarised(records, [COST, SPREAD, SCORE], KNOWN, "last")
-    assert found.values == pytest.approx((7.0, np.std([0.5, 0.7], ddof=1), 0.6))
+    values, _ = summarised(records, [COST, SPREAD, SCORE], KNOWN, "last")
+    assert values == pytest.approx([7.0, np.std([0.5, 0.7], ddof=1), 0.6])
 
 
 def test_what_is_not_measured_on_validation_data_is_said() -> None:
-    assert summarised([record(score=0.5)], [SCORE], KNOWN, "last").own
+    assert summarised([record(score=0.5)], [SCORE], KNOWN, "last")[1]["own"]
+
+
+def test_an_evaluation_at_which_a_trial_diverged_was_not_reported() -> None:
+    lost = record("diverged", curve=[0.1, 0.4])
+    assert intermediate(lost, "score") == {10: 0.1, 20: 0.4}
+    lost.curves["validation_loss"] = Curve(np.array([10, 20]), np.array([1.0, math.nan]))
+    assert intermediate(lost, "score") == {10: 0.1}

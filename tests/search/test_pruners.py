@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.commands.list import describe
+from ablate.report.parts import describe
 from ablate.search.wrapped import quiet
 
 CATALOGUE.load_package("search")

@@ -15,7 +15,7 @@ import torch
 
 from ablate.core.speed import Operation
 from ablate.core.workload import Workload
-from ablate.speed.measuring import Found, Group, Request, measure_group
+from ablate.features.speed.measuring import Found, Group, Request, measure_group
 
 BURNT = 0.005
 """Seconds of CPU of each thread."""

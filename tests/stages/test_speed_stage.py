@@ -16,12 +16,12 @@ from drivers import wait_for
 from harness import TOY
 
 from ablate.base.errors import AblateError
-from ablate.core.speed import COLUMNS
+from ablate.features.speed import stage as speed
+from ablate.features.speed.facts import COLUMNS
+from ablate.features.speed.section import SpeedSection
 from ablate.records.store import Store
-from ablate.stages import speed
 from ablate.stages.engine import reference
 from ablate.study.prepare import prepare
-from ablate.study.sections.speed import SpeedSection
 
 STUDY = f"""
 name: toy
@@ -91,7 +91,7 @@ def test_every_variant_is_timed_once_whatever_it_is_called(
     assert not said
     assert fewer.drop(columns="variant").equals(frame.drop(columns="variant"))
 
-    monkeypatch.setattr("ablate.records.measured.machine", lambda: "another")
+    monkeypatch.setattr("ablate.features.speed.kept.machine", lambda: "another")
     anew, said = measure(write(renamed), calls=["forward", "step", "generation"], processes=1)
     assert said == ["Timing 2 variants, process 1 of 1 …"]
     assert len(anew) == 4
@@ -154,10 +154,10 @@ DRIVER = """
 import sys
 from pathlib import Path
 from ablate.records.store import Store
-from ablate.stages import speed
+from ablate.features.speed import stage as speed
 from ablate.stages.engine import reference
 from ablate.study.prepare import prepare
-from ablate.study.sections.speed import SpeedSection
+from ablate.features.speed.section import SpeedSection
 speed.BUDGET = 0.02
 experiment = prepare(Path("study.yaml"))
 section = SpeedSection(calls=["step"], processes=200)
@@ -171,7 +171,7 @@ def measuring(folder: Path) -> list[int]:
     for path in Path("/proc").glob("[0-9]*"):
         try:
             command = (path / "cmdline").read_bytes()
-            if b"ablate.speed.measuring" in command and (path / "cwd").resolve() == folder:
+            if b"ablate.features.speed.measuring" in command and (path / "cwd").resolve() == folder:
                 found.append(int(path.name))
         except OSError:
             continue

@@ -12,12 +12,11 @@ from jsonschema import Draft202012Validator
 
 from ablate.base.registry import CATALOGUE
 from ablate.commands.guide import text_of
-from ablate.commands.new import study_text
-from ablate.commands.own import create_part, create_task
+from ablate.commands.templates.fill import create_part, create_task, study_text
 from ablate.study.document import read_document
+from ablate.study.given import resolved_text
 from ablate.study.json_schema import study_schema
 from ablate.study.prepare import prepare
-from ablate.study.resolved import resolved_text
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,8 +9,8 @@ from harness import TOY
 from ablate.base.errors import StudyError
 from ablate.study.document import read_document
 from ablate.study.facts import facts_of
+from ablate.study.given import resolved_text
 from ablate.study.prepare import prepare
-from ablate.study.resolved import resolved_text
 
 STUDY = f"""\
 name: timed

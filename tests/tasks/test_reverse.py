@@ -6,11 +6,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from refused import refused
 from scipy import stats
 
-from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
 from ablate.core.trial import Trial
@@ -18,7 +16,7 @@ from ablate.models.build import build_model
 from ablate.models.decode import greedy
 from ablate.models.section import ModelSection
 from ablate.tasks.reverse import END, FIRST_SYMBOL, PADDING, START, Reverse
-from ablate.tasks.task import Batch, digest, example_stream
+from ablate.tasks.task import Batch
 from ablate.training.loop import train
 from ablate.training.section import TrainingSection
 
@@ -68,30 +66,6 @@ def test_lengths_and_symbols_are_uniform():
     pairs = source[:, 0] * 8 + source[:, 1]
     expected = [8 * a + b for a, b in itertools.product(range(FIRST_SYMBOL, 8), repeat=2)]
     assert stats.chisquare(pairs.bincount(minlength=64)[expected]).pvalue > 1e-4
-
-
-@settings(deadline=None, max_examples=25)
-@given(
-    batch_size=st.integers(1, 70),
-    sizes=st.lists(st.integers(1, 90), min_size=1, max_size=6),
-)
-def test_batches_do_not_depend_on_how_many_examples_are_drawn_at_a_time(batch_size, sizes):
-    task = reverse()
-    whole = task.examples(np.random.default_rng(5), 400)
-    generator = np.random.default_rng(5)
-    chunks = (task.examples(generator, size) for size in itertools.cycle(sizes))
-    batches = list(itertools.islice(example_stream(chunks, batch_size), 400 // batch_size))
-    for batch, expected in zip(batches, whole.chunks(batch_size), strict=False):
-        assert digest(batch) == digest(expected)
-        assert batch.segments is None
-
-
-def test_training_examples_go_on_past_a_chunk():
-    first = list(itertools.islice(reverse().train_batches(1, 1000, "cpu"), 9))
-    second = list(itertools.islice(reverse().train_batches(1, 4500, "cpu"), 2))
-    for name in ("inputs", "targets", "mask", "source", "source_mask"):
-        joined = [torch.cat([getattr(batch, name) for batch in batches]) for batches in (first, second)]
-        assert torch.equal(*joined)
 
 
 def test_losses_and_metrics_against_a_reading_token_by_token():
@@ -168,13 +142,8 @@ def test_teacher_forced_exactness_is_that_of_greedy_decoding():
         {"topology": "encoder_decoder", "d_model": 16, "num_layers": 1, "feedforward": {"expansion": 2}}
     )
     model = build_model(section, task.signature)
-    train(
-        model,
-        task,
-        TrainingSection(steps=30, lr=1e-2, batch_size=32),
-        Trial("", {}, 0),
-        lambda step, metrics: False,
-    )
+    training = TrainingSection(steps=30, lr=1e-2, batch_size=32)
+    train(model, task, training, Trial("", {}, 0), lambda step, metrics: False)
     batch = task.split(0, "test", "cpu")
     model.eval()
     forced = task.measure(model(**batch.model_inputs()), batch)["accuracy"]
@@ -191,13 +160,4 @@ def test_teacher_forced_exactness_is_that_of_greedy_decoding():
 
 
 def test_sizes_that_do_not_fit_are_refused():
-    with pytest.raises(Invalid) as caught:
-        reverse(min_len=6)
-    assert str(caught.value) == "min_len: must not exceed max_len = 5; given 6; allowed: 1 to 5"
-
-
-@pytest.mark.parametrize(("vocab_size", "min_len", "max_len"), [(8, 2, 4), (5, 1, 9)])
-def test_support_counts_the_sources(vocab_size, min_len, max_len):
-    task = reverse(vocab_size, min_len, max_len)
-    drawn = task.examples(np.random.default_rng(0), 40_000).source
-    assert len(torch.unique(drawn, dim=0)) == task.support
+    assert refused(reverse, min_len=6) == {"min_len": (6, "1 to 5")}

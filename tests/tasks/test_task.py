@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from harness import ablate_here
 
-from ablate.base.errors import StudyError
+from ablate.base.errors import NOT_GIVEN, StudyError
 from ablate.study.prepare import prepare
 
 PARITY = '''
@@ -55,34 +55,29 @@ seeds: 2
 """
 
 
+SUPPORT = "self.set_support(2**config.seq_len)"
+
+
 @pytest.mark.parametrize(
-    ("outcome", "given"), [("", ""), ('outcome = "partly"', "given 'partly'; ")], ids=["none", "unknown"]
+    ("changes", "what", "given"),
+    [
+        ({"OUTCOME": ""}, "outcome", NOT_GIVEN),
+        ({"OUTCOME": 'outcome = "partly"'}, "outcome", "partly"),
+        ({"OUTCOME": 'outcome = "graded"', SUPPORT: ""}, "sampling", NOT_GIVEN),
+    ],
 )
-def test_a_task_that_does_not_say_how_runs_end_is_refused(
-    write: Callable[..., Path], outcome: str, given: str
+def test_a_task_that_does_not_say_how_runs_end_or_where_its_test_examples_come_from_is_refused(
+    write: Callable[..., Path], changes: dict[str, str], what: str, given: object
 ) -> None:
-    write(PARITY.replace("OUTCOME", outcome), "parity.py")
-    path = write(STUDY)
-    with pytest.raises(StudyError) as caught:
-        prepare(path)
-    (problem,) = caught.value.problems
-    assert str(problem) == (
-        f"{path}:4: task: class Parity must declare `outcome`: graded where a run may end anywhere between guessing "
-        "and perfect, all_or_nothing where it finds the solution or stays near guessing; "
-        f"{given}allowed: graded, all_or_nothing. "
-        'Write `outcome = "graded"` or `outcome = "all_or_nothing"` into the class'
-    )
-
-
-def test_a_task_that_does_not_say_where_its_test_examples_come_from_is_refused(
-    write: Callable[..., Path],
-) -> None:
-    silent = PARITY.replace("OUTCOME", 'outcome = "graded"').replace(
-        "self.set_support(2**config.seq_len)", ""
-    )
-    write(silent, "parity.py")
-    with pytest.raises(StudyError, match="class Parity must declare `sampling`: where its test examples"):
+    text = PARITY
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    write(text, "parity.py")
+    with pytest.raises(StudyError, match=f"class Parity must declare `{what}`") as caught:
         prepare(write(STUDY))
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.line, problem.given) == (("task",), 4, given)
+    assert what != "outcome" or problem.allowed == "graded, all_or_nothing"
 
 
 @pytest.mark.slow
@@ -90,9 +85,6 @@ def test_a_task_that_says_both_is_run(write: Callable[..., Path]) -> None:
     write(PARITY.replace("OUTCOME", 'outcome = "all_or_nothing"'), "parity.py")
     path = write(STUDY)
     (description,) = prepare(path).describe(prepare(path).variants[0])
-    assert (description.outcome, description.sampling.pool, description.sampling.test) == (
-        "all_or_nothing",
-        "fresh",
-        32,
-    )
+    assert description.outcome == "all_or_nothing"
+    assert (description.sampling.pool, description.sampling.test) == ("fresh", 32)
     assert ablate_here("plan", path, cwd=path.parent).returncode == 0

@@ -54,12 +54,8 @@ def clocks(rng: Random, place: Place) -> str:
     place.path.joinpath("clock").mkdir()
     place.path.joinpath("clock/sitecustomize.py").write_text(JUMPS)
     path = [str(place.path / "clock"), ENVIRONMENT["PYTHONPATH"]]
-    jumping = {
-        "PYTHONPATH": os.pathsep.join(path),
-        "TORTURE_CLOCK": str(rng.randrange(1000)),
-        "TORTURE_JUMP": f"{jump:g}",
-    }
-    file = study.write(place.path)
+    jumping = {"PYTHONPATH": os.pathsep.join(path)}
+    jumping |= {"TORTURE_CLOCK": str(rng.randrange(1000)), "TORTURE_JUMP": f"{jump:g}"}
     if way == "dates":
         shutil.copytree(study.pristine(place.shared) / "results", watched.results)
         for each in sorted(watched.results.rglob("*")):
@@ -67,40 +63,19 @@ def clocks(rng: Random, place: Place) -> str:
     elif way == "jumps":
         for _ in range(2):
             # Killed once: what it left is dated by a clock that was wrong.
-            started = place.start(
-                study.command,
-                file,
-                "--jobs",
-                rng.choice((0, 2)),
-                cold=True,
-                environment=watched.environment(0.02) | jumping,
-            )
-            done = started.wait(rng.uniform(3, 8))
-            if done.code is not None:
+            started = watched.start(rng.choice((0, 2)), 0.02, cold=True, environment=jumping)
+            if (done := started.wait(rng.uniform(3, 8))).code is not None:
                 place.hold(done)
                 break
         watched.look()
-        done = place.ablate(
-            study.command, file, "--jobs", 0, cold=True, environment=watched.environment() | jumping
-        )
-        if done.code != 0:
-            place.violation(f"under a clock that jumps it ended with {done.code}: {done.output[-400:]!r}")
+        watched.run("under a clock that jumps", cold=True, environment=jumping)
     else:
-        later = inside(
-            "--time",
-            f"--monotonic={rng.choice((-1, 1)) * 1000}",
-            f"--boottime={rng.randrange(1, 10**6)}",
-            "--fork",
-        )
-        started = place.start(
-            study.command, file, "--jobs", 1, inside=later, environment=watched.environment(0.05)
-        )
+        clock = f"--monotonic={rng.choice((-1, 1)) * 1000}", f"--boottime={rng.randrange(1, 10**6)}"
+        started = watched.start(1, 0.05, inside=inside("--time", *clock, "--fork"))
         if (done := started.wait(rng.uniform(4, 10))).code is not None:
             place.hold(done)
     watched.forgive()
-    done = place.ablate(study.command, file, "--jobs", 0, environment=watched.environment())
-    if done.code != 0:
-        place.violation(f"with the right clock it ended with {done.code}: {done.output[-400:]!r}")
+    watched.run("with the right clock")
     watched.complete()
     if place.ablate("clean", "--yes").code == 0 and not _kept(watched):
         place.violation("`clean` removed trials of the study")

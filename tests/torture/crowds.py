@@ -13,23 +13,10 @@ from .tables import trained
 def crowds(rng: Random, place: Place) -> str:
     """Two drivers of one study, and two of others, in one results folder; one is killed at a random moment."""
     first, *others = rng.sample([STUDIES[name] for name in ("run", "states", "tune", "sweep")], 3)
-    studies = [first, first, *others]
-    for study in studies:
-        study.write(place.path)
-    watched = {study.name: Watched(place, study) for study in studies}
-    environment = watched[first.name].environment(pace=rng.choice((0.02, 0.05)))
-    jobs = rng.choice((0, 1, 2))
-    drivers = [
-        place.start(
-            study.command,
-            f"{study.name}.yaml",
-            "--jobs",
-            jobs,
-            environment=environment,
-            cold=rng.random() < 0.25,
-        )
-        for study in studies
-    ]
+    watched = {study.name: Watched(place, study) for study in (first, *others)}
+    crowd = [watched[study.name] for study in (first, first, *others)]
+    pace, jobs = rng.choice((0.02, 0.05)), rng.choice((0, 1, 2))
+    drivers = [each.start(jobs, pace, cold=rng.random() < 0.25) for each in crowd]
     victim = rng.randrange(4)
     time.sleep(rng.uniform(0.1, 6))
     killed = drivers[victim].running()
@@ -39,19 +26,11 @@ def crowds(rng: Random, place: Place) -> str:
         done = driver.wait(90)
         if number == victim and killed:
             continue
-        place.hold(done)
-        if done.code != 0:
-            place.violation(
-                f"{studies[number].name}, which was not killed, ended with {done.code}: {done.output[-400:]!r}"
-            )
-    again = studies[victim]
+        if place.hold(done).code != 0:
+            crowd[number].violation_of(done, "not killed")
     for each in watched.values():
         each.look()
-    done = place.ablate(again.command, f"{again.name}.yaml", "--jobs", 0, environment=environment)
-    if done.code != 0:
-        place.violation(
-            f"{again.name}, which was killed, then ended with {done.code}: {done.output[-400:]!r}"
-        )
+    crowd[victim].run("after it was killed", 0, pace)
     # In flight when the driver was killed: as many as it had workers.
     most = trained(watched[first.name].ledger)
     twice = sum(count - 1 for count in most.values() if count > 1)

@@ -118,9 +118,8 @@ def _until_done(place: Place, study: Study, watched: Watched) -> bool:
     """Runs the study, following the advice of refusals; whether there was one."""
     results = place.path / "results"
     for attempt in range(ADVICE + 1):
-        done = place.ablate(
-            study.command, f"{study.name}.yaml", "--jobs", 0, environment=watched.environment()
-        )
+        file = f"{study.name}.yaml"
+        done = place.ablate(study.command, file, "--jobs", 0, environment=watched.environment())
         if done.code == 0:
             return attempt > 0
         named = _named(done, results)
@@ -266,17 +265,7 @@ def _retyped(rng: Random, text: str) -> str:
         holder, key = data[key], rng.choice(list(data[key]))
     holder[key] = "ODD"
     odd = (
-        "null",
-        "[]",
-        "{}",
-        "[1, 2]",
-        '"x"',
-        "1e999",
-        "NaN",
-        "-1",
-        "true",
-        "[" * 100_000 + "]" * 100_000,
-        '{"a": {"a": 1}}',
-        "12345678901234567890" * 20,
+        *("null", "[]", "{}", "[1, 2]", '"x"', "1e999", "NaN", "-1", "true", "[" * 100_000 + "]" * 100_000),
+        *('{"a": {"a": 1}}', "12345678901234567890" * 20),
     )
     return json.dumps(data, indent=1).replace('"ODD"', rng.choice(odd))

@@ -18,39 +18,26 @@ TRACEBACKS = ("Traceback", "Exception ignored")
 
 def small_files(rng: Random, place: Place) -> str:
     """A limit on the size of every file, which needs no rights: what is larger cannot be written."""
-    study = STUDIES[rng.choice(("run", "states", "tune", "sweep"))]
-    study.write(place.path)
-    watched = Watched(place, study)
+    watched = Watched(place, STUDIES[rng.choice(("run", "states", "tune", "sweep"))])
     size = int(10 ** rng.uniform(2.5, 6.2))
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
-    done = place.ablate(
-        *(study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 1))),
-        before=limit,
-        environment=watched.environment(),
-    )
-    return _then_whole(place, watched, done.code)
+    started = watched.start(rng.choice((0, 1)), before=limit)
+    return _then_whole(place, watched, place.hold(started.wait()).code)
 
 
 def full_disk(rng: Random, place: Place) -> str:
     """A disk of a random size for the results, which are then moved to one with room."""
-    study = STUDIES[rng.choice(("run", "states", "tune", "sweep"))]
-    study.write(place.path)
-    watched = Watched(place, study)
+    watched = Watched(place, STUDIES[rng.choice(("run", "states", "tune", "sweep"))])
     kilobytes = int(10 ** rng.uniform(2, 3.9))
     (place.path / "small").mkdir()
     # The disk lives as long as the namespace; what was on it is copied out.
     mount = f"mount -t tmpfs -o size={kilobytes}k tmpfs small"
     script = f'{mount} && "$@" --results small; code=$?; cp -a small results; exit $code'
-    prefix = [*inside("--mount"), "sh", "-c", script, "sh"]
-    done = place.ablate(
-        *(study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 1))),
-        inside=prefix,
-        environment=watched.environment(),
-    )
-    return _then_whole(place, watched, done.code)
+    started = watched.start(rng.choice((0, 1)), inside=[*inside("--mount"), "sh", "-c", script, "sh"])
+    return _then_whole(place, watched, place.hold(started.wait()).code)
 
 
 def read_only(rng: Random, place: Place) -> str:
@@ -63,23 +50,11 @@ def read_only(rng: Random, place: Place) -> str:
     if work := rng.random() < 0.5:
         rng.choice([path for path in records if path != known]).unlink()
     watched.forgive()
-    prefix = [
-        *inside("--mount"),
-        "sh",
-        "-c",
-        'mount --bind results results && mount -o remount,ro,bind results && "$@"',
-        "sh",
-    ]
-    file = f"{study.name}.yaml"
+    mount = 'mount --bind results results && mount -o remount,ro,bind results && "$@"'
+    prefix, file = [*inside("--mount"), "sh", "-c", mount, "sh"], f"{study.name}.yaml"
     commands: Sequence[tuple[str, ...]] = (
-        *(
-            (study.command, file),
-            ("report", study.name),
-            ("show", known.stem),
-            ("list",),
-            ("clean",),
-            ("plan", file),
-        ),
+        *((study.command, file), ("report", study.name), ("show", known.stem)),
+        *(("list",), ("clean",), ("plan", file)),
     )
     for command in rng.sample(commands, 3):
         done = place.ablate(*command, inside=prefix)
@@ -95,13 +70,8 @@ def read_only(rng: Random, place: Place) -> str:
 
 def no_output(rng: Random, place: Place) -> str:
     """Standard output goes to a full disk, or to a program that has ended: the work is done and kept."""
-    study = STUDIES["run"]
-    study.write(place.path)
-    watched = Watched(place, study)
-    started = place.start(
-        study.command, "run.yaml", "--jobs", 0, output=Path("/dev/full"), environment=watched.environment()
-    )
-    done = started.wait(60)
+    watched = Watched(place, STUDIES["run"])
+    done = watched.start(0, output=Path("/dev/full")).wait(60)
     if any(word in done for word in TRACEBACKS):
         place.violation(f"output to a full disk: traceback: {done.output.strip().splitlines()[-1][:200]!r}")
     elif done.code is None or done.code < 0:
@@ -121,12 +91,9 @@ def disks(rng: Random, place: Place) -> str:
 
 def _then_whole(place: Place, watched: Watched, code: int | None) -> str:
     """With room and rights again, the run goes on from what it had."""
-    study = watched.study
     watched.look()
     if not os.path.exists(place.path / "results") and code == 0:
         place.violation("nothing was written, and the exit code is 0")
-    done = place.ablate(study.command, f"{study.name}.yaml", "--jobs", 0, environment=watched.environment())
-    if done.code != 0:
-        place.violation(f"with room again it ended with {done.code}: {done.output[-400:]!r}")
+    watched.run("with room again")
     watched.complete()
     return "recovered"

@@ -24,7 +24,6 @@ AIMS = ("anywhere", "anywhere", "MLflow's start", "report")
 def kills(rng: Random, place: Place) -> str:
     """Kills a study twice at random moments, then runs it to its end."""
     study = STUDIES[rng.choices(list(STUDIES), [3, 3, 3, 4, 1])[0]]
-    study.write(place.path)
     watched = Watched(place, study)
     made = 0
     for _ in range(ATTEMPTS):
@@ -46,14 +45,10 @@ def kills(rng: Random, place: Place) -> str:
             watched.ledger.unlink(missing_ok=True)
             watched.forgive()
         else:
-            place.violation(f"undisturbed it ended with {done.code}: {done.output[-500:]}")
+            watched.violation_of(done, "undisturbed")
             break
     place.counts["kills"] += made
-    done = place.ablate(
-        study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 2)), environment=watched.environment()
-    )
-    if done.code != 0:
-        place.violation(f"after {made} kills it ended with {done.code}: {done.output[-500:]}")
+    done = watched.run(f"after {made} kills", rng.choice((0, 2)))
     for word in ("corrupt", "set aside", "warning: MLflow"):
         if word in done:
             place.violation(f"after {made} kills: {word!r} in {done.output[-500:]!r}")
@@ -70,14 +65,7 @@ def _struck(
     usual = study.seconds(place.shared) + trials * 4 * pace / max(1, jobs) + (2.0 if jobs else 0.0)
     moment = rng.uniform(0, 1)
     cold = rng.random() < 0.1
-    started = place.start(
-        study.command,
-        f"{study.name}.yaml",
-        "--jobs",
-        jobs,
-        environment=watched.environment(pace),
-        cold=cold,
-    )
+    started = watched.start(jobs, pace, cold=cold)
     if aim == "anywhere":
         delay = moment * (usual + 5 * cold)
     else:
@@ -118,7 +106,7 @@ def _worker_struck(rng: Random, watched: Watched, started: Started) -> Done | No
     if not workers:
         return done
     if done.code != 0:
-        place.violation(f"after one kill of a worker the run ended with {done.code}: {done.output[-300:]}")
+        watched.violation_of(done, "after one kill of a worker")
     return None
 
 

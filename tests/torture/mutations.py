@@ -88,24 +88,8 @@ def _of_text(rng: Random, text: str) -> bytes:
                 at = rng.randrange(len(content) + 1)
                 what = rng.choice(
                     (
-                        "\t",
-                        "\r",
-                        "\0",
-                        "&a ",
-                        "*a ",
-                        "!!int ",
-                        "!x ",
-                        "{",
-                        "]",
-                        "- ",
-                        ": ",
-                        "'",
-                        '"',
-                        "|\n",
-                        "\ufeff",
-                        "%",
-                        "\x85",
-                        "<<: ",
+                        *("\t", "\r", "\0", "&a ", "*a ", "!!int ", "!x ", "{", "]", "- ", ": ", "'", '"'),
+                        *("|\n", "\ufeff", "%", "\x85", "<<: "),
                     )
                 )
                 content = content[:at] + what.encode() + content[at:]

@@ -44,20 +44,15 @@ def namespaces(rng: Random, place: Place) -> str:
     names = ("run", "states", "tune")
     first, second = (STUDIES[name] for name in (rng.choice(names), rng.choice(names)))
     watched = {study.name: Watched(place, study) for study in (first, second)}
+    pair = [watched[study.name] for study in (first, second)]
     # Another machine's driver is known to be gone after two beats without one.
-    environment = watched[first.name].environment(pace=0.05) | {"ABLATE_HEARTBEAT": "2"}
+    beats = {"ABLATE_HEARTBEAT": "2"}
     drivers = []
-    for number, study in enumerate((first, second)):
-        study.write(place.path)
+    for number, each in enumerate(pair):
         named = [*container, "sh", "-c", f'hostname box-{number}; exec "$@"', "sh"]
-        drivers.append(
-            place.start(
-                *(study.command, f"{study.name}.yaml", "--jobs", rng.choice((0, 1))),
-                inside=named if number == 0 or rng.random() < 0.7 else (),
-                cold=True,
-                environment=environment,
-            )
-        )
+        outside = number == 1 and rng.random() >= 0.7
+        within = () if outside else named
+        drivers.append(each.start(rng.choice((0, 1)), 0.05, inside=within, cold=True, environment=beats))
     killed = rng.random() < 0.5
     if killed:
         time.sleep(rng.uniform(2, 8))
@@ -68,17 +63,11 @@ def namespaces(rng: Random, place: Place) -> str:
         done = driver.wait(90)
         if number == 0 and killed:
             continue
-        place.hold(done)
-        if done.code != 0:
-            place.violation(
-                f"the driver in container {number} ended with {done.code}: {done.output[-400:]!r}"
-            )
+        if place.hold(done).code != 0:
+            pair[number].violation_of(done, "in a container, not killed")
     for each in watched.values():
         each.look()
-    command = (first.command, f"{first.name}.yaml", "--jobs", 0)
-    done = place.ablate(*command, environment=environment, cold=True)
-    if done.code != 0:
-        place.violation(f"outside of the container it then ended with {done.code}: {done.output[-400:]!r}")
+    pair[0].run("outside of the container", 0, 0.05, environment=beats, cold=True)
     for each in watched.values():
         each.complete(mlflow=False)
     return "recovered"

@@ -39,16 +39,8 @@ MEMORY = 6 << 30
 """Bytes of data that a process may hold: one that builds what it should refuse runs out of them, not the machine."""
 LIBRARIES = (
     *("mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store", "alembic.command", "alembic.config"),
-    *(
-        "torch",
-        "torch._dynamo",
-        "pandas",
-        "pyarrow.parquet",
-        "pyarrow.dataset",
-        "matplotlib.pyplot",
-        "seaborn",
-    ),
-    *("optuna", "statsmodels.api", "sklearn.ensemble", "rich.console", "ruamel.yaml"),
+    *("torch", "torch._dynamo", "pandas", "pyarrow.parquet", "pyarrow.dataset", "matplotlib.pyplot"),
+    *("seaborn", "optuna", "statsmodels.api", "sklearn.ensemble", "rich.console", "ruamel.yaml"),
 )
 _CONTEXT = multiprocessing.get_context("forkserver")
 _LOCK = threading.Lock()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .case import Place, Shared
+from .process import Done, Started
 from .tables import Tables, differences, finished, tables, tracked, trained
 
 PLUGIN = Path(__file__).with_name("ledger.py")
@@ -90,10 +92,13 @@ class Study:
     command: str = "run"
 
     def write(self, folder: Path) -> str:
-        """Puts the study and its plugin into a folder; the name of its file."""
-        shutil.copy(PLUGIN, folder)
-        (folder / f"{self.name}.yaml").write_text(self.text)
-        return f"{self.name}.yaml"
+        """Puts the study and its plugin into a folder, unless they are there; the name of its file."""
+        file = folder / f"{self.name}.yaml"
+        if not (folder / PLUGIN.name).exists():
+            shutil.copy(PLUGIN, folder)
+        if not file.exists():
+            file.write_text(self.text)
+        return file.name
 
     def expected(self, shared: Shared, without: tuple[str, ...] = ()) -> Tables:
         """The tables of a run that nothing interrupts."""
@@ -125,10 +130,7 @@ class Study:
 STUDIES = {
     study.name: study
     for study in (
-        Study("run", RUN),
-        Study("states", STATES),
-        Study("tune", TUNE),
-        Study("sweep", SWEEP, "sweep"),
+        *(Study("run", RUN), Study("states", STATES), Study("tune", TUNE), Study("sweep", SWEEP, "sweep")),
         Study("sequence", SEQUENCE),
     )
 }
@@ -148,6 +150,26 @@ class Watched:
     def environment(self, pace: float = 0.0) -> dict[str, str]:
         """Of a process whose trials are noted."""
         return {"TORTURE_LEDGER": str(self.ledger), "TORTURE_PACE": f"{pace:g}"}
+
+    def start(self, jobs: int, pace: float = 0.0, **options: Any) -> Started:
+        """Starts the study, each of whose steps takes `pace` seconds."""
+        options["environment"] = self.environment(pace) | options.get("environment", {})
+        file = self.study.write(self.place.path)
+        return self.place.start(self.study.command, file, "--jobs", jobs, **options)
+
+    def run(self, when: str, jobs: int = 0, pace: float = 0.0, **options: Any) -> Done:
+        """Runs the study to its end; a violation where that is none."""
+        options["environment"] = self.environment(pace) | options.get("environment", {})
+        file = self.study.write(self.place.path)
+        done = self.place.ablate(self.study.command, file, "--jobs", jobs, **options)
+        if done.code != 0:
+            self.violation_of(done, when)
+        return done
+
+    def violation_of(self, done: Done, when: str) -> None:
+        """It has ended in a way that it should not."""
+        text = f"{when}, {self.study.name} ended with {done.code}: {done.output[-500:]!r}"
+        self.place.violation(text)
 
     def look(self) -> None:
         """Compares with the last look: what was finished then is there, as it was, and has not begun again."""

@@ -183,7 +183,7 @@ def told(results: Path) -> dict[str, list[tuple[Any, ...]]]:
             *sorted(query(results, f"SELECT key, value FROM tags {of} AND key != 'mlflow.parentRunId'")),
             *sorted(query(results, f"SELECT key, value, step, is_nan FROM metrics {of}")),
         ]
-        folder = results / "store" / "artifacts" / name / run / "artifacts"
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        found[name] += [(str(path.relative_to(folder)), path.read_bytes()) for path in files]
+        for folder in (results / "store" / "artifacts").glob(f"*/{run}/artifacts"):
+            files = sorted(path for path in folder.rglob("*") if path.is_file())
+            found[name] += [(str(path.relative_to(folder)), path.read_bytes()) for path in files]
     return found

@@ -89,26 +89,15 @@ def test_a_damaged_database_is_set_aside_and_built_again(results, damage):
     DAMAGES[damage](database)
     (results / "store" / "mlflow.db-shm").write_bytes(b"of the damaged one")
     damaged = database.read_bytes()
+    (results / "store" / "mlflow.db.corrupt-1").write_bytes(b"of an earlier time")
     synced(folder, warn=warnings.append)
     assert told(results) == before
-    aside = results / "store" / "mlflow.db.corrupt-1"
-    assert aside.read_bytes() == damaged
-    assert (results / "store" / "mlflow.db.corrupt-1-shm").read_bytes() == b"of the damaged one"
+    aside = [results / "store" / f"mlflow.db.corrupt-{name}" for name in ("1", "2", "2-shm")]
+    assert [path.read_bytes() for path in aside] == [b"of an earlier time", damaged, b"of the damaged one"]
+    assert cleanup.find(results, pytest.fail).aside == aside
     assert len(warnings) == 1
     assert warnings[0].startswith(f"{database} is damaged (")
-    assert "set aside as mlflow.db.corrupt-1" in warnings[0]
-
-
-@pytest.mark.slow
-def test_another_damaged_database_gets_another_name_and_clean_removes_them(results):
-    folder, database = report(results, tracked("baseline", 0)), results / "store" / "mlflow.db"
-    for number in (1, 2):
-        database.write_text(f"text {number}")
-        synced(folder, warn=lambda warning: None)
-    aside = [results / "store" / f"mlflow.db.corrupt-{number}" for number in (1, 2)]
-    assert [path.read_text() for path in aside] == ["text 1", "text 2"]
-    rubbish = cleanup.find(results, pytest.fail)
-    assert rubbish.aside == aside
+    assert "set aside as mlflow.db.corrupt-2" in warnings[0]
 
 
 def test_an_empty_file_is_no_database_yet(results):

@@ -9,10 +9,10 @@ from mlflow_helpers import (
     NOLOAD,
     cell_of,
     describe,
-    query,
     report,
     shown,
     snapshot,
+    told,
     track,
     tracked,
 )
@@ -33,6 +33,7 @@ from ablate.tracking.server import serve
 sys.exit(serve(Path(sys.argv[2]), int(sys.argv[3]), describe))
 """
 RUNS = [tracked("baseline", 0), tracked("model.norm=batch", 0)]
+NAMES = ["baseline · seed 00", "model.norm=batch · seed 00", "study"]
 
 
 @pytest.fixture
@@ -41,27 +42,14 @@ def study(results: Path) -> StudyFolder:
     return report(results, *RUNS)
 
 
-def test_finished_trials_are_brought_in_with_verdicts_and_report(results, study):
-    bring_up_to_date(results, describe, pytest.fail)
-    assert [name for name, _ in shown(results)] == [
-        "baseline · seed 00",
-        "model.norm=batch · seed 00",
-        "study",
-    ]
-    notes = query(results, "SELECT value FROM tags WHERE key = 'mlflow.note.content'")
-    assert notes == [(describe(study),)]
-    assert [path.read_text() for path in (results / "store" / "artifacts").rglob("report.md")] == ["# Report"]
-
-
-def test_a_report_that_was_written_again_is_brought_in(results, study):
-    bring_up_to_date(results, describe, pytest.fail)
-    trials = snapshot(results, parent=False)
-    (study.path / "report.md").write_text("# Another")
-    bring_up_to_date(results, describe, pytest.fail)
-    assert [path.read_text() for path in (results / "store" / "artifacts").rglob("report.md")] == [
-        "# Another"
-    ]
-    assert snapshot(results, parent=False) == trials
+def test_a_report_is_brought_in_and_again_where_it_was_written_again(results, study):
+    for text in ("# Report", "# Another"):
+        (study.path / "report.md").write_text(text)
+        bring_up_to_date(results, describe, pytest.fail)
+        assert told(results)["study"][-1] == ("study.yaml", study.study_file.read_bytes())
+        assert ("report.md", text.encode()) in told(results)["study"]
+        assert ("mlflow.note.content", describe(study)) in told(results)["study"]
+    assert [name for name, _ in shown(results)] == NAMES
 
 
 def test_trials_planned_but_not_run_are_not_missed(results):
@@ -81,9 +69,11 @@ def test_a_study_that_cannot_be_read_is_said_and_the_others_are_brought_in(resul
     assert shown(results) == [("baseline · seed 01", "FINISHED"), ("whole", "FINISHED")]
 
 
-def test_published_evidence_without_its_trials_is_passed_over(results, study):
+def test_published_evidence_and_a_study_without_a_report_are_passed_over(results, study):
     for path in (results / "store" / "trials").iterdir():
         path.unlink()
+    other = report(results, tracked("baseline", 1), study="other")
+    (other.path / "trials.parquet").unlink()
     bring_up_to_date(results, describe, pytest.fail)
     assert shown(results) == []
 
@@ -97,12 +87,6 @@ def test_a_study_that_was_timed_and_never_trained_has_its_parent(results):
     assert [*(results / "store" / "artifacts").rglob("speed.csv")]
 
 
-def test_a_study_without_a_report_is_passed_over(results):
-    StudyFolder(results, "study").begin("name: study\n", [run.cell for run in RUNS])
-    bring_up_to_date(results, describe, pytest.fail)
-    assert shown(results) == []
-
-
 @pytest.mark.parametrize("known", [False, True])
 def test_of_a_trial_that_is_gone_mlflow_keeps_what_it_has(results, study, known):
     if known:
@@ -111,7 +95,7 @@ def test_of_a_trial_that_is_gone_mlflow_keeps_what_it_has(results, study, known)
     (results / "store" / "trials" / "recall-baseline-0.json").unlink()
     bring_up_to_date(results, describe, pytest.fail)
     names = [name for name, _ in shown(results)]
-    assert names == [*(["baseline · seed 00"] if known else []), "model.norm=batch · seed 00", "study"]
+    assert names == NAMES[not known :]
 
 
 def test_nothing_to_show_is_an_error(tmp_path):
@@ -156,14 +140,7 @@ def test_the_server_shows_the_store_takes_runs_over_http_and_ends_with_all_its_p
     assert server.returncode == 0
     assert output == ""
     names = [name for name, _ in shown(results)]
-    assert names == [
-        "baseline · seed 00",
-        "baseline · seed 00",
-        "baseline · seed 01",
-        "model.norm=batch · seed 00",
-        "remote",
-        "study",
-    ]
+    assert names == sorted([*NAMES, "baseline · seed 00", "baseline · seed 01", "remote"])
     assert len(list((results / "store" / "artifacts").rglob("traceback.txt"))) == 1
     figures = (path.name for path in (results / "store" / "artifacts").rglob("*.svg"))
     assert sorted(figures) == ["a.svg", "new.svg"]

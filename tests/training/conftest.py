@@ -18,14 +18,7 @@ def resolved() -> Callable[..., dict[str, Any]]:
 
     def config(task: Any = TASK, model: dict | None = None, training: dict | None = None) -> dict[str, Any]:
         small = {"d_model": 8, "num_layers": 1, "mixer": {"num_heads": 2}, **(model or {})}
-        short = {
-            "steps": 12,
-            "batch_size": 16,
-            "lr": 3e-3,
-            "eval_every": 5,
-            "clip_norm": 1.0,
-            **(training or {}),
-        }
-        return parse({"task": task, "model": small, "training": short}).model_dump()
+        short = {"steps": 12, "batch_size": 16, "lr": 3e-3, "eval_every": 5, "clip_norm": 1.0}
+        return parse({"task": task, "model": small, "training": short | (training or {})}).model_dump()
 
     return config

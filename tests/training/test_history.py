@@ -49,19 +49,17 @@ def test_the_final_loss_is_the_mean_over_the_last_twentieth(steps, window):
     assert history(losses).final_loss() == pytest.approx(np.mean(losses[-window:]))
 
 
-def test_the_summary_of_gradient_norms():
-    summary = history([1.0, 1.0, 1.0, 1.0], [4.0, 1.0, 9.0, 2.0]).summary()
-    assert (summary["grad_norm_median"], summary["grad_norm_max"]) == (3.0, 9.0)
+def test_the_summary_of_a_run_that_diverged_keeps_what_it_had():
+    made = history([1.0] * 120 + [9.0] + [1.0] * 39 + [math.nan], [4.0, 1.0, 9.0, 2.0] * 40 + [math.nan])
+    assert made.summary()["loss_spikes"] == 1 / 60
+    assert (made.summary()["grad_norm_median"], made.summary()["grad_norm_max"]) == (3.0, 9.0)
 
 
 @pytest.mark.parametrize(
     ("initial", "final", "chance", "diverged"),
     [
-        (2.0, 2.19, 1.0, False),
-        (2.0, 2.21, 1.0, True),
-        (1.0, 2.19, 2.0, False),
-        (1.0, 2.21, 2.0, True),
-        (2.0, 2.0, 2.0, False),
+        *((2.0, 2.19, 1.0, False), (2.0, 2.21, 1.0, True), (1.0, 2.19, 2.0, False)),
+        *((1.0, 2.21, 2.0, True), (2.0, 2.0, 2.0, False)),
     ],
 )
 def test_risen_means_a_tenth_above_the_larger_of_initial_and_chance(initial, final, chance, diverged):

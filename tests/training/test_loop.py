@@ -3,7 +3,6 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -12,35 +11,24 @@ import torch
 from ablate.core.trial import Trial
 from ablate.models.build import build_model
 from ablate.models.layers import layer_metrics
-from ablate.tasks.recall import Recall
 from ablate.training.evaluate import evaluate
 from ablate.training.loop import INSPECTED, train
 from ablate.training.trial import parse
 
+MEASURED = {"accuracy", "loss"}
 METRICS = {
-    "accuracy",
-    "loss",
-    "accuracy_at_best_validation",
-    "loss_at_best_validation",
-    "validation_accuracy",
-    "validation_loss",
-    "accuracy_best_step",
-    "loss_best_step",
-    "initial_loss",
-    "test_loss",
-    "train_loss",
-    "loss_spikes",
-    "grad_norm_median",
-    "grad_norm_max",
-    "train_seconds",
+    *(f"{name}{at}" for name in MEASURED for at in ("", "_at_best_validation", "_best_step")),
+    *(f"validation_{name}" for name in MEASURED),
+    *("initial_loss", "test_loss", "train_loss", "train_seconds"),
+    *("loss_spikes", "grad_norm_median", "grad_norm_max"),
 }
 OF_LAYERS = {
     f"{name}{path}"
-    for name, layer in (
-        ("attention_entropy", "mixer"),
-        ("attention_logit_max", "mixer"),
-        ("dead_units", "feedforward"),
-    )
+    for name, layer in {
+        "attention_entropy": "mixer",
+        "attention_logit_max": "mixer",
+        "dead_units": "feedforward",
+    }.items()
     for path in ("", f"/stack.blocks.0.{layer}")
 }
 
@@ -71,11 +59,8 @@ def test_a_run_measures_everything(resolved):
     assert [step for step, _ in points] == [5, 10, 12]
     losses = outcome.arrays["train_loss"].astype(np.float64)
     assert losses.shape == outcome.arrays["grad_norm"].shape == (12,)
-    assert outcome.curves["train_loss"].values.tolist() == [
-        losses[:5].mean(),
-        losses[5:10].mean(),
-        losses[10:].mean(),
-    ]
+    means = [losses[:5].mean(), losses[5:10].mean(), losses[10:].mean()]
+    assert outcome.curves["train_loss"].values.tolist() == means
     assert outcome.metrics["train_loss"] == losses[-1]
     assert outcome.metrics["validation_loss"] == outcome.curves["validation_loss"].values[-1]
 
@@ -83,18 +68,8 @@ def test_a_run_measures_everything(resolved):
 @pytest.mark.parametrize("decay", ["l2", "decoupled"])
 def test_the_loop_is_gradient_descent(resolved, decay):
     """Against autograd on a copy of the model: clipped SGD with a schedule, written out."""
-    config = resolved(
-        training={
-            "optimizer": "sgd",
-            "lr": 0.5,
-            "schedule": "linear",
-            "warmup_steps": 3,
-            "clip_norm": 0.7,
-            "weight_decay": 0.1,
-            "decay": decay,
-        }
-    )
-    model, task, training = parts(config)
+    settings = {"optimizer": "sgd", "lr": 0.5, "schedule": "linear", "warmup_steps": 3, "clip_norm": 0.7}
+    model, task, training = parts(resolved(training=settings | {"weight_decay": 0.1, "decay": decay}))
     reference = copy.deepcopy(model)
     outcome = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False)
 
@@ -204,15 +179,8 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
     assert not np.isfinite(losses[-1])
     assert outcome.reason == f"diverged: training loss was not finite at step {len(losses)}"
     assert set(outcome.metrics) == METRICS
-    for name in (
-        "accuracy",
-        "loss",
-        "test_loss",
-        "accuracy_at_best_validation",
-        "train_loss",
-        "loss_best_step",
-    ):
-        assert outcome.metrics[name] is None
+    unknown = {*MEASURED, "test_loss", "accuracy_at_best_validation", "train_loss", "loss_best_step"}
+    assert {outcome.metrics[name] for name in unknown} == {None}
     norms = outcome.arrays["grad_norm"]
     assert outcome.metrics["grad_norm_max"] == max(norm for norm in norms if math.isfinite(norm))
     assert outcome.metrics["initial_loss"] > 1
@@ -223,10 +191,8 @@ def test_weights_that_leave_the_numbers_in_the_last_step_are_diverged(resolved):
     settings = {"optimizer": "sgd", "lr": 1e30, "clip_norm": None, "steps": 1}
     outcome = run(resolved(model={"norm": "none"}, training=settings))
     assert np.isfinite(outcome.arrays["train_loss"]).all()
-    assert (outcome.status, outcome.reason) == (
-        "diverged",
-        "diverged: validation loss was not finite after step 1",
-    )
+    assert outcome.status == "diverged"
+    assert outcome.reason == "diverged: validation loss was not finite after step 1"
     assert outcome.metrics["accuracy"] is None
 
 
@@ -269,33 +235,6 @@ def test_losses_that_are_read_late_give_the_same_record(resolved, monkeypatch):
         assert (late.status, late.reason) == (at_once.status, at_once.reason)
         for name in at_once.arrays:
             np.testing.assert_array_equal(late.arrays[name], at_once.arrays[name])
-
-
-class Watched(Recall):
-    """Keeps the first batches that a run takes."""
-
-    def train_batches(self, seed, batch_size, device):
-        first, batches = itertools.tee(super().train_batches(seed, batch_size, device))
-        self.seen = list(itertools.islice(first, 3))
-        return batches
-
-
-def test_two_models_under_one_seed_see_the_same_batches(resolved):
-    seen = []
-    for model in ({}, {"d_model": 16, "norm": "batch", "dropout": {"residual": 0.1}}):
-        trial = parse(resolved(model=model))
-        task = Watched(trial.task)
-        built = build_model(trial.model, task.signature)
-        train(built, task, trial.training, Trial("", {}, 0), lambda step, metrics: False)
-        seen.append(torch.stack([batch.inputs for batch in task.seen]))
-    assert torch.equal(*seen)
-
-
-def test_no_warning_is_raised(resolved):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for optimizer in ("adamw", "sgd"):
-            run(resolved("digits", training={"optimizer": optimizer, "steps": 2}))
 
 
 @pytest.mark.slow

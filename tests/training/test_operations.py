@@ -136,8 +136,8 @@ def test_a_causal_model_generates_a_sequence_position_by_position(
 def test_on_a_gpu(resolved: Resolved) -> None:
     import numpy as np
 
-    from ablate.speed.blocks import time_blocks
-    from ablate.speed.memory import peak_of_step
+    from ablate.features.speed.blocks import time_blocks
+    from ablate.features.speed.memory import peak_of_step
 
     config = resolved(training={"device": "cuda"})
     peak = peak_of_step(lambda: WORKLOAD.operations(config))

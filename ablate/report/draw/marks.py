@@ -116,7 +116,8 @@ def views(lows: ArrayLike, highs: ArrayLike, always: Limits, known: Metric | Non
     near = high - low <= (full[1] - full[0]) / 4
     found = [padded(*full, known=known)]
     if max(2, len(bounds) / 3) <= near.sum() < len(bounds):
-        found.append(padded(float(low[near].min()), float(high[near].max()), known=known))
+        view = float(low[near].min()), float(high[near].max())
+        found += [padded(*view, known=known)] if view[0] < view[1] else []
     return found
 
 

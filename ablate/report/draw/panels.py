@@ -89,6 +89,8 @@ def multiples(
         ax.remove()
     for ax in grid[max(0, len(panels) - across) : len(panels)]:
         ax.xaxis.set_tick_params(labelbottom=True)
+    if grid[0].get_xscale() == "linear":
+        grid[0].set(xlim=(0, None))  # of all panels, which share the axis
     figure.supxlabel(x, size=style.SMALL)
     figure.supylabel(y, size=style.SMALL)
     return figure

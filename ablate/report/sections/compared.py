@@ -9,8 +9,7 @@ from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import Facts, VariantFacts
 from ablate.core.short_names import by_design
 from ablate.report.section import Block, Material, Section, Text
-from ablate.report.tables import Column, Row, Table, count, shown, tabulated, text
-from ablate.report.timing import compact
+from ablate.report.tables import Column, Row, Table, compact, count, shown, tabulated, text
 from ablate.report.verdicts import names_of
 from ablate.report.words import say
 
@@ -32,7 +31,9 @@ class Compared(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         yield from (Text(said) for said in equality(material.facts))
-        yield cost_table(material.facts)
+        table = cost_table(material.facts)
+        if len(table.columns) > 1:
+            yield table
 
 
 def cost_table(facts: Facts) -> Table:
@@ -42,8 +43,8 @@ def cost_table(facts: Facts) -> Table:
     One row a variant and task, or a variant where its tasks cost the same.
     """
     tasks, match, first = [task.name for task in facts.tasks], facts.match, facts.variants[0]
-    if all(costs(v, task) == costs(v, tasks[0]) for v in facts.variants for task in tasks):
-        tasks = tasks[:1]
+    every = [[(costs(v, task), v.matched.get(task)) for v in facts.variants] for task in tasks]
+    tasks = tasks[:1] if all(of == every[0] for of in every) else tasks
     rows: list[dict[str, Any]] = [
         {"variant": v.name, "task": task, "changes": _changes(v), "beside": _beside(v, task)}
         | {"costs": costs(v, task), "base": costs(first, task), "matched": v.matched.get(task)}
@@ -65,7 +66,7 @@ def cost_table(facts: Facts) -> Table:
         ),
         *(_column(cost) for cost in shown_costs),
         Column("changes", "Changes", below=True),
-        *([Column("beside", "Besides", below=True)] if "speed" in facts.features else []),
+        *([Column("beside", "Besides", below=True)] if facts.features else []),
     ]
     return tabulated(columns, rows, say("cost.caption"), "trials.parquet", title="variant")
 

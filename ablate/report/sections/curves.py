@@ -109,7 +109,7 @@ def figure(
         ax.set(yscale=scale)
         lines(ax, data, of, "step", "mean")
         _broken(ax, broken, of, limits)
-        ax.set(xlim=(0, None), ylim=limits)
+        ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if scale == "log":
             ax.yaxis.set_major_formatter(lambda value, _: exact(value))

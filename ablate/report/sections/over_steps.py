@@ -58,6 +58,5 @@ def figure(
         ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
         lines(ax, data, of, "step", "diff")
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        ax.set(xlim=(0, None))
 
     return multiples(shown, set(data["variant"]), draw, "step", f"difference in {metric}")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
+from ablate.core.feature import features
 from ablate.report.section import Block, Material, Section, Terms
 from ablate.report.tables import text
-from ablate.report.timing import how_measured
 from ablate.report.words import say
 
 
@@ -47,6 +47,6 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         ("Differs from the study", "; ".join(facts.differs)),
         ("Design", facts.design.replace("_", " ")),
         *([] if evidence.only_measured else training),
-        ("Timing", how_measured(evidence)),
+        *((feature.name.capitalize(), feature.told(evidence)[1]) for feature in features()),
     ]
     return [(term, text(value)) for term, value in pairs if text(value)]

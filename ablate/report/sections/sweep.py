@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +15,12 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.metric import sign
 from ablate.core.search_table import Objective, SearchTable, undominated
-from ablate.core.short_names import level_name
 from ablate.report import searches
 from ablate.report.draw import style
 from ablate.report.palette import colour
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
 from ablate.report.tables import NOTHING, Column, Table, count, fixed, number, plus_minus, short, text
+from ablate.report.words import say
 
 GUIDE = (
     "Mean ± standard deviation over seeds. The best of many settings looks better on the seeds that chose it than it "
@@ -60,11 +59,9 @@ class Sweep(searches.OfSearch, Section):
         searched = searches.table(material)
         chosen = searched.winners.to_dict("records")
         if not chosen:
-            return ["No setting was chosen: there is no winner to compare with the baseline."]
-        names = wording.joined([searches.named(objective) for objective in searched.facts.objectives])
-        which = "best trade-offs of" if len(searched.facts.objectives) > 1 else "best"
-        first = f"{wording.counted(len(searched.trials), 'setting')} tried; {which} {names} on tuning seeds:"
-        return [first, *(_setting(searched, row) for row in chosen)]
+            return [say("search.no_winner")]
+        named = [searches.named(objective) for objective in searched.facts.objectives]
+        return [say("search.answer", len(searched.trials), len(chosen), named)]
 
     def findings(self, material: Material) -> list[str]:
         searched = searches.table(material)
@@ -149,20 +146,6 @@ def fresh(evidence: Evidence, metric: Objective, winner: str, of: str, task: str
     guessing = np.nan if metric.floor is None or of == "test" else metric.floor
     values = np.where(trials["status"] == "diverged", guessing, values)
     return values[np.isfinite(values)]
-
-
-def _setting(searched: SearchTable, row: dict[Any, Any]) -> str:
-    """`winner: conv mixer, batch norm, lr .0026; validation accuracy .977, 15,786 parameters`."""
-    values = [
-        level_name(path, searches.value(row[path])) for path in searched.paths if not pd.isna(row[path])
-    ]
-    reached = [
-        f"{count(row[objective.name])} {searches.named(objective)}"
-        if objective.name in searches.COSTS
-        else f"{searches.named(objective)} {fixed(row[objective.name], 3)}"
-        for objective in searched.facts.objectives
-    ]
-    return f"{row['chosen']}: {', '.join(values)}; {', '.join(reached)}"
 
 
 def _summary(values: np.ndarray) -> tuple[float | None, float | None]:

@@ -28,7 +28,7 @@ def say(code: str, *values: Any, **named: Any) -> str:
     """
     file, _, name = code.partition(".")
     found = getattr(_module(file), name)(*values, **named)
-    return re.sub(r"[ \n]+", " ", found).strip()
+    return re.sub(r" ([,;)]|\.(?=\s|$))", r"\1", re.sub(r"[ \n]+", " ", found)).strip()
 
 
 def because(reason: str, *, short: bool = False) -> str:
@@ -75,7 +75,7 @@ def _module(file: str) -> ModuleType:
         "number": wording.number,
         "percent": wording.in_percent,
         "duration": wording.duration,
-        "joined": lambda words: wording.joined(list(words)),
+        "joined": lambda words: wording.joined([str(word) for word in words]),
         "some": some,
         "with_name": with_name,
         "level": level,

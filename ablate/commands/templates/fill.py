@@ -1,0 +1,302 @@
+"""Files to start from, made from the templates of this folder and the registered parts.
+
+A commented study; or a part or a task of one's own, with a study that uses it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import textwrap
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from pydantic import TypeAdapter, ValidationError
+
+from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.base.reading import unreadable
+from ablate.base.registry import CATALOGUE, Slot, StrictModel
+from ablate.base.typed import word
+from ablate.commands.templates import PARTS
+from ablate.models.reference import places
+from ablate.study.document import parse_value
+from ablate.study.json_schema import summary
+from ablate.study.schema import StudyBase, StudyName
+from ablate.study.sections.metric import MetricSection
+
+SCHEMA = "ablate.schema.json"
+"""The file beside the study that holds the output of `ablate schema`."""
+SMALL: Mapping[str, Any] = {
+    "model.d_model": 32,
+    "training.lr": 3e-3,
+    "training.weight_decay": 0.01,
+    "training.clip_norm": 1.0,
+}
+"""Values that differ from the defaults, so that a trial takes seconds."""
+
+COMMENT_AT = 34
+WIDTH = 110
+TABLES = (".csv", ".tsv")
+MAX_BYTES = 100_000_000
+"""Of the data of a task."""
+SAMPLE_ROWS, SAMPLE_LENGTH = 600, 8
+WORDS = 2
+"""Texts with as many spaces, on average, are read word by word."""
+LABELS = ("label", "class", "category", "target", "y")
+TEXTS = ("text", "sequence", "sentence", "content", "input")
+
+
+def create(target: Path, task: str) -> Path:
+    """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
+    path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
+    if problems := [*problems_of(path), *_problems(task)]:
+        raise AblateError("\n".join(map(str, problems)))
+    return write({path: study_text(path.stem, task, (path.parent / SCHEMA).is_file())})[0]
+
+
+def _problems(task: str) -> Iterator[Problem]:
+    names = CATALOGUE.names("task")
+    if task not in names:
+        hint = nearest(task, names) or f"To write a task of your own: ablate new --task {task}"
+        yield Problem("is not a task", (), task, listed(names), hint, source="--task")
+        return
+    fields = CATALOGUE.get("task", task).Config.model_fields  # type: ignore[attr-defined]
+    if needed := [name for name, field in fields.items() if field.is_required()]:
+        rule = f"has parameters without a default ({listed(needed)}), which this command cannot choose"
+        hint = "Choose another task here, and name this one in the study"
+        yield Problem(rule, (), task, hint=hint, source="--task")
+
+
+def study_text(name: str, task: str, schema_is_there: bool) -> str:
+    """The study as YAML; where the JSON Schema is beside it, its first line points editors there."""
+    study = StudyBase.model_fields
+    sections = CATALOGUE.get("workload", study["workload"].default)().schema()
+    model, training = (sections[section][0] for section in ("model", "training"))
+    config = CATALOGUE.get("task", task).Config  # type: ignore[attr-defined]
+    built = config(name=task).build()
+    values = dict(SMALL)
+    if model.model_fields["topology"].default not in built.topologies:
+        values["model.topology"] = built.topologies[0]
+    text = rendered(
+        "study.yaml.j2",
+        name=name,
+        schema=SCHEMA,
+        schema_is_there=schema_is_there,
+        study=study,
+        metric=MetricSection.model_fields,
+        metrics=list(built.metrics),
+        task=_parameters(config, "task", values),
+        model=_parameters(model, "model", values),
+        training=_parameters(training, "training", values),
+    )
+    return "".join(f"{_laid_out(line)}\n" for line in text.splitlines())
+
+
+def _parameters(config: Any, path: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """The parameters of a section or part, and of the parts inside it, as lines of YAML with their meanings."""
+    indent = "  " * (path.count(".") + 1)
+    if part := getattr(config, "part", None):
+        yield f"{indent}name: {part.name}  # {_with_others(summary(part), part)}"
+    for key, field in config.model_fields.items():
+        below, about = f"{path}.{key}", str(field.description)
+        value = values.get(below, field.default)
+        if value != field.default and field.default is not None:
+            about += f" Default: {word(field.default)}."
+        inner = type(value) if isinstance(value, StrictModel) else None
+        if slot := _slot(field):
+            chosen: Any = CATALOGUE.get(slot, value)
+            if any(map(_slot, chosen.Config.model_fields.values())):
+                inner = chosen.Config
+            else:
+                about = _with_others(about, chosen)
+        if inner is not None:
+            yield from (f"{indent}{key}:  # {about}", *_parameters(inner, below, values))
+        elif value is None:
+            yield f"{indent}# {key}:  # {about}"
+        elif not (part and key == "name"):
+            yield f"{indent}{key}: {word(value)}  # {about}"
+
+
+def _slot(field: Any) -> str | None:
+    return next((mark.slot for mark in field.metadata if isinstance(mark, Slot)), None)
+
+
+def _with_others(about: str, part: Any) -> str:
+    """A description that names all parts of the slot."""
+    others = [name for name in CATALOGUE.names(part.slot) if name != part.name]
+    return about if all(name in about for name in others) else f"{about} Or: {listed(others)}."
+
+
+def _laid_out(line: str) -> str:
+    """A line of YAML with its comment in a column of its own, or above it where the line would be too long."""
+    text, mark, comment = line.rpartition("  # ")
+    if not text.strip():
+        return line
+    aligned = f"{text:{COMMENT_AT}}{mark}{comment}"
+    start = " " * (len(text) - len(text.lstrip())) + "# "
+    above = textwrap.wrap(comment, WIDTH, initial_indent=start, subsequent_indent=start)
+    return aligned if len(aligned) <= WIDTH else "\n".join([*above, text])
+
+
+def create_part(slot: str, target: Path) -> list[Path]:
+    """Writes a part with the name and in the folder of `target`, and a study of it. Raises `AblateError`."""
+    if slot not in PARTS:
+        hint = nearest(slot, PARTS)
+        if not hint and CATALOGUE.names(slot):
+            base = CATALOGUE.get(slot, CATALOGUE.names(slot)[0]).__module__.replace(".", "/")
+            hint = f"One for {slot} is a class like those in {base}.py"
+        raise _refused(Problem("has no template of a part", (), slot, listed(PARTS), hint, source="--part"))
+    part, study = _files(target, slot)
+    values = _names(part, slot) | {
+        "slot": slot,
+        "path": ".".join(["model", *places()[slot].path]),
+        "default": places()[slot].default,
+        "parameter": PARTS[slot],
+    }
+    return write({part: rendered(f"{slot}.py.j2", **values), study: rendered("own_part.yaml.j2", **values)})
+
+
+def create_task(target: Path, data: Path | None) -> list[Path]:
+    """Writes a task with the name and in the folder of `target`, and a study of it. Raises `AblateError`.
+
+    It reads `data`: a table where it ends in .csv or .tsv, else a text; without it a sample, which is written too.
+    """
+    task, study = _files(target, "task")
+    sample = {}
+    if data is None:
+        data = task.with_suffix(".csv")
+        if data.exists():
+            hint = f"Choose another name, or give --from {data}"
+            raise _refused(Problem("already exists", (), str(data), hint=hint, source="--task"))
+        sample = {data: _sample(task.stem)}
+    is_table = data.suffix.lower() in TABLES
+    values: dict[str, Any] = _names(task, "task") | {"topology": "encoder" if is_table else "decoder"}
+    settings = {"data": os.path.relpath(data, task.parent)}
+    text = sample.get(data) or _text(data)
+    if is_table:
+        columns, values["delimiter"], values["words"] = _table(data, text)
+        settings |= columns
+    values["settings"] = {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items()}
+    template = "task_table.py.j2" if is_table else "task_text.py.j2"
+    own = {task: rendered(template, **values), study: rendered("own_task.yaml.j2", **values)}
+    return write({**sample, **own})
+
+
+def _names(file: Path, slot: str) -> dict[str, Any]:
+    """What its templates call a part; its class with the slot, so that it is no name that they import."""
+    class_name = "".join(word.capitalize() for word in [*file.stem.split("_"), slot])
+    return {"name": file.stem, "class_name": class_name, "file": f"{file.stem}.yaml"}
+
+
+def write(texts: Mapping[Path, str]) -> list[Path]:
+    """Writes new files, and returns their paths; raises `AblateError` for one that cannot be written."""
+    for path, text in texts.items():
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise AblateError(
+                f"{path}: cannot be written: {error.strerror}; choose another folder"
+            ) from error
+    return [*texts]
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template of this package, with every value on one line."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ablate.commands"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: str(value).replace("\n", " "),
+    )
+    return environment.get_template(template).render(values)
+
+
+def problems_of(*paths: Path, source: str = "NAME") -> list[Problem]:
+    """What keeps new files of one name, the study last, from being written."""
+    study, found = paths[-1], []
+    try:
+        TypeAdapter(StudyName).validate_python(study.stem)
+    except ValidationError:
+        allowed = "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`"
+        found = [Problem("is not a valid study name", (), study.stem, allowed, source=source)]
+    if not study.parent.is_dir():
+        found += [Problem("names a folder that does not exist", (), str(study.parent), source=source)]
+    there = [str(path) for path in paths if path.exists()]
+    return found + [
+        Problem("already exists", (), path, hint="Choose another name", source=source) for path in there
+    ]
+
+
+def _files(target: Path, slot: str) -> tuple[Path, Path]:
+    """The files of a part or task and of its study; raises `AblateError` where they cannot be of that name."""
+    name, of_task = target.name.removesuffix(".py"), slot == "task"
+    paths = target.with_name(f"{name}.py"), target.with_name(f"{name}.yaml")
+    source, other = "--task" if of_task else "NAME", "Choose another name"
+    if not name.isidentifier() or iskeyword(name) or parse_value(name) != name:
+        allowed = "letters, digits and '_', the first a letter, for instance `my_part`"
+        raise _refused(Problem("cannot be the name of a Python file", (), name, allowed, source=source))
+    problems = problems_of(*paths, source=source)
+    if name in CATALOGUE.names(slot):
+        hint = f"For a study of it: ablate new NAME --task {name}" if of_task else other
+        problems = [Problem(f"is already registered as {slot}", (), name, hint=hint, source=source)]
+    elif not problems and find_spec(name) is not None:
+        rule = "is a Python module, which a file of this name could hide"
+        problems = [Problem(rule, (), name, hint=other, source=source)]
+    if problems:
+        raise _refused(*problems)
+    return paths
+
+
+def _refused(*problems: Problem) -> AblateError:
+    return AblateError("\n".join(map(str, problems)))
+
+
+def _text(data: Path) -> str:
+    """The content of a file of data; raises `AblateError` where it has none that can be read."""
+    rule = unreadable(data, MAX_BYTES)
+    if rule is None:
+        try:
+            return data.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            rule = f"must be UTF-8 text; byte {error.start + 1} is none"
+    raise _refused(Problem(rule, (), str(data), source="--from"))
+
+
+def _table(data: Path, text: str) -> tuple[dict[str, str], str, bool]:
+    """The columns of texts and labels, as the task's parameters; the delimiter; whether the texts have words."""
+    try:
+        delimiter = csv.Sniffer().sniff(text.partition("\n")[0], delimiters=",;\t|").delimiter
+    except csv.Error:
+        delimiter = ","
+    table = csv.DictReader(text.splitlines(), delimiter=delimiter)
+    rows = [row for row, _ in zip(table, range(1000), strict=False)]
+    columns = [name for name in table.fieldnames or () if name]
+    if len(columns) < 2 or not rows:
+        rule = "must have a header with a column of texts and one of labels, and a row for each text"
+        raise _refused(Problem(rule, (), str(data), source="--from"))
+    sizes = {name: sum(len(row[name] or "") for row in rows) for name in columns}
+    label = next((name for name in columns if name.lower() in LABELS), columns[-1])
+    others = [name for name in columns if name != label]
+    content = next((name for name in others if name.lower() in TEXTS), max(others, key=sizes.__getitem__))
+    spaces = sum((row[content] or "").strip().count(" ") for row in rows)
+    return {"text": content, "label": label}, delimiter, spaces >= WORDS * len(rows)
+
+
+def _sample(name: str) -> str:
+    """A table of letters; the label says which of a and b comes first, so that it takes the order to tell."""
+    draw, lines = random.Random(name), ["text,label"]
+    for _ in range(SAMPLE_ROWS):
+        letters = draw.choices("cdefgh", k=SAMPLE_LENGTH)
+        for place, letter in zip(draw.sample(range(SAMPLE_LENGTH), 2), "ab", strict=True):
+            letters[place] = letter
+        text = "".join(letters)
+        lines.append(f"{text},{'a' if text.index('a') < text.index('b') else 'b'} first")
+    return "\n".join([*lines, ""])

@@ -1,0 +1,147 @@
+"""The contract of features: capabilities that a study or a user may ask for, each a folder of `ablate/features/`.
+
+A feature is found by scanning that folder, and used through one instance. Its methods do nothing unless they are
+overridden. No other room names a feature: they ask each of them, in order.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ablate.core.cell import Cell
+    from ablate.core.derived import Derived
+    from ablate.core.evidence import Evidence
+    from ablate.core.record import Record
+
+PACKAGE = "ablate.features"
+
+
+class Feature:
+    """One of them. Arguments named `run`, `draft` and `experiment` are of `route.run`, `study.draft` and `study`."""
+
+    after: ClassVar[Sequence[str]] = ()
+    "Features whose methods are called before its own, where they are there."
+    by_path: ClassVar[Sequence[str]] = ()
+    "Its keys, and dotted places below them, that hold paths of a study: each path is one key, whatever its dots."
+    decides: ClassVar[bool] = True
+    "Whether a study with other sections of its is another study."
+
+    @property
+    def name(self) -> str:
+        """That of its folder."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def metrics(self) -> Mapping[str, Derived]:
+        """Metrics that claims may use."""
+        return {}
+
+    def grammar(self) -> Mapping[str, tuple[Any, Any]]:
+        """Its sections of a study: name → (type, default)."""
+        return {}
+
+    def confirming(self, claims: Sequence[Any]) -> Mapping[str, Any]:
+        """What its sections are where a study is repeated on other seeds for these claims: those that change."""
+        return {}
+
+    def check(self, draft: Any) -> None:
+        """Refuses mistakes of meaning in its sections, by `draft.document`; baseline and variants can be built."""
+
+    def companions(self, study: Any) -> int:
+        """How many trainings accompany each that is judged."""
+        return 0
+
+    def facts(self, experiment: Any) -> Mapping[str, Any]:
+        """What it keeps with the facts of a study, plain data under its name."""
+        return {}
+
+    def beside(self, experiment: Any, cells: Sequence[Cell]) -> list[Cell]:
+        """The trainings that accompany the judged `cells`; their role is its name."""
+        return []
+
+    def frame(
+        self, experiment: Any, cells: Sequence[Cell], records: Mapping[str, Record]
+    ) -> pd.DataFrame | None:
+        """What it keeps of the trainings that it asked for; one row a trial, under its name. None: nothing."""
+        return None
+
+    def begun(self, run: Any) -> Iterable[str]:
+        """The metrics that a new claim comes too late for, as something measured is known already."""
+        return ()
+
+    def measure(self, run: Any) -> None:
+        """Measures what is missing, after training; `AblateError` is a warning."""
+
+    def measured(self, run: Any) -> tuple[pd.DataFrame, Mapping[str, Any]] | None:
+        """What is known of its measurements, as a frame under its name, with facts; None: nothing."""
+        return None
+
+    def inputs(self, run: Any) -> Sequence[Path] | None:
+        """The files of the store that the report rests on beside records; None where something is missing."""
+        return ()
+
+    def plan(self, experiment: Any, store: Any) -> tuple[list[str], Mapping[str, Any] | None]:
+        """What `ablate plan` says of it, in sentences and as plain data under its name; None: nothing."""
+        return [], None
+
+    def place(self, files: Sequence[str]) -> Any:
+        """What the files among `inputs` belong to beside their content, such as a machine, as plain data; or None."""
+        return None
+
+    def told(self, evidence: Evidence) -> tuple[str, str]:
+        """What it did, in sentences: for the methods of a paper, and for `How it was run` under its title."""
+        return "", ""
+
+    def costs(self) -> Mapping[str, tuple[str, Callable[[float], str]]]:
+        """Metric of its table of its own name, at the study's own size → the label of its axis, and how a value is
+        said.
+        """
+        return {}
+
+    def brief(self, rows: Sequence[Any], names: Mapping[str, str]) -> Iterable[Any]:
+        """Tables for the summary of a report, of the rows of its table of its own name; names for readers."""
+        return ()
+
+    def tables(self, evidence: Evidence) -> Mapping[str, pd.DataFrame]:
+        """Name of a CSV file without its ending → what it makes of the evidence; without rows, there is no file."""
+        return {}
+
+    def rooms(self, kind: str) -> list[str]:
+        """The modules of its folder `sections` or `commands`."""
+        package = f"{type(self).__module__}.{kind}"
+        if find_spec(package) is None:
+            return []
+        found = importlib.import_module(package)
+        return [f"{package}.{module.name}" for module in pkgutil.iter_modules(found.__path__)]
+
+
+@functools.cache
+def features() -> tuple[Feature, ...]:
+    """All features, in the order in which their methods are called."""
+    try:
+        package = importlib.import_module(PACKAGE)
+    except ModuleNotFoundError:
+        return ()
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{PACKAGE}.{module.name}")
+    left = {feature.name: feature for feature in (kind() for kind in Feature.__subclasses__())}
+    found: list[Feature] = []
+    while left:
+        name = next(name for name, feature in left.items() if not {*feature.after} & left.keys())
+        found.append(left.pop(name))
+    return tuple(found)
+
+
+def derived() -> dict[str, Derived]:
+    """All metrics that claims may use beside those of tasks."""
+    from ablate.core.derived import DERIVED
+
+    return {**DERIVED, **{name: of for feature in features() for name, of in feature.metrics().items()}}

@@ -1,0 +1,169 @@
+"""Times several operations beside one another in randomised mirrored blocks (METHODS §7).
+
+A block visits all of them in a random order, and then in the reverse of it (A B C C B A): a drift within a block takes
+from each as much as it gives. The operations of a block are compared with one another, and never with another block's.
+On CPU the time of a call is that on the wall; of one thread, without what it waited for a core that others had.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median
+from typing import NamedTuple
+
+import numpy as np
+
+from ablate.core.speed import Operation
+from ablate.features.speed.others import waited
+
+BUDGET = 1.0
+"""Seconds that one operation should take in all blocks together; slow ones take more."""
+FEWEST, MOST = 4, 40
+"""Blocks."""
+VISITS = 100
+"""A visit takes this part of the budget at least, or `CALLS` calls, as long as the budget lasts."""
+CALLS = 3
+MOST_WARM = 100
+"""Calls of a warm-up, and the first one."""
+_TICK = 1e-9
+
+
+class Clock(NamedTuple):
+    """Two readings, in seconds."""
+
+    now: Callable[[], float]
+    waited: Callable[[], float]
+    "For a core; not part of the time of a call."
+
+
+WALL = Clock(time.perf_counter, lambda: 0.0)
+ALONE = Clock(time.perf_counter, waited)
+"For calls of one thread."
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a call of one operation takes."""
+
+    seconds: float
+    "The median over blocks of the median of a block."
+    log_ratio: float
+    "The mean over blocks of the log of its median over that of the first operation."
+    blocks: int
+    calls: int
+    "Calls that were counted."
+
+
+def time_blocks(
+    operations: Mapping[str, Operation],
+    orders: np.random.Generator,
+    at: Callable[[str], object] = lambda name: None,
+    *,
+    budget: float = BUDGET,
+    clock: Clock = ALONE,
+) -> dict[str, Timing]:
+    """Times a call of each operation; ratios are to the first.
+
+    `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds.
+    """
+    names = list(operations)
+    once = {}
+    for name in names:
+        at(name)
+        once[name] = _warmed(operations[name], budget, clock)
+    calls, blocks = effort(once, budget)
+    found: dict[str, list[list[float]]] = {name: [] for name in names}
+    with _uncollected():
+        for _ in range(blocks):
+            order = [names[i] for i in orders.permutation(len(names))]
+            for times in found.values():
+                times.append([])
+            for name in [*order, *reversed(order)]:
+                at(name)
+                found[name][-1] += _visit(operations[name], calls[name], clock)
+            gc.collect()
+    medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
+    first = medians[names[0]]
+    return {
+        name: Timing(
+            median(own),
+            fmean(math.log(a / b) for a, b in zip(own, first, strict=True)),
+            blocks,
+            sum(map(len, found[name])),
+        )
+        for name, own in medians.items()
+    }
+
+
+def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[str, int], int]:
+    """Calls of a visit of each operation, of which a call takes so many `seconds`, and blocks.
+
+    The blocks are as many as the slowest leaves time for; a visit of a faster one is longer than a moment.
+    """
+    calls, blocks = {}, MOST
+    for name, once in seconds.items():
+        once = max(once, _TICK)
+        wanted = max(math.ceil(budget / VISITS / once), CALLS) + 1
+        calls[name] = max(1, min(wanted, math.floor(budget / (2 * FEWEST * once))))
+        blocks = min(blocks, math.floor(budget / (2 * calls[name] * once)))
+    return calls, max(blocks, FEWEST)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage is collected but by a call, which looks at nothing that exists already: that takes long."""
+    enabled = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if enabled:
+            gc.enable()
+
+
+def _warmed(operation: Operation, budget: float, clock: Clock) -> float:
+    """Calls until caches are warm; the median time of a call, without the first."""
+    _visit(operation, 1, clock)
+    times = _visit(operation, 1, clock)
+    while sum(times) < budget / FEWEST / CALLS and len(times) < MOST_WARM:
+        times += _visit(operation, 1, clock)
+    return median(times)
+
+
+def _visit(operation: Operation, calls: int, clock: Clock) -> list[float]:
+    """Seconds of each of so many calls; of several without the first, which finds the caches of another operation."""
+    times = (_on_cuda if operation.device == "cuda" else _on_cpu)(operation.run, calls, clock)
+    return times[1:] or times
+
+
+def _on_cpu(run: Callable[[], object], calls: int, clock: Clock) -> list[float]:
+    times, waited = [], clock.waited()
+    for _ in range(calls):
+        start = clock.now()
+        run()
+        times.append(clock.now() - start + waited)
+        waited = clock.waited()
+        times[-1] -= waited
+    return times
+
+
+def _on_cuda(run: Callable[[], object], calls: int, clock: Clock) -> list[float]:
+    """By events of the device, which waits for nothing between the calls of a visit, as in training."""
+    import torch
+
+    marks = [torch.cuda.Event(enable_timing=True) for _ in range(calls + 1)]
+    torch.cuda.synchronize()
+    marks[0].record()
+    for mark in marks[1:]:
+        run()
+        mark.record()
+    torch.cuda.synchronize()
+    return [start.elapsed_time(end) / 1000 for start, end in pairwise(marks)]

@@ -1,0 +1,54 @@
+"""`ablate bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.commands.options import AS_JSON, REPORTED, RESULTS, SETS, printing, saying
+
+
+@click.command("bench")
+@REPORTED
+@click.option(
+    "--processes",
+    type=click.IntRange(5, 1000),
+    metavar="N",
+    help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
+)
+@SETS
+@RESULTS
+@click.option("--fresh", is_flag=True, help="Measure again what is kept.")
+@AS_JSON
+def command(study: Path, processes: int | None, as_json: bool, **options: Any) -> int:
+    """Time a study's variants beside one another; train nothing.
+
+    STUDY is a study file, or the name of a study that has been run. Fresh processes, one after the other, time a
+    forward pass, a training step and generation of every variant, by the `speed:` of the study or its defaults. What
+    was measured is kept in results/store/speed, and the report of the study shows it; leave the machine alone
+    meanwhile. See `ablate guide speed`.
+
+    Exit codes: 0: done; 1: a variant cannot be timed; 2: the study or the command line is invalid; 130: interrupted.
+    """
+    from ablate.commands.run import InterruptedRunError
+    from ablate.features.speed.bench import bench
+    from ablate.report.terminal import print_verdicts
+    from ablate.stages.options import Options
+    from ablate.stages.publish import print_places
+
+    with printing(as_json) as console:
+        settings = Options(**options)
+        try:
+            folder = bench(study, settings, processes, saying(console), saying(console, "warning"))
+        except KeyboardInterrupt as error:
+            kept = str(error) or "Processes that finished"
+            raise InterruptedRunError(kept, settings.results / "store") from None
+        print_verdicts(folder, console, measured=True)
+        print_places(folder, console)
+    if as_json:
+        from ablate.stages.as_json import report_object, written
+
+        click.echo(written(report_object(folder)))
+    return 0

@@ -1,0 +1,245 @@
+"""How fast each variant is, against the baseline, and how much memory a step takes.
+
+The unit is the process. Of each of n processes, L is the mean over its blocks of the log of the ratio of the variant's
+median time to the baseline's; the ratio is exp(L̄) with the t interval exp(L̄ ± t·s/√n). Blocks as the unit would give
+false positives in .25 to .56 of comparisons where processes differ. The baseline is timed against a second copy of
+itself: the larger bound of that 95 % interval is the noise floor, below which nothing is concluded, nor below 2 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.estimates import Mean
+from ablate.analysis.measures import Measure
+from ablate.analysis.paired import NAN, Differences, Floats
+from ablate.analysis.runs import Runs
+from ablate.core.derived import Derived, Offer
+from ablate.core.estimate import Block
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
+from ablate.core.metric import Metric
+from ablate.core.reason import Reason
+from ablate.core.speed import CALLS, TimedCall
+from ablate.features.speed.facts import COLUMNS as FRAME
+from ablate.features.speed.facts import LEAST, SpeedFacts
+
+MEMORY = "step_memory"
+CALL_OF: dict[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
+"""Metric → the call that it is measured of."""
+COLUMNS = (
+    *(
+        "variant",
+        "baseline",
+        "task",
+        "size",
+        "own",
+        "metric",
+        "n",
+        "value_variant",
+        "value_baseline",
+        "ratio",
+    ),
+    *(
+        "ci_low",
+        "ci_high",
+        "slack",
+        "noise_floor",
+        "examples_per_second",
+        "flops",
+        "parameters",
+        "processes",
+        "busy",
+    ),
+)
+
+
+def log_ratios(logs: Floats) -> Differences:
+    """Log ratios of processes, shape (n,), as differences from 0, which is a ratio of 1."""
+    return Differences.between(logs, np.zeros_like(logs))
+
+
+@dataclass(frozen=True)
+class Group:
+    """The variants on one task and metric, all at one size, or each at its own."""
+
+    facts: Facts
+    task: str
+    metric: str
+    own: bool
+    rows: pd.DataFrame
+    "Of `Evidence.speed`; of the baseline too."
+
+    @property
+    def baseline(self) -> str:
+        """Its name."""
+        return self.facts.variants[0].name
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """Seconds, or bytes: a row a process and a column a variant, in the order of the study."""
+        return self._pivot("memory" if self.metric == MEMORY else "seconds")
+
+    @cached_property
+    def logs(self) -> pd.DataFrame:
+        """Log ratios to the baseline in the same form; of the baseline those of its second copy."""
+        if self.metric == MEMORY:
+            found: pd.DataFrame = np.log(self.values.div(self.values.get(self.baseline, NAN), axis=0))
+            return found
+        return self._pivot("log_ratio")
+
+    @cached_property
+    def paired(self) -> pd.DataFrame:
+        """`logs`, with 0 for the baseline: what differs between any two variants is the difference of their columns."""
+        return self.logs.assign(**{self.baseline: 0.0})
+
+    def _pivot(self, column: str) -> pd.DataFrame:
+        rows = self.rows.astype({column: float}).dropna(subset=column)
+        order = [variant.name for variant in self.facts.variants if variant.name in {*rows["variant"]}]
+        return rows.pivot(index="process", columns="variant", values=column)[order]
+
+    @cached_property
+    def noise(self) -> float:
+        """The noise floor: the larger |bound| of the 95 % interval of the baseline against itself; NaN: unknown."""
+        d = log_ratios(self.of(self.baseline))
+        return 0.0 if d.all_zero and d.n > 1 else max(map(abs, d.interval()))
+
+    def of(self, variant: str) -> Floats:
+        """Its log ratios; none where it was not timed."""
+        return np.asarray(self.logs.get(variant, pd.Series(dtype=float)).dropna(), float)
+
+    @property
+    def slack(self) -> float:
+        """What a ratio must exceed, a log: the noise floor and 2 %; NaN where the floor is not known."""
+        return NAN if math.isnan(self.noise) else max(self.noise, math.log1p(LEAST))
+
+
+def speed_facts(facts: Facts) -> SpeedFacts:
+    """How the variants were timed."""
+    return SpeedFacts.of(facts) or SpeedFacts()
+
+
+def at_own_size(evidence: Evidence, task: str, metric: str) -> Group:
+    """Each variant as the study trains it."""
+    rows = _rows(evidence, task, metric)
+    return Group(evidence.facts, task, metric, True, rows[rows["own"].astype(bool)])
+
+
+def by_size(evidence: Evidence, task: str, metric: str) -> dict[float, Group]:
+    """Size → all variants at it, rising; empty where they were timed at their own size alone."""
+    rows = _rows(evidence, task, metric)
+    sizes = sorted(rows["size"].astype(float).dropna().unique())
+    return {
+        float(size): Group(evidence.facts, task, metric, False, rows[rows["size"] == size]) for size in sizes
+    }
+
+
+def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
+    frame = evidence.frame("speed", FRAME)
+    return frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
+
+
+def estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
+    """Of the log ratio of the mean of B to the mean of A."""
+    group, (a, b, *_) = at_own_size(runs.evidence, measure.task.name, measure.name), groups
+    blocks: list[Block] = []
+    logs = np.array([])
+    if not {*a, *b} <= {*group.paired}:
+        blocks.append(Block(Reason("unmeasured")))
+    else:
+        known = group.paired[list(dict.fromkeys([*a, *b]))].dropna()
+        logs = (known[list(b)].mean(axis=1) - known[list(a)].mean(axis=1)).to_numpy(float)
+        if len(logs) < 2 or math.isnan(group.noise):
+            blocks.append(Block(Reason("few", {"processes": len(logs), "least": 2})))
+    return Mean(log_ratios(logs), blocks)
+
+
+def slack(measure: Measure, runs: Runs) -> float:
+    """The noise floor, or 2 %, as a log."""
+    found = at_own_size(runs.evidence, measure.task.name, measure.name).slack
+    return 0.0 if math.isnan(found) else found
+
+
+def _metric(call: TimedCall) -> Derived:
+    def lacks(offer: Offer) -> str:
+        section = offer.asked.get("speed")
+        calls = section.calls if section else ()
+        if call in calls:
+            return ""
+        if not calls:
+            return "Time the variants: speed: on"
+        both = ", ".join(one for one in CALLS if one in (*calls, call))
+        return f"Time this call too: speed: {{calls: [{both}]}}"
+
+    return Derived(Metric("min"), "ratio", lacks=lacks, estimate=estimate, slack=slack)
+
+
+METRICS = {name: _metric(call) for name, call in CALL_OF.items()}
+
+
+def speeds(evidence: Evidence) -> pd.DataFrame:
+    """One row a task, metric, size and variant that was measured, with `COLUMNS`; the study's own size comes first.
+
+    - `value_*`: seconds of a call, or peak bytes of a step; the geometric mean over the `n` processes, of as many
+      `processes` as were asked for. `ratio` is that of the variant to the baseline, so that below 1 is better; in the
+      baseline's own row that of its two copies. `ci_*` at 95 %; `slack` and `noise_floor` are ratios − 1.
+    - `flops` of one call; NaN where unknown. Memory has neither these nor rates.
+    - `parameters`: at the size that the study trains; NaN at others. `busy`: cores that other programs kept busy.
+    """
+    rows = []
+    for task in evidence.facts.tasks:
+        for metric in CALL_OF:
+            for group in (
+                at_own_size(evidence, task.name, metric),
+                *by_size(evidence, task.name, metric).values(),
+            ):
+                rows += [*_of_group(group)]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _of_group(group: Group) -> Iterator[dict[str, object]]:
+    facts, baseline = group.facts, group.baseline
+    for variant in facts.variants:
+        rows = group.rows[(group.rows["variant"] == variant.name) & (group.rows["own"] == group.own)]
+        if rows.empty or variant.name not in group.values:
+            continue
+        d, value, first = (
+            log_ratios(group.of(variant.name)),
+            geometric_mean(group.values[variant.name]),
+            rows.iloc[0],
+        )
+        timed = group.metric != MEMORY
+        yield {
+            "variant": variant.name,
+            "baseline": baseline,
+            "task": group.task,
+            "size": float(first["size"]),
+            "own": group.own,
+            "metric": group.metric,
+            "n": d.n,
+            "value_variant": value,
+            "value_baseline": geometric_mean(group.values.get(baseline, pd.Series(dtype=float))),
+            "ratio": math.exp(d.mean),
+            **dict(zip(("ci_low", "ci_high"), map(math.exp, d.interval()), strict=True)),
+            "slack": math.expm1(group.slack),
+            "noise_floor": math.expm1(group.noise),
+            "examples_per_second": float(first["examples"]) / value if timed else NAN,
+            "flops": float(first["flops"]) if timed else NAN,
+            "parameters": variant.parameters.get(group.task, NAN) if group.own else NAN,
+            "processes": speed_facts(facts).processes,
+            "busy": float(rows["busy"].astype(float).mean()) if timed else NAN,
+        }
+
+
+def geometric_mean(values: pd.Series) -> float:
+    """Of seconds or bytes, one a process; NaN of none."""
+    known = np.sort(values.dropna().to_numpy(float))
+    if not len(known) or known[0] == known[-1]:
+        return float(known[0]) if len(known) else NAN  # memory is exact
+    return math.exp(np.log(known).mean())

@@ -1,0 +1,84 @@
+"""`speed:` the variants timed beside one another, after training."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from ablate.base.registry import OnOff, StrictModel
+from ablate.core.speed import CALLS, TimedCall
+from ablate.features.speed.facts import SpeedFacts
+from ablate.study.sections.search import refusal
+
+LEAST_SIZES = 3
+"""Sizes, at least: fewer show no slope."""
+
+
+def _size(given: Any) -> Any:
+    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+        raise refusal("must be a number above 0", "for instance 64, 128 and 256")
+    return given
+
+
+def _rising(sizes: list[int | float]) -> list[int | float]:
+    if twice := sorted({size for size in sizes if sizes.count(size) > 1}):
+        raise refusal(f"lists {twice[0]:g} twice", "each size once")
+    if len(sizes) < LEAST_SIZES:
+        raise refusal("shows no slope", f"at least {LEAST_SIZES} sizes")
+    return sorted(sizes)
+
+
+def _one(over: dict[str, list[int | float]]) -> dict[str, list[int | float]]:
+    if len(over) > 1:
+        raise refusal("has more than one path", "one path with its sizes")
+    return over
+
+
+def _distinct(calls: list[TimedCall]) -> list[TimedCall]:
+    return [call for call in CALLS if call in calls]
+
+
+Size = Annotated[int | float, BeforeValidator(_size)]
+Sizes = Annotated[list[Size], AfterValidator(_rising), Field(min_length=LEAST_SIZES, max_length=50)]
+
+
+class SpeedSection(StrictModel):
+    """How the variants are timed; `speed: on` takes the defaults."""
+
+    calls: Annotated[list[TimedCall], AfterValidator(_distinct), Field(min_length=1)] = list(CALLS)
+    "What is timed of each variant that has it: forward, step, generation."
+    over: Annotated[dict[str, Sizes], AfterValidator(_one), Field(max_length=1)] = {}
+    "A path → its sizes, such as task.seq_len: [64, 128, 256]: the variants are timed at each of them too."
+    processes: Annotated[int, Field(ge=5, le=1_000)] = 8
+    "Fresh processes, each of which times all variants: the replicates of a verdict."
+    margin: Annotated[float, Field(ge=0.02, lt=1)] = 0.02
+    "The share of time within which two variants count as equally fast."
+
+    def facts(self, threads: int, machine: str) -> SpeedFacts:
+        """The facts that tables and figures show."""
+        ((path, sizes),) = self.over.items() or [("", [])]
+        numbers = [*map(float, sizes)]
+        return SpeedFacts(path, numbers, self.margin, self.processes, threads, machine, self.calls)
+
+    @classmethod
+    def of(cls, facts: SpeedFacts) -> SpeedSection:
+        """The section by which variants were timed."""
+        sizes = [int(size) if size.is_integer() else size for size in facts.sizes]
+        over = {facts.over: sizes} if facts.over else {}
+        return cls(calls=facts.calls, over=over, processes=facts.processes, margin=facts.margin)
+
+
+def _read(given: Any) -> Any:
+    if given is True or given == "on":
+        return {}
+    if given is False or given == "off":
+        return None
+    if given is not None and not isinstance(given, dict | SpeedSection):
+        raise refusal("must be on, off or a mapping", f"on, off, {{{', '.join(SpeedSection.model_fields)}}}")
+    return given
+
+
+Speed = Annotated[
+    SpeedSection | None, BeforeValidator(_read, json_schema_input_type=OnOff | SpeedSection | None)
+]

@@ -1,0 +1,174 @@
+"""How time and memory of each variant grow with the size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from ablate.base import wording
+from ablate.core.facts import BASELINE, Facts
+from ablate.features.speed import timing
+from ablate.report.draw import style
+from ablate.report.draw.hover import named, tell
+from ablate.report.draw.marks import ticks, unit_label
+from ablate.report.draw.panels import Look, looks
+from ablate.report.entries import MAX_CURVES, entries
+from ablate.report.palette import colour
+from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.tables import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    decimals,
+    fixed,
+    interval,
+    rows_of,
+    tabulated,
+    text,
+)
+from ablate.report.verdicts import Names, names_of
+from ablate.report.words import say
+
+HEIGHT = 1.7
+"Inches of a panel."
+MAX_TICKS = 6
+"Sizes that are written at an axis."
+MAX_SLOPES = 4
+"Slopes in the answer."
+
+
+class Scaling(Section):
+    """A figure a task, and the slopes."""
+
+    place = 265
+    title = "Scaling"
+    inside = "how time and memory grow with the size"
+    needs_trials = False
+
+    def applies(self, material: Material) -> bool:
+        return len(material.table("scaling")) > 0
+
+    def answers(self, material: Material) -> list[str]:
+        facts, names, found = material.facts, names_of(material.facts), []
+        for task in facts.tasks:
+            slopes = [row for row in rows_of(material.table("scaling")) if row["task"] == task.name]
+            call = timing.call_shown(slopes)
+            if len(mine := apart(timing.of(slopes, call))) > 1:
+                powers = [
+                    say("speed.power", timing.over(facts), power(row), names[row["variant"]])
+                    for row in mine[:MAX_SLOPES]
+                ]
+                on = f"{task.name}: " if len(facts.tasks) > 1 else ""
+                more = max(0, len(mine) - MAX_SLOPES)
+                found.append(say("speed.grows", on, timing.MEASURES[call], timing.over(facts), powers, more))
+        return found
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts, over = material.facts, timing.over(material.facts)
+        for task, end, of in by_task(facts):
+            data, left = lines(material.table("speed"), task.name)
+            if len(data):
+                caption = say("speed.scaling_caption", over, left)
+                alt = say("speed.scaling_alt", data["variant"].nunique(), data["size"].nunique(), of)
+                yield Picture(f"scaling{end}", f"{self.title}{of}", caption, alt, data, figure, (facts, over))
+                slopes = [row for row in rows_of(material.table("scaling")) if row["task"] == task.name]
+                yield slope_table(slopes, names_of(facts), over)
+
+
+def apart(rows: Sequence[Row]) -> list[Row]:
+    """Of slopes that of the baseline, and those whose intervals lie beside its own, the furthest first."""
+    base = next((row for row in rows if row["variant"] == BASELINE), None)
+    if base is None:
+        return []
+    others = [row for row in rows if row["ci_low"] > base["ci_high"] or row["ci_high"] < base["ci_low"]]
+    return [base, *sorted(others, key=lambda row: -abs(row["slope"] - base["slope"]))]
+
+
+def power(row: Row) -> str:
+    """A slope to the digits of its interval, at most two decimals."""
+    return fixed(row["slope"], min(2, decimals(row["ci_low"], row["ci_high"])))
+
+
+def slope_table(rows: Sequence[Row], names: Names, over: str) -> Table:
+    """Of one task: a row a variant and a column a call, and one for memory."""
+    slopes = {(row["variant"], row["metric"]): row for row in rows}
+    variants = [{"variant": variant} for variant in dict.fromkeys(row["variant"] for row in rows)]
+
+    def column(metric: str) -> Column:
+        return Column(
+            metric, timing.HEADS[metric], True, show=lambda row: _slope(slopes.get((row["variant"], metric)))
+        )
+
+    columns = [Column("variant", "Variant", show=lambda row: text(names[row["variant"]]))]
+    columns += map(column, timing.MEASURES)
+    return tabulated(columns, variants, say("speed.slopes", over), "scaling.csv", title="variant")
+
+
+def _slope(row: Row | None) -> str:
+    if row is None:
+        return NOTHING
+    places = min(3, decimals(row["ci_low"], row["ci_high"]))
+    found, *ends = (fixed(row[name], places) for name in ("slope", "ci_low", "ci_high"))
+    return found + (f" {interval(row['ci_low'], row['ci_high'], places)}" if len({*ends}) > 1 else "")
+
+
+def lines(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
+    """The value of each variant by size and metric, those furthest from the baseline where there are many.
+
+    Columns: variant, metric, size, value. Also, how many variants are left out.
+    """
+    mine = speeds[(speeds["task"] == task) & speeds["size"].notna()]
+    mine = mine.drop_duplicates(["variant", "metric", "size"])
+    apart = np.log(mine["ratio"].astype(float)).abs().groupby(mine["variant"]).max()
+    far = [name for name in apart.sort_values(ascending=False).index if name != BASELINE]
+    kept = {BASELINE, *far[: MAX_CURVES - 1]}
+    grown = mine.groupby("metric")["size"].transform("nunique") > 1
+    shown = mine[grown & mine["variant"].isin(kept)].rename(columns={"value_variant": "value"})
+    shown = shown[["variant", "metric", "size", "value"]].astype({"size": float, "value": float})
+    return shown.sort_values("size", kind="stable").reset_index(drop=True), max(0, len(far) + 1 - len(kept))
+
+
+def figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
+    """A panel a call, and one for memory; `data` is of `lines`."""
+    metrics = [metric for metric in timing.MEASURES if metric in set(data["metric"])]
+    across = min(2, len(metrics))
+    down = -(-len(metrics) // across)
+    shown = [entry for entry in entries(facts) if entry.variant in set(data["variant"])]
+    of = {name: look for name, look in looks(shown).items() if name in set(data["variant"])}
+    result = style.new_figure(down * HEIGHT * (1.4 if across == 1 else 1.1) + 0.3 + 0.14 * -(-len(of) // 2))
+    found = result.subplots(down, across, sharex=True, squeeze=False).ravel()
+    for ax, metric in zip(found, metrics, strict=False):
+        _panel(ax, data[data["metric"] == metric], of, metric, size)
+    for ax in found[len(metrics) :]:
+        ax.remove()
+    for ax in found[: len(metrics)][-across:]:
+        ax.xaxis.set_tick_params(labelbottom=True)
+    handles = [look.handle(marker="o", ms=2.5) for look in of.values()]
+    result.legend(handles=handles, loc="outside upper left", ncols=2)
+    result.supxlabel(f"{size}, log scale", size=style.SMALL)
+    return result
+
+
+def _panel(ax: Axes, data: pd.DataFrame, of: dict[str, Look], metric: str, size: str) -> None:
+    shown = (lambda value: wording.size(round(value))) if metric == timing.MEMORY else wording.seconds
+    for variant, look in of.items():
+        rows, name = data[data["variant"] == variant], named(look.label, variant)
+        ax.plot(rows["size"], rows["value"], color=look.colour, ls=look.style, marker="o", ms=2.5)
+        told = [f"{name}\n{size} {at:g}: {shown(value)}" for at, value in rows[["size", "value"]].to_numpy()]
+        tell(ax, rows["size"], rows["value"], told)
+    ax.set(xscale="log", yscale="log")
+    sizes = sorted(set(data["size"]))
+    at = sizes[:: -(-len(sizes) // (MAX_TICKS if style.width() >= style.WIDTH else MAX_TICKS // 2))]
+    ax.set_xticks(at, [f"{tick:g}" for tick in at])
+    at = ticks(float(data["value"].min()), float(data["value"].max()), log=True, most=5)
+    ax.set_yticks(at, [unit_label(value, shown) for value in at])
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_locator(NullLocator())
+    ax.grid(axis="y", color=colour("line"), lw=0.3)
+    ax.set_title(timing.HEADS[metric], size=style.SMALL)

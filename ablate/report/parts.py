@@ -1,0 +1,221 @@
+"""The registered parts in words: what each computes, its parameters, abilities and cost, from its own docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import textwrap
+from collections.abc import Sequence
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from ablate.base.errors import AblateError, Problem, described, listed
+from ablate.base.plugins import raised_by_plugin
+from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
+from ablate.base.typed import word
+from ablate.models.reference import SECTION, SIGNATURE, Cost, cost_of, places, settings_for
+from ablate.study.json_schema import fields, summary
+from ablate.study.sections.search import SearchSection
+from ablate.study.suggestions import part_hint
+from ablate.training.section import TrainingSection
+
+Rows = Sequence[tuple[str, str]]
+MAX_WIDTH = 100
+"""Columns that are used at most, in a terminal that has them."""
+MAX_SHAPES = 8
+"""Parts with more parameter tensors of their own are shown without their shapes."""
+NO_SHAPES = ("initialise", "step", "beside", "extra_repr")
+"""Methods of parts whose docstrings give no shapes."""
+TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "array": "list",
+    "object": "mapping",
+    "null": "none",
+}
+BOUNDS = {
+    "exclusiveMinimum": "above",
+    "minimum": "at least",
+    "exclusiveMaximum": "below",
+    "maximum": "at most",
+}
+LENGTHS = {True: "any", False: "up to max_len, the longest in training"}
+
+
+def describe(slot: str | None, name: str | None) -> str:
+    """All slots, the parts of one, or one part. Raises `AblateError` for a name that is not registered."""
+    slots = CATALOGUE.slots()
+    if slot is None:
+        hint = "`ablate list SLOT` describes the parts of one slot, `ablate list SLOT NAME` one part."
+        return f"{_table([(known, ', '.join(CATALOGUE.names(known))) for known in slots])}\n\n{hint}"
+    if slot not in slots:
+        raise _unknown("slot", slot, slots, slot)
+    if name is None:
+        return _table([(known, summary(CATALOGUE.get(slot, known))) for known in CATALOGUE.names(slot)])
+    try:
+        part: Any = CATALOGUE.get(slot, name)
+    except UnknownPart as error:
+        raise _unknown(slot, name, error.names, slot) from None
+    paragraphs = (inspect.getdoc(part) or "(no docstring)").split("\n\n")
+    texts = [f"{slot} {name}", *(_filled("  ", " ".join(text.split())) for text in paragraphs)]
+    texts += [f"{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part)]
+    file = Path(inspect.getsourcefile(part) or part.__module__)
+    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    return "\n\n".join([*texts, f"defined in {shown}:{inspect.getsourcelines(part)[1]}"])
+
+
+def _unknown(kind: str, name: str, names: Sequence[str], slot: str) -> AblateError:
+    hint = part_hint(slot, name, "ablate list ")
+    return AblateError(str(Problem(f"unknown {kind} {name!r}", allowed=listed(names, 40), hint=hint)))
+
+
+def _sections(part: Any) -> list[tuple[str, Rows]]:
+    """Headings with their rows; of parts of a model also shapes, abilities, cost, and how their scale begins."""
+    parameters = _parameters(part.Config)
+    sections: list[tuple[str, Rows]] = [
+        ("in a study", [(f"{_path(part.slot)}:", _as_given(part))]),
+        ("parameters" if parameters else "no parameters", parameters),
+    ]
+    if place := places().get(part.slot):
+        differs = getattr(part, "begins_unlike", "")
+        found = [("shapes", _shapes(part)), ("supports", _abilities(part)), ("cost", _cost(part))]
+        found += [(f"begins unlike {place.default}", [("", differs)] if differs else [])]
+        sections += [(heading, rows) for heading, rows in found if rows]
+    return sections
+
+
+def _path(slot: str) -> str:
+    """Where a study names a part of the slot."""
+    if slot in places():
+        return ".".join(["model", *places()[slot].path])
+    for section, config in (("training", TrainingSection), ("search", SearchSection)):
+        for name, field in config.model_fields.items():
+            if any(isinstance(mark, Slot) and mark.slot == slot for mark in field.metadata):
+                return f"{section}.{name}"
+    return slot
+
+
+def _as_given(part: Any) -> str:
+    """The part as a study gives it, with the values that its parameters have unless they are given."""
+    known = part.Config.model_fields
+    values = {name: field.default for name, field in known.items() if not field.is_required()}
+    values |= settings_for(part.Config)
+    given = [f"{name}: {word(values[name])}" for name in known if name != "name" and values[name] is not None]
+    # A line ends between two parameters, and never inside one.
+    pairs = [pair.replace(" ", "\xa0") for pair in [f"{{name: {part.name}", *given]]
+    return f"{', '.join(pairs)}}}" if given else str(part.name)
+
+
+def _parameters(config: Any) -> Rows:
+    rows = []
+    for key, node in fields(config).items():
+        if key != "name":
+            default = f"default {word(node['default'])}" if "default" in node else "required"
+            rows += [(key, f"{kind(node)}; {default}"), ("", node.get("description", ""))]
+    return [row for row in rows if any(row)]
+
+
+def _shapes(part: type) -> Rows:
+    """The methods that a part defines itself, with their docstrings, and the legend of its module."""
+    family = [base for base in part.__mro__ if base.__module__.partition(".")[0] not in ("torch", "builtins")]
+    own = _methods(family[:-1] or family)
+    rows = []
+    for name in [name for name in _methods(family[-1:]) or own if name in own]:
+        texts = [inspect.getdoc(vars(base)[name]) or "" for base in family if name in vars(base)]
+        text = next((text for text in texts if text and not text.startswith("See ")), "")
+        rows.append((name, " ".join(text.partition("\n\n")[0].split())))
+    paragraphs = (inspect.getdoc(inspect.getmodule(part)) or "").split("\n\n")
+    legend = [" ".join(text.split()) for text in paragraphs if text.startswith("Shapes:")]
+    return [*rows, *(("where", text.removeprefix("Shapes: ")) for text in legend)]
+
+
+def _methods(classes: Sequence[type]) -> list[str]:
+    """The public methods that `classes` define, without repetitions."""
+    names = [name for base in classes for name, item in vars(base).items() if inspect.isfunction(item)]
+    return [name for name in dict.fromkeys(names) if not name.startswith("_") and name not in NO_SHAPES]
+
+
+def _abilities(part: Any) -> Rows:
+    """Where a mixer or a position can be used, as its class declares."""
+    if part.slot == "position":
+        mixers = [("mixers", listed(CATALOGUE.able("mixer", "attends"), 40))] if part.inside_attention else []
+        return [*mixers, ("lengths", LENGTHS[part.any_length])]
+    if part.slot != "mixer" or not hasattr(part, "attends"):
+        return []
+    causal = CATALOGUE.able("topology", "causal")
+    topologies = [name for name in CATALOGUE.names("topology") if part.causal or name not in causal]
+    masks = "padding, and one for each query" if part.attends else "padding" if part.padding else "none"
+    rows = [
+        ("topologies", listed(topologies, 40), "causal"),
+        ("masks", masks, "padding"),
+        ("lengths", LENGTHS[part.any_length], "any_length"),
+    ]
+    reasons: Any = getattr(part, "reasons", {})
+    return [(name, f"{text}: {reasons[key]}" if key in reasons else text) for name, text, key in rows]
+
+
+def _cost(part: Any) -> Rows:
+    """The part's cost at the reference size, beside that of the slot's default."""
+    size = [f"{key} {word(value)}" for key, value in SECTION.items()]
+    try:
+        cost = cost_of(part.slot, part.name)
+    except Exception as error:
+        fault = raised_by_plugin(error) or described(error)[0]
+        return [("unknown", f"cannot be built at {listed(size)}: {fault}")]
+    size += [f"{key} {word(value)}" for key, value in cost.settings.items()]
+    default = places()[part.slot].default
+    base = None if default in (None, part.name) else cost_of(part.slot, str(default))
+    numbers = [_numbers(cost), *([] if base is None else [_numbers(base)])]
+    mine, *others = ([f"{number:,}" for number in each] for each in numbers)
+    beside = [f" ({number} with {default})" for other in others for number in other] or [""] * 3
+    shapes = ", ".join(f"{path} {' × '.join(map(str, shape))}" for path, shape in cost.own.items())
+    several = f", in {cost.places} places" if cost.places > 1 else ""
+    rows = [
+        ("parameters", f"{cost.own_parameters:,} of its own{several}"),
+        ("which are", shapes if len(cost.own) <= MAX_SHAPES else ""),
+        *zip(("of the model", "FLOPs forward", "and backward"), map(str.__add__, mine, beside), strict=True),
+        ("beside them", listed(f"{count:,}\xa0{name}" for name, count in cost.flops.beside.items())),
+        ("at", f"{listed(size)}; one sequence of {SIGNATURE.seq_len} tokens; FLOPs of matrix products only"),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _numbers(cost: Cost) -> tuple[int, int, int]:
+    return cost.parameters, cost.flops.forward, cost.flops.training
+
+
+def kind(node: dict[str, Any]) -> str:
+    """The values that a JSON Schema allows, in words: `whole number above 0`."""
+    if SLOT_MARK in node:
+        slot = node[SLOT_MARK]["slot"]
+        return f"{slot}: {listed(map(_with_parameters, map(CATALOGUE.get, repeat(slot), CATALOGUE.names(slot))))}"
+    if "anyOf" in node:
+        return ", or ".join(kind(item) for item in node["anyOf"])
+    if "enum" in node or "const" in node:
+        values = [word(value) for value in node.get("enum", [node.get("const")])]
+        return "on or off" if {"on", "off"} <= set(values) else " or ".join(values)
+    limits = [f"{bound} {node[key]:g}" for key, bound in BOUNDS.items() if key in node]
+    return " ".join([TYPES.get(str(node.get("type")), "anything"), " and ".join(limits)]).rstrip()
+
+
+def _with_parameters(part: Any) -> str:
+    """`low_rank(rank)`."""
+    names = [name for name in part.Config.model_fields if name != "name"]
+    return f"{part.name}({', '.join(names)})" if names else part.name
+
+
+def _table(rows: Rows, indent: str = "") -> str:
+    """Two columns in lines that fit the terminal."""
+    width = len(indent) + max((len(first) for first, _ in rows), default=0) + 2
+    return "\n".join(_filled(f"{indent + first:{width}}", second, " " * width) for first, second in rows)
+
+
+def _filled(first: str, text: str, other: str | None = None) -> str:
+    """Text in lines that fit the terminal, the first after `first`; no name and no number is split."""
+    columns = min(MAX_WIDTH, shutil.get_terminal_size().columns)
+    wrapper = textwrap.TextWrapper(
+        columns, first, other or first, break_on_hyphens=False, break_long_words=False
+    )
+    return (wrapper.fill(text) or first.rstrip()).replace("\xa0", " ")

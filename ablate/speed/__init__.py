@@ -1,1 +1,0 @@
-"""How fast configs are, measured beside one another on an idle machine."""

@@ -1,0 +1,101 @@
+"""One run of a study: what it is given, and how it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+from rich.console import Console
+
+from ablate.base.locks import training
+from ablate.core.cell import Cell
+from ablate.core.events import Event, everyone
+from ablate.core.plan import Plan
+from ablate.core.record import Record
+from ablate.execution.driver import drive
+from ablate.execution.progress import Display
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
+from ablate.records.trials import whereabouts
+from ablate.stages.engine import Workers, preload
+from ablate.stages.options import Options, Outcome
+from ablate.stages.track import Tracker
+from ablate.study.experiment import Experiment
+
+Say = Callable[[str], None]
+MAX_FAILED = 12
+"""The most failed trials that a run names when it ends."""
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """They hear every event of the driver."""
+
+    console: Console
+    display: Display
+    tracker: Tracker
+
+    def __call__(self, event: Event) -> None:
+        """Tells all."""
+        everyone(self.tracker, self.display, preload)(event)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the route and its features are given; the lock of the study is held."""
+
+    experiment: Experiment
+    folder: StudyFolder
+    store: Store
+    options: Options
+    workers: Workers
+    listeners: Listeners
+    say: Say
+    warn: Say
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """Inside, it may `drive`; afterwards its workers are gone."""
+        with training(self.store.root, self.folder.name, self.say), self.workers, self.listeners.display:
+            yield
+
+    def drive(
+        self,
+        plan: Plan,
+        wanted: Callable[[Cell], bool] = lambda cell: True,
+        later: int = 0,
+        *,
+        fresh: bool = False,
+    ) -> Mapping[str, Record]:
+        """Trains what a plan asks for and the store lacks, or with `fresh` all of it; the records by trial id.
+
+        `later`: the largest number of trainings that follow.
+        """
+        fast = self.options.fail_fast
+        hear, store = self.listeners, self.store
+        return drive(plan, self.workers, store, hear, wanted=wanted, later=later, fresh=fresh, fail_fast=fast)
+
+    def failed(self, cells: Sequence[Cell], records: Mapping[str, Record]) -> list[str]:
+        """Warns of the failed trials, and returns the first of their cells with the reason."""
+        names = {cell.id: cell.name for cell in reversed(cells)}
+        found = {i: record.reason for i, record in records.items() if record.status == "failed"}
+        for i, reason in islice(found.items(), MAX_FAILED):
+            self.warn(f"failed: {names.get(i, i)}: {reason} ({whereabouts(i, self.folder.results)})")
+        if len(found) > MAX_FAILED:
+            self.warn(f"failed: {len(found) - MAX_FAILED} more; {self.folder.report_file} names every one")
+        return [f"{names.get(i, i)}: {reason}" for i, reason in found.items()]
+
+    def unfinished(self, what: str, cells: Sequence[Cell], records: Mapping[str, Record]) -> Unfinished:
+        """The end of a run whose choice of variants is incomplete, so that there is nothing to judge yet."""
+        lost = self.failed(cells, records)
+        self.say(f"The {what} is incomplete; run the same command to continue it.")
+        return Unfinished(Outcome(self.folder.path, lost, self.listeners.display.done))
+
+
+class Unfinished(Exception):
+    """A run ends before anything could be judged."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome

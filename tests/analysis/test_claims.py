@@ -1,0 +1,415 @@
+"""Claims on made evidence: each kind of metric, each kind of claim, and what they share with the table."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_evidence import ACCURACY, LOSS, claim, study
+from made_speed import speed_frame, timed
+from scipy import stats
+
+from ablate.analysis.claims import COLUMNS, judge_claims, unsettled
+from ablate.analysis.compare import compare
+from ablate.analysis.paired import Differences
+from ablate.core.claim import Claim
+from ablate.core.facts import Facts
+from ablate.core.metric import Metric, Sampling
+
+BASE = np.array([0.850, 0.855, 0.848, 0.851, 0.853])
+WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
+FINE = {"accuracy": Metric("max")}
+rng = np.random.default_rng(5)
+
+
+def judged(a, kind, by=0.0, b=BASE, **options) -> pd.Series:
+    return judge_claims(study({"baseline": b, "a": a}, claims=[claim(kind, by=by)], **options)).iloc[0]
+
+
+def code(row) -> str:
+    return str(row["reason"]).partition(" ")[0]
+
+
+def test_a_row_a_claim_in_the_order_of_the_study():
+    claims = [claim("beats", by=x) for x in (0.3, 0.1)] + [claim("matches", by=0.2, exploratory=True)]
+    frame = judge_claims(study({"baseline": BASE, "a": BASE + 0.2 + WOBBLE}, claims=claims))
+    assert tuple(frame.columns) == COLUMNS
+    assert frame["claim"].tolist() == [one.text for one in claims]
+    assert frame["hash"].tolist() == [one.hash for one in claims]
+    assert frame["verdict"].tolist() == ["refuted", "supported", "inconclusive"]
+    assert frame["exploratory"].tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("shift", "verdicts"),
+    [
+        (0.2, ("supported", "refuted", "supported")),
+        (0.05, ("inconclusive", "inconclusive", "supported")),
+        (0.0, ("refuted", "supported", "supported")),
+        (-0.05, ("refuted", "inconclusive", "inconclusive")),
+        (-0.2, ("refuted", "refuted", "refuted")),
+    ],
+)
+def test_each_kind_at_the_same_margin(shift, verdicts):
+    found = [judged(BASE - 0.3 + shift + 10 * WOBBLE, kind, 0.05, b=BASE - 0.3)["verdict"] for kind in KINDS]
+    assert tuple(found) == verdicts
+
+
+KINDS = ("beats", "matches", "does_not_lose")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_run_or_a_single_pair_decides_nothing(kind):
+    for side in ("a", "baseline"):
+        row = judged(BASE - 0.3 + WOBBLE, kind, 0.01, statuses={(side, 1): "failed"})
+        assert (row["verdict"], row["reason"], row["n"]) == (
+            "inconclusive",
+            "incomplete pairs=4 missing=1",
+            4,
+        )
+    alone = judged(BASE[:1] - 0.3, kind, 0.01, b=BASE[:1])
+    assert (alone["verdict"], code(alone), alone["diff"]) == ("inconclusive", "few", pytest.approx(-0.3))
+
+
+def test_divergence_can_refute_or_support_but_shows_no_likeness():
+    lost = {("a", i): "diverged" for i in range(4)}
+    for kind, by, expected in (
+        ("beats", 0.0, "refuted"),
+        ("beats", 0.01, "refuted"),
+        ("matches", 0.01, "refuted"),
+        ("does_not_lose", 0.01, "refuted"),
+        # With the floor in place of the lost runs the difference is −.7: inside ±5, but nothing is alike.
+        ("matches", 5.0, "inconclusive"),
+        ("does_not_lose", 5.0, "inconclusive"),
+    ):
+        row = judged(BASE, kind, by, statuses=lost)
+        assert (row["verdict"], code(row)) == (expected, "unstable" * (expected == "inconclusive")), (
+            kind,
+            by,
+        )
+    turned = judged(BASE, "beats", statuses={("baseline", i): "diverged" for i in range(4)})
+    assert turned["verdict"] == "supported"
+    unscored = judged(BASE + 1, "beats", statuses={("a", 1): "diverged"}, metrics=FINE)
+    assert (unscored["verdict"], code(unscored)) == ("inconclusive", "unstable")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_and_equal_runs(kind):
+    for a, b, expected in (
+        (np.ones(5), np.ones(5), "ceiling"),
+        (np.ones(5), np.full(5, 0.997), "ceiling"),
+        (BASE, BASE, "degenerate"),
+    ):
+        row = judged(a, kind, 0.002, b=b)
+        assert (row["verdict"], code(row)) == ("inconclusive", expected)
+
+
+def test_runs_that_fall_into_groups_support_no_likeness():
+    # Of a variant that the claim does not name: it is the task that is not graded.
+    values = {"baseline": BASE, "a": BASE + WOBBLE, "b": [0.3, 0.3, 0.3, 0.6, 0.6]}
+    frame = judge_claims(study(values, claims=[claim(kind, by=0.02) for kind in KINDS]))
+    assert list(frame["verdict"]) == ["refuted", "inconclusive", "inconclusive"]
+    assert [code(row) for _, row in frame.iterrows()][1:] == ["groups", "groups"]
+
+
+def test_support_of_likeness_says_what_it_cannot_see():
+    assert judged(BASE + WOBBLE, "matches", 0.02)["reason"].startswith("unseen failures=0.45")
+    assert judged(BASE + 0.1 + WOBBLE, "beats")["reason"] == ""
+
+
+def test_a_side_is_the_mean_of_its_variants_seed_by_seed():
+    draw = np.random.default_rng(1)
+    values = {name: draw.normal(0.5, 0.1, 6) for name in ("baseline", "a", "b", "c")}
+    examples = {name: v[:, None] + draw.normal(0, 0.3, 40) for name, v in values.items()}
+    one = claim("beats", ["a", "b"], ["baseline", "c"])
+    d = (values["a"] + values["b"] - values["baseline"] - values["c"]) / 2
+    level = 1 - 0.05 / 4  # three variants and the claim, which is about none of their comparisons
+    known = stats.ttest_1samp(d, 0).confidence_interval(level)
+    row = judge_claims(study(values, claims=[one])).iloc[0]
+    assert (row["n"], row["diff"]) == (6, pytest.approx(d.mean()))
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((known.low, known.high))
+    # Examples that all seeds share are a sample of their own, on claims too.
+    held_out = study(values, claims=[one], sampling=Sampling("held_out", 40), examples=examples)
+    both = judge_claims(held_out).iloc[0]
+    by_example = (examples["a"] + examples["b"] - examples["baseline"] - examples["c"]) / 2
+    bounds = Differences(d, 0.001, by_example).interval(1 - level)
+    assert (both["ci_low"], both["ci_high"]) == pytest.approx(bounds)
+    assert bounds[0] < known.low
+    # A side with a diverged run is lower on that seed by its share.
+    lost = judge_claims(study(values, claims=[one], statuses={("b", 2): "diverged"})).iloc[0]
+    assert lost["diff"] == pytest.approx((d.sum() - (values["b"][2] - 0.1) / 2) / 6)
+
+
+def test_a_claim_holds_on_several_tasks_where_it_holds_on_each():
+    metrics = {"accuracy": ACCURACY}
+    tasks = {"recall": metrics, "sort": metrics, "other": {"loss": LOSS}}
+
+    def found(recall: float, sort: float, **options) -> pd.Series:
+        values = {
+            "baseline": {"recall": BASE, "sort": BASE, "other": BASE},
+            "a": {"recall": BASE + recall + WOBBLE, "sort": BASE + sort - 1.5 * WOBBLE, "other": BASE},
+        }
+        return judge_claims(study(values, tasks=tasks, claims=[claim("beats")], **options)).iloc[0]
+
+    both = found(0.03, 0.01)
+    assert (both["verdict"], both["task"], both["diff"]) == ("supported", "sort", pytest.approx(0.01))
+    # Far better on one task does not make up for worse on the other.
+    one = found(0.03, -0.02)
+    assert (one["verdict"], one["task"]) == ("refuted", "sort")
+    assert found(0.03, 0.0)["verdict"] == "inconclusive"
+    lost = found(0.03, 0.0, statuses={("a", 4): "diverged"})
+    assert (lost["verdict"], code(lost)) == ("inconclusive", "unstable")
+
+
+@pytest.mark.parametrize("shift", [-0.05, 0.0, 0.05])
+def test_a_claim_on_a_row_is_the_row(shift):
+    draw = np.random.default_rng(2)
+    values = {"baseline": draw.normal(0.5, 0.02, 5), "a": draw.normal(0.5 + shift, 0.02, 5)}
+    evidence = study(values, claims=[claim("beats")])
+    row, compared = judge_claims(evidence).iloc[0], compare(evidence).iloc[0]
+    for column in ("diff", "ci_low", "ci_high", "n"):
+        assert row[column] == pytest.approx(compared[column])
+    expected = {"better": "supported", "worse": "refuted", "inconclusive": "inconclusive"}
+    assert row["verdict"] == expected[compared["verdict"]]
+
+
+# Interactions
+
+SEEDS = 8
+
+
+def cells(gain: float = 0.0, level: float = 0.5, noise: float = 0.02) -> dict[str, np.ndarray]:
+    """Four variants, with an effect of A and of P, and what A gains beside P; seeds share much of their noise."""
+    draw = np.random.default_rng(5)
+    shared = draw.normal(0, 0.05, SEEDS)
+    means = {"baseline": 0.0, "a": 0.05, "p": -0.1, "a,p": -0.05 + gain}
+    return {name: level + mean + shared + draw.normal(0, noise, SEEDS) for name, mean in means.items()}
+
+
+def more(a="a,p", b="p", a_less="a", b_less="baseline", metric="accuracy") -> Claim:
+    sides = [[side] if isinstance(side, str) else side for side in (a, b, a_less, b_less)]
+    words = "a beats baseline by more at p"
+    return Claim(words, "interaction", metric, *sides[:2], 0.0, "2025-01-01", False, *sides[2:])
+
+
+def of_cells(values, one=None, **options) -> pd.Series:
+    return judge_claims(study(values, claims=[one or more()], **options)).iloc[0]
+
+
+def test_an_interaction_is_a_difference_of_differences():
+    values = cells(0.03)
+    row = of_cells(values, metrics=FINE)
+    d = values["a,p"] - values["p"] - values["a"] + values["baseline"]
+    known = stats.ttest_1samp(d, 0).confidence_interval(1 - 0.05 / 4)
+    assert (row["n"], row["diff"]) == (SEEDS, pytest.approx(d.mean()))
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((known.low, known.high))
+
+
+@pytest.mark.parametrize(("gain", "verdict"), [(0.2, "supported"), (-0.2, "refuted"), (0.0, "inconclusive")])
+def test_every_outcome_of_an_interaction(gain, verdict):
+    assert of_cells(cells(gain))["verdict"] == verdict
+    # The other level first, or the other side first, turns it round.
+    turned = {"supported": "refuted", "refuted": "supported"}.get(verdict, verdict)
+    for one in (more("a", "baseline", "a,p", "p"), more("p", "a,p", "baseline", "a")):
+        assert of_cells(cells(gain), one)["verdict"] == turned
+
+
+@pytest.mark.parametrize("level", [0.96, 0.21])
+def test_beside_a_bound_an_interaction_depends_on_the_scale(level):
+    values = {name: np.clip(of, 0.1, 1.0) for name, of in cells(0.2, level, 0.004).items()}
+    row = of_cells(values, margin=0.03)
+    assert (row["verdict"], code(row)) == ("inconclusive", "scale")
+    assert of_cells(values, metrics=FINE)["verdict"] == "supported"
+
+
+def test_an_interaction_with_lost_runs():
+    assert code(of_cells(cells(0.2), statuses={("a", 3): "failed"})) == "incomplete"
+    one = of_cells(cells(0.05, 0.8), statuses={("p", 3): "diverged"})
+    assert (one["verdict"], code(one)) == ("inconclusive", "unstable")
+    # p diverges on six of eight seeds: a then gains far more beside it.
+    lost = {("p", seed): "diverged" for seed in range(5)}
+    assert of_cells(cells(0.0, 0.8), statuses=lost)["verdict"] == "supported"
+    assert code(of_cells(cells(0.2), outcome="all_or_nothing")) == "several"
+
+
+def test_facts_of_before_have_claims_of_two_sides():
+    facts = study(cells(), claims=[more()]).facts
+    kept = facts.to_dict()
+    assert Facts.from_dict(kept).claims == facts.claims
+    for old in ("a_less", "b_less"):
+        del kept["claims"][0][old]
+    assert Facts.from_dict(kept).claims[0] == dataclasses.replace(facts.claims[0], a_less=[], b_less=[])
+
+
+# Derived metrics
+
+
+def sensitivity(losses: np.ndarray, initial: float = 2.0) -> np.ndarray:
+    """By hand, one seed after another: the mean of min(ℓ, ℓ₀) − ℓ*."""
+    found = []
+    for seed in losses:
+        capped = [min(loss, initial) for loss in seed]
+        found.append(sum(loss - min(capped) for loss in capped) / len(capped))
+    return np.array(found)
+
+
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+
+
+def stressed(n: int = 6, **more: np.ndarray) -> dict[str, np.ndarray]:
+    flat = 0.5 + 0.05 * rng.random((n, 5))
+    steep = flat + np.array([0.9, 0.5, 0.0, 0.7, np.inf])
+    return {"baseline": flat, "a": steep, **more}
+
+
+def on_a_grid(runs, about, **options) -> pd.Series:
+    n = len(runs["a"])
+    values = {name: 0.8 + 0.01 * rng.normal(size=n) for name in runs}
+    return judge_claims(study(values, stress=runs, rates=RATES, claims=[about], **options)).iloc[0]
+
+
+def test_learning_rate_sensitivity_is_that_of_hand_over_every_grid():
+    # The judged runs of two seeds diverged, of which the grid knows nothing.
+    runs, lost = stressed(), {("a", 0): "diverged", ("a", 2): "diverged"}
+    row = on_a_grid(runs, claim("beats", "baseline", "a", metric="lr_sensitivity"), statuses=lost)
+    whole = sensitivity(runs["a"]) - sensitivity(runs["baseline"])
+    assert (row["n"], row["diff"]) == (6, pytest.approx(whole.mean()))
+    grids = [list(range(5)), *([i for i in range(5) if i != out] for out in range(5))]
+    bounds = [
+        stats.ttest_1samp(
+            sensitivity(runs["a"][:, kept]) - sensitivity(runs["baseline"][:, kept]), 0
+        ).confidence_interval(1 - 0.05 / 2)
+        for kept in grids
+    ]
+    assert row["ci_low"] == pytest.approx(min(found.low for found in bounds))
+    assert row["ci_high"] == pytest.approx(max(found.high for found in bounds))
+    assert row["verdict"] == "supported"
+
+
+def test_an_interaction_may_be_of_learning_rate_sensitivity():
+    runs = {
+        name: 0.5 + 0.1 * (1 + k) * rng.random((6, 5)) for k, name in enumerate(("baseline", "a", "p", "a,p"))
+    }
+    row = on_a_grid(runs, more(metric="lr_sensitivity"))
+    base, a, p, both = (sensitivity(of) for of in runs.values())
+    assert (row["n"], row["diff"]) == (6, pytest.approx(np.mean((p - both) - (base - a))))
+
+
+def test_a_grid_with_a_gap_is_incomplete():
+    runs = stressed()
+    runs["a"][1, 0] = math.nan
+    row = on_a_grid(runs, claim("beats", metric="lr_sensitivity"))
+    assert (code(row), row["n"]) == ("incomplete", 5)
+
+
+def test_a_number_of_single_runs_is_a_mean_whatever_the_task_solves():
+    n = 8
+    numbers = {"grad_norm_max": {"baseline": 3 + rng.normal(size=n), "a": 9 + rng.normal(size=n)}}
+    solved = {"baseline": np.ones(n), "a": np.zeros(n)}
+    options = {"others": numbers, "stability": {"grad_norm_max": Metric("min")}, "outcome": "all_or_nothing"}
+    about = claim("beats", "baseline", "a", metric="grad_norm_max")
+    row = judge_claims(study(solved, claims=[about], **options)).iloc[0]
+    expected = stats.ttest_rel(numbers["grad_norm_max"]["a"], numbers["grad_norm_max"]["baseline"])
+    bounds = expected.confidence_interval(1 - 0.05 / 2)
+    assert (row["verdict"], row["ci_low"]) == ("supported", pytest.approx(bounds.low))
+    lost = judge_claims(study(solved, claims=[about], statuses={("a", 0): "diverged"}, **options)).iloc[0]
+    assert code(lost) == "unstable"
+    numbers["grad_norm_max"]["a"] = np.full(n, math.nan)
+    assert code(judge_claims(study(solved, claims=[about], **options)).iloc[0]) == "incomplete"
+
+
+def test_saturation_and_divergence_leave_a_solved_rate_alone():
+    solved = {"baseline": np.ones(10), "a": np.where(np.arange(10) < 7, 0.1, 1.0)}
+    for outcome in ("graded", "all_or_nothing"):
+        one = claim("beats", "baseline", "a", metric="solved_rate")
+        row = judge_claims(
+            study(solved, statuses={("a", 0): "diverged"}, outcome=outcome, claims=[one])
+        ).iloc[0]
+        assert (row["verdict"], row["diff"]) == ("supported", pytest.approx(0.7))
+        assert math.isnan(row["ci_low"])
+    lost = {("a", 1): "failed"}
+    assert code(judged(BASE, "beats", statuses=lost)) == "incomplete"
+
+
+@pytest.mark.parametrize("metric", ["divergence_rate", "seed_spread"])
+def test_rates_and_spreads_are_of_single_variants(metric):
+    values = {name: 0.8 + 0.01 * rng.normal(size=20) for name in ("baseline", "a", "b")}
+    row = judge_claims(study(values, claims=[claim("beats", ["a", "b"], metric=metric)])).iloc[0]
+    assert (row["verdict"], code(row)) == ("inconclusive", "several")
+
+
+# Time and memory
+
+AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])
+
+
+def about(
+    log: float, kind: str, by: float = 0.0, noise: float = 1.0, metric="step_seconds", **options
+) -> pd.Series:
+    """Of A, whose log ratio to the baseline is `log`."""
+    frame = speed_frame({"baseline": noise * AA, "a": log + 3 * AA}, **options)
+    return judge_claims(timed(frame, claims=[claim(kind, by=by, metric=metric)])).iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "log", "verdict"),
+    [
+        ("beats", 0.0, -0.05, "supported"),
+        ("beats", 0.0, -0.019, "inconclusive"),
+        ("beats", 0.0, 0.05, "refuted"),
+        ("beats", 0.1, -math.log(1.2), "supported"),
+        ("beats", 0.1, -math.log(1.05), "refuted"),
+        ("beats", 0.1, -math.log(1.11), "inconclusive"),
+        ("matches", 0.05, 0.0, "supported"),
+        ("matches", 0.05, 0.2, "refuted"),
+        ("matches", 0.01, 0.0, "inconclusive"),
+        ("does_not_lose", 0.05, 0.01, "supported"),
+        ("does_not_lose", 0.05, 0.2, "refuted"),
+        ("does_not_lose", 0.01, -0.2, "inconclusive"),
+    ],
+)
+def test_a_claim_of_time_has_two_percent_of_slack(kind, by, log, verdict):
+    row = about(log, kind, by)
+    assert row["verdict"] == verdict
+    assert row["n"] == 8
+    assert row["diff"] == pytest.approx(math.expm1(-log), abs=2e-3)
+    assert row["ci_low"] < row["diff"] < row["ci_high"]
+    assert code(row) == ("slack" if by == 0.01 else "open" if verdict == "inconclusive" else "")
+
+
+def test_the_noise_floor_is_slack_too():
+    assert about(-0.03, "beats", noise=30)["verdict"] == "inconclusive"
+    assert about(-0.2, "beats", noise=30)["verdict"] == "supported"
+    assert code(about(0.0, "matches", 0.03, noise=30)) == "slack"
+
+
+def test_memory_hardly_varies():
+    assert about(0.0, "beats", 0.4, metric="step_memory", memory={"a": 6e5})["verdict"] == "supported"
+
+
+def test_what_was_not_measured():
+    frame = speed_frame({"baseline": AA, "a": AA})
+    one = claim("beats", metric="generation_seconds")
+    assert code(judge_claims(timed(frame, claims=[one])).iloc[0]) == "unmeasured"
+    few = speed_frame({"baseline": AA[:1], "a": AA[:1]})
+    assert code(judge_claims(timed(few, claims=[claim("beats", metric="step_seconds")])).iloc[0]) == "few"
+
+
+def test_a_claim_of_time_is_of_the_size_that_is_trained_and_waits_for_no_seeds():
+    frames = [
+        speed_frame({"baseline": AA, "a": AA + log}, size=size, own=size == 8)
+        for size, log in ((8, 0.1), (16, -0.1))
+    ]
+    one = timed(*frames, claims=[claim("beats", metric="step_seconds")])
+    assert judge_claims(one)["verdict"].tolist() == ["refuted"]
+    same = timed(
+        speed_frame({"baseline": AA, "a": AA}),
+        claims=[claim("beats", metric="step_seconds")],
+        values={"baseline": BASE, "a": BASE + 0.1 + WOBBLE},
+    )
+    looks = replace(same, facts=replace(same.facts, looks=[5, 10]))
+    assert not unsettled(looks)

@@ -1,0 +1,182 @@
+"""Reports as text, whole: published studies and made ones, against those in `golden/`.
+
+`ABLATE_GOLDEN=write pytest tests/report/test_golden.py` writes them again; read the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import synthetic
+import timings
+from made_evidence import claim, crossed, study
+from markupsafe import Markup
+
+from ablate.core.evidence import Evidence
+from ablate.core.metric import Metric, Sampling
+from ablate.records.folder import StudyFolder
+from ablate.report.markdown import markdown_line, summary_markdown
+from ablate.report.page import written
+from ablate.report.section import Failed, pictures, shown, unfolded
+from ablate.report.summary import summary
+from ablate.stages.publish import material
+
+GOLDEN = Path(__file__).parent / "golden"
+PUBLISHED = ["quickstart", "lookup", "stability", "speed-scoring", "sweep-digits"]
+RESULTS = Path(__file__).parents[2] / "results"
+SOLVING = {"accuracy": Metric("max", 0.001, floor=0.1, ceiling=1.0, solved=0.9)}
+
+
+def noisy(mean: float, spread: float = 0.004, n: int = 8, seed: int = 1) -> list[float]:
+    return list(mean + spread * np.random.default_rng(seed).normal(size=n))
+
+
+def troubled() -> Evidence:
+    """Each reason for an inconclusive comparison that one graded task can have."""
+    n, base = 8, noisy(0.9)
+    values = {
+        "baseline": base,
+        "same": base,
+        "diverges": noisy(0.89, seed=2),
+        "fails": noisy(0.9, seed=3),
+        "open": noisy(0.895, 0.02, seed=4),
+        "worse": noisy(0.7, seed=5),
+        "groups": [0.1, 0.1, 0.1, *noisy(0.9, n=n - 3, seed=6)],
+        "placebo": noisy(0.97, seed=7),
+    }
+    lost = {("diverges", 1): "diverged", ("fails", 2): "failed"}
+    said = [claim("beats", "baseline", "worse", by=0.05), claim("matches", "open", by=0.02, exploratory=True)]
+    return study(values, statuses=lost, placebos=["placebo"], margin=0.02, claims=said, planned=n)
+
+
+def unlearned() -> Evidence:
+    return study({"baseline": noisy(0.1), "a": noisy(0.1, seed=2)}, margin=0.01)
+
+
+def rates() -> Evidence:
+    ones = [1.0] * 8
+    values = {"baseline": ones, "always": ones, "never": [0.2] * 8, "mostly": [0.2, *ones[1:]]}
+    return study(values, metrics=SOLVING, outcome="all_or_nothing", margin=0.02)
+
+
+def several_tasks() -> Evidence:
+    tasks = {name: {"accuracy": Metric("max", 0.001, 0.1, 1.0)} for name in ("recall", "copy")}
+    values = {
+        "baseline": noisy(0.8),
+        "a": {"recall": noisy(0.7, seed=2), "copy": noisy(0.8, seed=3)},
+        "b": noisy(0.6, seed=4),
+    }
+    return study(values, tasks=tasks, margin=0.05)
+
+
+def factorial() -> Evidence:
+    effects = {"x": 0.0, "y": -0.1, "p": 0.0, "q": 0.02}
+    rng = np.random.default_rng(4)
+    return crossed(
+        {"m.a": ["x", "y"], "m.b": ["p", "q"]},
+        lambda levels, seed: 0.8 + sum(effects[level] for level in levels.values()) + 0.01 * rng.normal(),
+    )
+
+
+def one_seed() -> Evidence:
+    return study({"baseline": [0.9], "a": [0.8]}, margin=0.02)
+
+
+def looks() -> Evidence:
+    found = study(
+        {"baseline": noisy(0.9), "a": noisy(0.8, seed=2), "b": noisy(0.9, 0.02, seed=3)}, margin=0.01
+    )
+    return replace(found, facts=replace(found.facts, looks=[4, 8], until={"a": {"recall": 4}}))
+
+
+def held_out() -> Evidence:
+    rng = np.random.default_rng(8)
+    outcomes = {
+        name: (rng.random((8, 200)) < share).astype(float) for name, share in (("baseline", 0.9), ("a", 0.8))
+    }
+    values = {name: of.mean(axis=1) for name, of in outcomes.items()}
+    return study(values, examples=outcomes, sampling=Sampling("held_out", 200), margin=0.02)
+
+
+def only_timed() -> Evidence:
+    found = timings.study()
+    return replace(found, trials=found.trials[:0], curves=found.curves[:0])
+
+
+MADE: dict[str, Callable[[], Evidence]] = {
+    "ugly-names": lambda: synthetic.study(num_seeds=3),
+    **{
+        one.__name__: one
+        for one in (
+            troubled,
+            unlearned,
+            rates,
+            several_tasks,
+            factorial,
+            one_seed,
+            looks,
+            held_out,
+            only_timed,
+        )
+    },
+}
+
+
+def report(folder: StudyFolder) -> str:
+    """The page as markdown, and what the terminal and MLflow show; figures are not drawn."""
+    found = material(folder)
+    sections = shown(found)
+    blocks = list(unfolded(block for section in sections for block in section.blocks))
+    failed = [block.words for block in blocks if isinstance(block, Failed)]
+    assert not failed
+    return written("report.md", found, sections, {picture.name: Markup() for picture in pictures(blocks)})
+
+
+@pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
+def test_a_report_says_what_it_said(name: str, tmp_path: Path) -> None:
+    folder = StudyFolder.at(RESULTS / name) if name in PUBLISHED else StudyFolder.at(tmp_path / name)
+    if name in MADE:
+        folder.save_evidence(MADE[name]())
+    text, path = report(folder).replace(str(tmp_path), "RESULTS"), GOLDEN / f"{name}.md"
+    if os.environ.get("ABLATE_GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.md")), ids=lambda path: path.stem)
+def test_a_report_reads_well(path: Path) -> None:
+    """Numbers are written one way; nothing is left of a template, of an unknown number, or of words that went."""
+    text = path.read_text(encoding="utf-8").split("## How it was run")[0]
+    for line in text.splitlines():
+        assert "nan" not in re.split(r"\W+", line.lower()), line
+        assert "{{" not in line, line
+        assert not re.search(r"[a-z]\.[A-Z]", re.sub(r"`[^`]*`", "", line)), line
+    # A leading zero is that of a value in a study file, such as `lr 0.3` or `rate=0.01`.
+    loose = re.findall(r"(?<![\w.=])0\.\d+", text)
+    text = text.replace("\n", " ")
+    assert set(loose) <= set(re.findall(r"(0\.\d+),", text)) | set(
+        re.findall(r"(?:lr|dropout|\w+=|,|=) ?(0\.\d+)", text) + re.findall(r"\((0\.\d+)\)", text)
+    )
+    for went in (
+        "none that there can be",
+        "nothing that is judged",
+        "at the level of the family",
+        "as near as it can",
+    ):
+        assert went not in text
+
+
+def test_mlflow_and_the_terminal_show_the_first_screen(folder: Path) -> None:
+    found = summary(StudyFolder.at(folder))
+    page = (folder / "report.md").read_text(encoding="utf-8")
+    said = summary_markdown(found)
+    assert [line for line in found.answer if markdown_line(line) not in said] == []
+    for table in found.tables:
+        assert len(table.columns) <= 7
+        assert table.caption.split(";")[0] in page
