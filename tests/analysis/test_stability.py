@@ -38,7 +38,7 @@ def row(frame: pd.DataFrame, variant: str, metric: str) -> pd.Series:
 def test_a_row_for_each_variant_and_measure_without_a_verdict():
     frame = made()
     assert tuple(frame.columns) == COLUMNS
-    metrics = ["divergence_rate", "lr_sensitivity", "seed_spread"]
+    metrics = ["divergence_rate", "seed_spread", "lr_sensitivity"]
     assert list(frame["metric"]) == metrics * 2
     assert "verdict" not in frame
     assert list(made(stress=None)["metric"]) == ["divergence_rate", "seed_spread"] * 2
