@@ -161,14 +161,6 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         ("Same verdicts, other numbers", [pair for pair in numbers if pair not in moved], names),
         ("Verdicts outside the plan that changed (exploratory)", explored, names),
     ]
-    only = [
-        ("Comparison", letter, [_named(row, names, places) for row in rows])
-        for letter, rows in zip("AB", alone, strict=True)
-    ]
-    only += [
-        ("Claim", letter, [known[row["claim"]] for row in rows])
-        for letter, rows, known in zip("AB", unmade, claims, strict=True)
-    ]
     origins = settings(first.origin, second.origin)
     return Difference(
         say(
@@ -180,7 +172,10 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         [
             *([say("diff.evidence")] if moved or explored or recast else []),
             *(_conditions(list(changed), sides) if planned else ()),
-            *(say("diff.only", *found) for found in only if found[2]),
+            *_only("Comparison", [[_named(row, names, places) for row in rows] for rows in alone]),
+            *_only(
+                "Claim", [[of[row["claim"]] for row in rows] for rows, of in zip(unmade, claims, strict=True)]
+            ),
             _trials(sides),
         ],
         {
@@ -227,6 +222,13 @@ def seeds_in_words(seeds: Sequence[int]) -> str:
     """`8 (0 to 7)`, `3 (0, 3, 7)`."""
     ordered = sorted(seeds)
     return say("diff.seeds", ordered, len(ordered) > 2 and ordered[-1] - ordered[0] == len(ordered) - 1)
+
+
+def _only(noun: str, alone: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows of one side alone."""
+    for letter, names in zip("AB", alone, strict=True):
+        if names:
+            yield say("diff.only", noun, letter, names)
 
 
 def _conditions(changed: Sequence[str], sides: Sequence[Side]) -> Iterator[str]:

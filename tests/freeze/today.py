@@ -119,20 +119,6 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     return {kind: cells for kind, cells in named.items() if cells}
 
 
-def published_ids(results: Path) -> list[str]:
-    """The ids in the committed tables of a study: of its trials, its stress grid and the settings that were tried."""
-    folder, evidence = folder_of(results), evidence_of(results)
-    tables = [folder.search_table(kind) for kind in ("sweep", "tuning")]
-    tried = [
-        trial_id for table in tables if table is not None for ids in table.trials["ids"] for trial_id in ids
-    ]
-    return [
-        *evidence.trials["id"],
-        *(evidence.frames["stress"]["id"] if "stress" in evidence.frames else ()),
-        *map(str, tried),
-    ]
-
-
 def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     """What the driver and the engine of `--jobs 0` tell of a study, in order, twice: trained, and from the store."""
     from ablate.base.plugins import load_plugin
