@@ -233,5 +233,6 @@ def _values(parameter: Parameter) -> str:
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
-    headings = dict.fromkeys(heading for row in rows for heading in row)
-    return tabulated([Column(heading, heading, heading not in TEXT) for heading in headings], rows, title)
+    empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
+    columns = [Column(heading, heading, heading not in TEXT) for heading in empty]
+    return tabulated(columns, [empty | dict(row) for row in rows], title)
