@@ -154,10 +154,10 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
         yield from _search(plan, "search", experiment.search)
         yield say("plan.swept")
     for title, items in (
-        ("plan.power", [*power_parts(plan.power, str(experiment.path))]),
-        ("plan.cautions", plan.cautions),
+        (say("plan.power"), [*power_parts(plan.power, str(experiment.path))]),
+        (say("plan.cautions"), plan.cautions),
     ):
-        yield from [f"\n{say(title)}"] if items else ()
+        yield from [f"\n{title}"] if items else ()
         for item in items:
             if isinstance(item, Table):
                 yield from (item, "")

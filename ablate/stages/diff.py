@@ -164,8 +164,13 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     origins = settings(first.origin, second.origin)
     return Difference(
         say(
-            *("diff.conclusion", len(planned), [*filter(None, verdicts)], other, counts, len(changed)),
-            seeds[0] != seeds[1],
+            "diff.conclusion",
+            planned=len(planned),
+            changed=[*filter(None, verdicts)],
+            numbers=other,
+            alone=counts,
+            settings=len(changed),
+            other_seeds=seeds[0] != seeds[1],
         ),
         [f"{letter}: {side}" for letter, side in zip("AB", sides, strict=True)],
         [_table(caption, found, known) for caption, found, known in tables if found],
@@ -236,11 +241,11 @@ def _conditions(changed: Sequence[str], sides: Sequence[Side]) -> Iterator[str]:
     if paths := [path for path in changed if path.partition(".")[0] in BASE]:
         yield say("diff.baselines", paths)
     margins = [side.evidence.facts.margin for side in sides]
-    rules = {
-        "margin": [wording.exact(margin) if margin else "none" for margin in margins],
-        "family": [str(len(side.planned)) for side in sides],
-    }
-    if found := [say(f"diff.{rule}", values) for rule, values in rules.items() if values[0] != values[1]]:
+    values = [wording.exact(margin) if margin else "none" for margin in margins]
+    sizes = [len(side.planned) for side in sides]
+    found = [say("diff.margin", values)] if values[0] != values[1] else []
+    found += [say("diff.family", sizes)] if sizes[0] != sizes[1] else []
+    if found:
         yield say("diff.rules", found)
 
 

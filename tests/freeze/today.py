@@ -25,9 +25,9 @@ def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     return {
         "comparisons": found.comparisons,
         "claims": found.claims,
-        "stability": found.stability,
-        "speed": found.speeds,
-        "scaling": found.scaling,
+        "stability": found.table("stability"),
+        "speed": found.table("speed"),
+        "scaling": found.table("scaling"),
         "noise": noise(found.evidence, found.comparisons) if len(found.comparisons) else found.comparisons,
     }
 

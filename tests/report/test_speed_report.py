@@ -188,7 +188,10 @@ def test_the_pareto_front_of_time_and_memory(made: Material) -> None:
     assert isinstance(picture, Picture)
     with style.context():
         drawn = picture.draw()
-    assert [ax.get_xlabel() for ax in drawn.axes] == [cost.labels()[timing.STEP], cost.labels()[timing.MEMORY]]
+    assert [ax.get_xlabel() for ax in drawn.axes] == [
+        cost.labels()[timing.STEP],
+        cost.labels()[timing.MEMORY],
+    ]
     rings = [line for ax in drawn.axes for line in ax.lines if line.get_markersize() == cost.RING["ms"]]
     fronts = [cost.front(data, metric, known) for metric in (timing.STEP, timing.MEMORY)]
     assert [len(ring.get_xdata()) for ring in rings] == [sum(on) for on in fronts]
