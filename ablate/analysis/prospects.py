@@ -179,9 +179,10 @@ def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[f
     if math.isfinite(seeds := needed(d)):
         return seeds, None
     # The first limit without which some number of seeds would do is the reason.
-    for reason, free in (("examples", replace(d, examples=None)), ("pool", replace(d, overlap=0.0))):
-        if math.isfinite(needed(free)):
-            return math.inf, Reason(reason)
+    if math.isfinite(needed(replace(d, examples=None))):
+        return math.inf, Reason("examples")
+    if math.isfinite(needed(replace(d, overlap=0.0))):
+        return math.inf, Reason("pool")
     return math.inf, Reason("open", {"seeds": MAX_SEEDS + 1})
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,19 +82,16 @@ def described(rubbish: Rubbish) -> str:
 
 def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:
     """The commands that made the trials, the latest first."""
-    commands: Counter[str] = Counter()
-    dates: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for files in trials.values():
         try:
             record = json.loads(files[0].read_text(encoding="utf-8"))
             command, date = str(record["environment"]["command"]), str(record["finished_at"])[:10]
         except (OSError, ValueError, KeyError, TypeError):
             command, date = "an unknown command (record cannot be read)", ""
-        commands[command] += 1
-        dates[command] = max(date, dates.get(command, ""))
-    ordered = sorted(commands, key=lambda command: dates[command], reverse=True)
-    for command in ordered[:MAX_COMMANDS]:
-        date = f", last on {dates[command]}" if dates[command] else ""
-        yield f"{commands[command]} made by {command}{date}"
-    if len(ordered) > MAX_COMMANDS:
-        yield f"{sum(commands[c] for c in ordered[MAX_COMMANDS:])} made by other commands"
+        found.setdefault(command, []).append(date)
+    ordered = sorted(found.items(), key=lambda item: max(item[1]), reverse=True)
+    for command, dates in ordered[:MAX_COMMANDS]:
+        yield f"{len(dates)} made by {command}" + (f", last on {max(dates)}" if max(dates) else "")
+    if rest := sum(len(dates) for _, dates in ordered[MAX_COMMANDS:]):
+        yield f"{rest} made by other commands"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,8 @@ def command(topic: str | None, file: Path | None, browse: bool) -> None:
     if file or browse:
         _as_html([topic] if topic else topics(), file, browse)
     elif topic:
-        _show(text_of(topic))
+        paged = sys.stdin.isatty() and sys.stdout.isatty()
+        (click.echo_via_pager if paged else partial(click.echo, nl=False))(rendered(text_of(topic)))
     else:
         width = max(map(len, topics()))
         for name in topics():
@@ -106,14 +108,6 @@ def rendered(text: str, width: int | None = None) -> str:
     with console.capture() as capture:
         console.print(Markdown(text, hyperlinks=False))
     return capture.get()
-
-
-def _show(text: str) -> None:
-    """Prints markdown; by way of a pager where someone reads."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        click.echo_via_pager(rendered(text))
-    else:
-        click.echo(rendered(text), nl=False)
 
 
 def _as_html(chosen: list[str], file: Path | None, browse: bool) -> None:

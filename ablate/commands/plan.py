@@ -154,10 +154,10 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
         yield from _search(plan, "search", experiment.search)
         yield say("plan.swept")
     for title, items in (
-        ("plan.power", [*power_parts(plan.power, str(experiment.path))]),
-        ("plan.cautions", plan.cautions),
+        (say("plan.power"), [*power_parts(plan.power, str(experiment.path))]),
+        (say("plan.cautions"), plan.cautions),
     ):
-        yield from [f"\n{say(title)}"] if items else ()
+        yield from [f"\n{title}"] if items else ()
         for item in items:
             if isinstance(item, Table):
                 yield from (item, "")
@@ -233,5 +233,6 @@ def _values(parameter: Parameter) -> str:
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
-    headings = dict.fromkeys(heading for row in rows for heading in row)
-    return tabulated([Column(heading, heading, heading not in TEXT) for heading in headings], rows, title)
+    empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
+    columns = [Column(heading, heading, heading not in TEXT) for heading in empty]
+    return tabulated(columns, [empty | dict(row) for row in rows], title)

@@ -52,8 +52,7 @@ class Workload(ABC):
     resumes: ClassVar[bool] = False
     "Whether it honours `Trial.save_every` and `Trial.state`."
     steps_path: ClassVar[str | None] = None
-    """Path of the number of training steps in its config, where all steps take equally long; it is then timed by
-    `timed`. None: it cannot be timed."""
+    "Path of the number of training steps in its config; None: it has none."
     rate_path: ClassVar[str | None] = None
     "Path of the learning rate in its config, which decides many comparisons; None: it has none."
 

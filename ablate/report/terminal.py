@@ -15,7 +15,7 @@ from ablate.base.printable import printable
 from ablate.records.folder import StudyFolder
 from ablate.report.palette import VERDICTS
 from ablate.report.summary import summary
-from ablate.report.tables import Column, Row, Table, wrapped
+from ablate.report.tables import Column, Row, Table
 
 COLOURS = {"blue": "blue", "orange": "red", "green": "green", "purple": "magenta", "soft": "dim"}
 "Of the palette → those of a terminal."
@@ -43,29 +43,32 @@ def print_table(table: Table, console: Console) -> None:
     below = [column for column in table.columns if column.below]
     if _width(columns, table.rows) > console.width:
         columns = [column for column in columns if not column.spare]
-    # Rows that have something below them are tables of their own, which must agree in their columns.
     others = sum(_room(column, table.rows) + GAP for column in columns[1:])
     first = min(_room(columns[0], table.rows), max(MIN_FIRST, console.width - others))
+    # A name stays whole, so that it can be copied: one that is too wide has a line of its own above its row.
+    words = [word for row in table.rows for word in row[columns[0].key].split()]
+    stacked = any(cell_len(word) > first for word in words)
+    first = MIN_FIRST if stacked else first
     widths = [first, *(_room(column, table.rows) for column in columns[1:])]
     console.print()
     if table.caption:
         console.print(_text(table.caption, console, "bold"))
-    groups = (
-        [[row] for row in table.rows]
-        if any(row[c.key] for c in below for row in table.rows)
-        else [table.rows]
-    )
-    for i, rows in enumerate(groups or [[]]):
+    # Such rows, and those that have something below them, are tables of their own, which agree in their columns.
+    apart = stacked or any(row[column.key] for column in below for row in table.rows)
+    groups = [*([[]] if stacked else []), *([[row] for row in table.rows] if apart else [table.rows])]
+    for i, rows in enumerate(groups):
         shown = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=i == 0)
         for column, width in zip(columns, widths, strict=True):
             fixed = None if column.words else width
             shown.add_column(column.heading, justify="right" if column.numeric else "left", width=fixed)
         for row in rows:
-            name = "\n".join(wrapped(row[columns[0].key], first))
+            name = "" if stacked else row[columns[0].key]
             shown.add_row(_text(name, console), *(_cell(row, column, console) for column in columns[1:]))
+            if stacked:
+                console.print(_text(row[columns[0].key], console))
         console.print(shown)
-        for words in (row[column.key] for row in rows for column in below if row[column.key]):
-            console.print(Padding(_text(words, console, "dim"), (0, 0, 0, INDENT), expand=False))
+        for note in (row[column.key] for row in rows for column in below if row[column.key]):
+            console.print(Padding(_text(note, console, "dim"), (0, 0, 0, INDENT), expand=False))
 
 
 def _room(column: Column, rows: Sequence[Row]) -> int:

@@ -28,10 +28,8 @@ def cautions(experiment: Experiment) -> list[str]:
     lines = list(experiment.remarks)
     for (task, text), names in found.items():
         where = experiment.on(task)
-        if len(names) < len(variants):
-            lines.append(f"{listed(names, MAX_NAMES)}{where}: {text}")
-        else:
-            lines.append(f"{where.strip()}, {text}" if where else text)
+        whom = f"{listed(names, MAX_NAMES)}{where}: " if len(names) < len(variants) else ""
+        lines.append(f"{whom}{text}" if whom or not where else f"{where.strip()}, {text}")
     kind = experiment.design.kind
     if kind is not None and not experiment.remarks and (words := kind.words(experiment.study)):
         lines.append(words)

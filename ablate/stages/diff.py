@@ -161,26 +161,26 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         ("Same verdicts, other numbers", [pair for pair in numbers if pair not in moved], names),
         ("Verdicts outside the plan that changed (exploratory)", explored, names),
     ]
-    only = [
-        ("Comparison", letter, [_named(row, names, places) for row in rows])
-        for letter, rows in zip("AB", alone, strict=True)
-    ]
-    only += [
-        ("Claim", letter, [known[row["claim"]] for row in rows])
-        for letter, rows, known in zip("AB", unmade, claims, strict=True)
-    ]
     origins = settings(first.origin, second.origin)
     return Difference(
         say(
-            *("diff.conclusion", len(planned), [*filter(None, verdicts)], other, counts, len(changed)),
-            seeds[0] != seeds[1],
+            "diff.conclusion",
+            planned=len(planned),
+            changed=[*filter(None, verdicts)],
+            numbers=other,
+            alone=counts,
+            settings=len(changed),
+            other_seeds=seeds[0] != seeds[1],
         ),
         [f"{letter}: {side}" for letter, side in zip("AB", sides, strict=True)],
         [_table(caption, found, known) for caption, found, known in tables if found],
         [
             *([say("diff.evidence")] if moved or explored or recast else []),
             *(_conditions(list(changed), sides) if planned else ()),
-            *(say("diff.only", *found) for found in only if found[2]),
+            *_only("Comparison", [[_named(row, names, places) for row in rows] for rows in alone]),
+            *_only(
+                "Claim", [[of[row["claim"]] for row in rows] for rows, of in zip(unmade, claims, strict=True)]
+            ),
             _trials(sides),
         ],
         {
@@ -229,16 +229,23 @@ def seeds_in_words(seeds: Sequence[int]) -> str:
     return say("diff.seeds", ordered, len(ordered) > 2 and ordered[-1] - ordered[0] == len(ordered) - 1)
 
 
+def _only(noun: str, alone: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows of one side alone."""
+    for letter, names in zip("AB", alone, strict=True):
+        if names:
+            yield say("diff.only", noun, letter, names)
+
+
 def _conditions(changed: Sequence[str], sides: Sequence[Side]) -> Iterator[str]:
     """What can change a verdict beside the effect."""
     if paths := [path for path in changed if path.partition(".")[0] in BASE]:
         yield say("diff.baselines", paths)
     margins = [side.evidence.facts.margin for side in sides]
-    rules = {
-        "margin": [wording.exact(margin) if margin else "none" for margin in margins],
-        "family": [str(len(side.planned)) for side in sides],
-    }
-    if found := [say(f"diff.{rule}", values) for rule, values in rules.items() if values[0] != values[1]]:
+    values = [wording.exact(margin) if margin else "none" for margin in margins]
+    sizes = [len(side.planned) for side in sides]
+    found = [say("diff.margin", values)] if values[0] != values[1] else []
+    found += [say("diff.family", sizes)] if sizes[0] != sizes[1] else []
+    if found:
         yield say("diff.rules", found)
 
 

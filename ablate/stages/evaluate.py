@@ -25,7 +25,7 @@ from ablate.core.trial import Checkpoint
 from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.report.words import say as words
+from ablate.report import words
 from ablate.stages.cached import staying_current
 from ablate.stages.choose import as_reported, study_path
 from ablate.stages.confirm import confirming
@@ -114,7 +114,7 @@ def evaluate(
         new = _evaluated(kept, kind, slices, store, experiment)
         folder.save_evaluated(folder.evaluated().of(ids).made_by(kind).updated(new))
         publish(folder, warn)
-    done = words("evaluate.done", len(kept), list(dict.fromkeys(row["slice"] for row in new.rows)))
+    done = words.say("evaluate.done", len(kept), list(dict.fromkeys(row["slice"] for row in new.rows)))
     say(f"{done}: {folder.path}")
     return folder
 
@@ -195,17 +195,17 @@ def _kept(
     kind, kept = max(by_kind.items(), key=lambda item: len(item[1]))
     command = "sweep" if experiment.searched == "sweep" else "run"
     keeping = [] if asked else ["--set", "checkpoint=final"]
-    how = words("evaluate.how", typed(command, path, *keeping, *where), asked)
+    how = words.say("evaluate.how", typed(command, path, *keeping, *where), asked)
     if not kept:
-        said = words("evaluate.nothing", study.name, how)
+        said = words.say("evaluate.nothing", study.name, how)
         if any((record := store.load(i)) and store.weights(record) for i in others):
-            said = words("evaluate.as_run", study.name, path, typed("eval", study.name, *where))
+            said = words.say("evaluate.as_run", study.name, path, typed("eval", study.name, *where))
         raise AblateError(f"{store.trials}: {said}")
     having = {record.id for _, record in kept}
     lost = [cell.name for cell, record in ended if record.id not in having]
     lost += [cell.name for cell in cells if not records[cell.id]]
     if lost:
-        store.warn(words("evaluate.left_out", len(lost), listed(lost, 3), how))
+        store.warn(words.say("evaluate.left_out", len(lost), listed(lost, 3), how))
     return kind, kept
 
 

@@ -46,10 +46,10 @@ def follow(run: Run) -> Outcome:
         tracker.prepare()
         if run.listeners.display.done:
             run.say("Comparing, and writing the report …")
-        if search is None:
-            run.folder.forget_search("tuning")
-            if run.experiment.search is None:
-                run.folder.forget_search("sweep")
+        if search is not None:
+            search.keep()
+        else:
+            _forget_searches(run)
         trained.save_evidence(run, comparable(trained.cells, records, run.warn))
         publish(run.folder, run.warn, lambda: print_table(run.folder, run.listeners.console))
         print_places(run.folder, run.listeners.console, run.options.tracking_uri)
@@ -57,6 +57,13 @@ def follow(run: Run) -> Outcome:
         _close_roster(run, [*work.cells, *given.cells()])
         tracked = tracker.finish()
     return _ended(run, trained, records, tracked=tracked)
+
+
+def _forget_searches(run: Run) -> None:
+    """Removes the tables of searches that the study no longer has, or does not use."""
+    run.folder.forget_search("tuning")
+    if run.experiment.search is None:
+        run.folder.forget_search("sweep")
 
 
 def _measure(run: Run, records: Mapping[str, Record]) -> None:

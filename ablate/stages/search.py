@@ -137,11 +137,12 @@ class SearchStage:
         work = Work.of(
             choose(self.experiment, self.kind, table, self.say), claims, self.experiment, [*tried, *untuned]
         )
-        self._keep(table, untuned=bool(untuned))
+        self._report = table, bool(untuned)
         return work
 
-    def _keep(self, table: SearchTable, *, untuned: bool) -> None:
-        """Writes the settings that were tried."""
+    def keep(self) -> None:
+        """Writes the settings that were tried, with the report that rests on them."""
+        table, untuned = self._report
         if self.kind == "tuning" and not untuned:
             self.folder.forget_search(self.kind)  # with the untuned variants of an earlier report
         self.folder.save_search_table(self.kind, table)

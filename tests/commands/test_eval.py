@@ -102,9 +102,8 @@ def test_the_report_shows_them_also_from_its_folder_alone(folder: Path, tmp_path
     source = folder / "results/tiny"
     page = (source / "report.html").read_text()
     assert "From kept weights" in page
-    assert page.count("Heat maps of the attention weights of") == 3
     assert "| seq_len=9 |" in (source / "report.md").read_text()
-    assert (source / "figures/attention-3.png").is_file()
+    assert len(list((source / "figures").glob("attention-*.png"))) == 3
     alone = tmp_path / "tiny"
     alone.mkdir()
     for path in source.iterdir():

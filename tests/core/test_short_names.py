@@ -85,7 +85,7 @@ def test_claims_use_the_same_names_and_keep_the_rest_of_their_words():
     study.variants.append(VariantFacts("bare", {}, {"model.norm": "none"}))
     made = "model.position=learned beats model.position=none,model.mixer.num_heads=1 on accuracy@far by 0.02"
     study.claims.append(Claim(made, "beats", "accuracy", [], [], 0.02))
-    assert short_claim(made, study) == "order beats no positions + 1 head on accuracy@far by 0.02"
+    assert short_claim(made, study) == "order beats no positions + 1 head on accuracy@far by .02"
     assert short_claim("bare beats baseline on accuracy", study) == "bare beats baseline on accuracy"
 
 

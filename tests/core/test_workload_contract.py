@@ -207,23 +207,10 @@ class TestWorkload:
             workload.train(Trial("id", config, 0, save_every=2), emitted)
             resumed = workload.train(Trial("id", config, 0, state=emitted.states[0]), Emitted())
             assert repeated(resumed) == repeated(workload.train(Trial("id", config, 0), Emitted()))
-        if workload.steps_path is None:
-            with pytest.raises(TypeError, match="cannot be timed"):
-                workload.timed(config, 3)
-        else:
-            before = copy.deepcopy(config)
-            timed, emitted = workload.timed(config, 3), Emitted()
-            assert value_at(timed, workload.steps_path) == 3
-            workload.train(Trial("id", timed, 0), emitted)
-            assert [step for step, _ in emitted.reports] == [3]
-            assert config == before
-
-
-def test_the_default_of_a_timed_config_changes_the_steps_alone() -> None:
-    timed: Workload = type("Timed", (type(instance("parabola")),), {"steps_path": "training.steps"})()
-    config = {"training": {"steps": 5, "lr": 0.1}}
-    assert timed.timed(config, 3) == {"training": {"steps": 3, "lr": 0.1}}
-    assert config["training"]["steps"] == 5
+        if workload.steps_path is not None:
+            short = apply_patches(config, {workload.steps_path: 3})
+            workload.train(Trial("id", short, 0), emitted := Emitted())
+            assert emitted.reports[-1][0] == 3
 
 
 def test_a_workload_without_metrics_says_so() -> None:

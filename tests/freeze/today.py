@@ -25,9 +25,9 @@ def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     return {
         "comparisons": found.comparisons,
         "claims": found.claims,
-        "stability": found.stability,
-        "speed": found.speeds,
-        "scaling": found.scaling,
+        "stability": found.table("stability"),
+        "speed": found.table("speed"),
+        "scaling": found.table("scaling"),
         "noise": noise(found.evidence, found.comparisons) if len(found.comparisons) else found.comparisons,
     }
 
@@ -117,20 +117,6 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
             for trial in [experiment.trial(setting, seed, "placebo" if variant.placebo else "")]
         ]
     return {kind: cells for kind, cells in named.items() if cells}
-
-
-def published_ids(results: Path) -> list[str]:
-    """The ids in the committed tables of a study: of its trials, its stress grid and the settings that were tried."""
-    folder, evidence = folder_of(results), evidence_of(results)
-    tables = [folder.search_table(kind) for kind in ("sweep", "tuning")]
-    tried = [
-        trial_id for table in tables if table is not None for ids in table.trials["ids"] for trial_id in ids
-    ]
-    return [
-        *evidence.trials["id"],
-        *(evidence.frames["stress"]["id"] if "stress" in evidence.frames else ()),
-        *map(str, tried),
-    ]
 
 
 def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:

@@ -69,7 +69,7 @@ def test_the_table_of_a_call_has_time_ratio_and_memory(made: Material) -> None:
 
 
 def test_what_lies_beyond_noise_and_two_percent(made: Material) -> None:
-    own = [row for row in rows_of(made.speeds) if row["own"] and row["metric"] == timing.STEP]
+    own = [row for row in rows_of(made.table("speed")) if row["own"] and row["metric"] == timing.STEP]
     assert [row["variant"] for row in own if timing.beyond(row)] == ["slow", LONG]
     assert not timing.beyond(own[1] | {"slack": 2.0})
     assert not timing.beyond(own[1] | {"slack": float("nan")})
@@ -101,7 +101,7 @@ def test_each_task_has_its_own_sentence_table_and_figure() -> None:
     tasks = {name: {"accuracy": Metric("max")} for name in ("recall", "copy")}
     of = material(timed(*(speed_frame(logs(), task=name) for name in tasks), tasks=tasks))
     assert [said.split(":")[0] for said in Speed().answers(of)] == ["recall", "copy"]
-    brief = list(timing.brief_tables(rows_of(of.speeds), {}))
+    brief = list(timing.brief_tables(rows_of(of.table("speed")), {}))
     assert [f" on {task} " in table.caption for task, table in zip(tasks, brief, strict=True)] == [True, True]
     names = [block.name for block in Speed().blocks(of) if isinstance(block, Picture)]
     assert names == ["speed-ratios-1-recall", "speed-ratios-2-copy"]
@@ -120,7 +120,7 @@ def test_a_loud_machine_is_a_finding(made: Material) -> None:
 
 
 def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made: Material) -> None:
-    own = [row for row in rows_of(made.speeds) if row["own"] and row["metric"] == timing.STEP]
+    own = [row for row in rows_of(made.table("speed")) if row["own"] and row["metric"] == timing.STEP]
     data = ratios(names_of(made.facts), own)
     assert list(data["verdict"]) == ["baseline", *["exploratory"] * 3]
     assert data[["value", "low", "high"]].to_numpy() == pytest.approx(
@@ -141,7 +141,7 @@ def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made: Ma
 def test_the_slopes_and_the_lines_of_the_figure(made: Material) -> None:
     blocks = list(Scaling().blocks(made))
     picture = next(block for block in blocks if isinstance(block, Picture))
-    data, left = lines(made.speeds, "recall")
+    data, left = lines(made.table("speed"), "recall")
     assert left == 0
     assert set(data["metric"]) == {timing.STEP, timing.MEMORY}, "the forward pass was timed at one size"
     assert sorted(set(data["size"])) == [64, 96, 128, 256, 512]
@@ -167,7 +167,7 @@ def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
     many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * i for i in range(12)}
     frames = [speed_frame(many, size=size, own=False) for size in SIZES]
     of = material(timed(*frames))
-    data, left = lines(of.speeds, "recall")
+    data, left = lines(of.table("speed"), "recall")
     assert left == 5
     assert list(dict.fromkeys(data["variant"])) == ["baseline", *(f"v{i}" for i in range(5, 12))]
 
@@ -175,7 +175,7 @@ def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
 def test_the_pareto_front_of_time_and_memory(made: Material) -> None:
     values = {"baseline": [0.9, 0.92], "slow": [0.95, 0.96], "same": [0.8, 0.82], LONG: [0.7, 0.72]}
     of = material(timed(*AT_OWN, values=values))
-    data = cost.tradeoff(of.evidence, of.comparisons, "recall", of.speeds)
+    data = cost.tradeoff(of.evidence, of.comparisons, "recall", of.tables)
     assert cost.varying(data) == [timing.STEP, timing.MEMORY]
     known = Metric("max")
     for metric in (timing.STEP, timing.MEMORY):
@@ -188,7 +188,10 @@ def test_the_pareto_front_of_time_and_memory(made: Material) -> None:
     assert isinstance(picture, Picture)
     with style.context():
         drawn = picture.draw()
-    assert [ax.get_xlabel() for ax in drawn.axes] == [cost.COSTS[timing.STEP], cost.COSTS[timing.MEMORY]]
+    assert [ax.get_xlabel() for ax in drawn.axes] == [
+        cost.labels()[timing.STEP],
+        cost.labels()[timing.MEMORY],
+    ]
     rings = [line for ax in drawn.axes for line in ax.lines if line.get_markersize() == cost.RING["ms"]]
     fronts = [cost.front(data, metric, known) for metric in (timing.STEP, timing.MEMORY)]
     assert [len(ring.get_xdata()) for ring in rings] == [sum(on) for on in fronts]
@@ -198,7 +201,7 @@ def test_the_pareto_front_of_time_and_memory(made: Material) -> None:
 def test_methods_say_how_speed_was_measured(made: Material) -> None:
     text = methods(made)
     assert "Timed in 6 processes" in text
-    assert "Timed" not in methods(replace(made, speeds=made.speeds[:0]))
+    assert "Timed" not in methods(replace(made, evidence=replace(made.evidence, frames={})))
     alone = methods(replace(made, comparisons=made.comparisons[:0]))
     assert "seeds" not in alone
 

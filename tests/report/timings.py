@@ -48,6 +48,5 @@ def material(evidence: Evidence) -> Material:
         evidence,
         compare(evidence),
         judge_claims(evidence),
-        speeds=speeds(evidence),
-        scaling=scaling(evidence),
+        tables={"speed": speeds(evidence), "scaling": scaling(evidence)},
     )

@@ -20,7 +20,6 @@ from ablate.features.speed import stage as speed
 from ablate.features.speed.facts import COLUMNS
 from ablate.features.speed.section import SpeedSection
 from ablate.records.store import Store
-from ablate.stages.engine import reference
 from ablate.study.prepare import prepare
 
 STUDY = f"""
@@ -49,9 +48,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
     def measure(path: Path, *, fresh: bool = False, **given: Any) -> Any:
         said: list[str] = []
         experiment, store = prepare(path), Store(tmp_path / "store", said.append)
-        frame = speed.measure(
-            experiment, store, reference(experiment), said.append, section=section(**given), fresh=fresh
-        )
+        frame = speed.measure(experiment, store, section(**given), said.append, fresh=fresh)
         return frame, said
 
     return measure
@@ -155,13 +152,12 @@ import sys
 from pathlib import Path
 from ablate.records.store import Store
 from ablate.features.speed import stage as speed
-from ablate.stages.engine import reference
 from ablate.study.prepare import prepare
 from ablate.features.speed.section import SpeedSection
 speed.BUDGET = 0.02
 experiment = prepare(Path("study.yaml"))
 section = SpeedSection(calls=["step"], processes=200)
-speed.measure(experiment, Store(Path("store")), reference(experiment), print, section=section)
+speed.measure(experiment, Store(Path("store")), section, print)
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -35,7 +36,14 @@ class Forest(Section):
                 continue
             span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
             closer, placebo = len(_limits(data, facts.margin, span)) > 1, bool(data["placebo"].any())
-            caption = say("figures.forest", facts.metric, level, facts.margin, placebo, closer)
+            caption = say(
+                "figures.forest",
+                facts.metric,
+                level if data["low"].notna().any() else "",
+                facts.margin,
+                placebo,
+                closer,
+            )
             counts = data.loc[~data["placebo"], "verdict"].value_counts()
             alt = say("figures.forest_alt", len(data), facts.metric + of, list(counts.items()))
             options = facts.metric, facts.margin, span
@@ -69,8 +77,8 @@ def figure(data: pd.DataFrame, metric: str, margin: float | None, span: float | 
     dwarf the rest, a second axis looks closer.
     """
     band = ((-margin, margin), f"margin ±{wording.exact(margin)}") if margin else None
-    placebo = data.loc[data["placebo"], ["low", "high"]].to_numpy().ravel()
-    dotted = (placebo, "placebo") if len(placebo) else ((), "")
+    placebo = data.loc[data["placebo"], ["low", "high"]].to_numpy(float).ravel()
+    dotted = (placebo, "placebo") if len(placebo) and not np.isnan(placebo).any() else ((), "")
     measured = f"difference in {metric}, right is better"
     return rows.forest(data, _limits(data, margin, span), measured, band=band, dotted=dotted)[0]
 

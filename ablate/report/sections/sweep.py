@@ -22,11 +22,6 @@ from ablate.report.section import Block, Folded, Material, Picture, Section, Ter
 from ablate.report.tables import NOTHING, Column, Table, count, fixed, number, plus_minus, short, text
 from ablate.report.words import say
 
-GUIDE = (
-    "Mean ± standard deviation over seeds. The best of many settings looks better on the seeds that chose it than it "
-    "is: the change is the same validation metric on fresh seeds minus that on tuning seeds. The verdict rests on test "
-    "data of fresh seeds."
-)
 TOP, MAX_FRONT = 10, 20
 MAX_REASONS, MAX_NUMBERS = 20, 8
 FAR = 3
@@ -44,7 +39,7 @@ class Sweep(searches.OfSearch, Section):
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = searches.table(material)
         if winners := winner_table(searched, material.evidence):
-            yield from (winners, Text(GUIDE, aside=True))
+            yield from (winners, Text(say("search.winners_guide"), aside=True))
         yield from _fronts(searched)
         if best := best_table(searched):
             yield Folded(f"{best.caption.partition(';')[0]} ({len(best.rows)})", [best])
@@ -65,12 +60,11 @@ class Sweep(searches.OfSearch, Section):
 
     def findings(self, material: Material) -> list[str]:
         searched = searches.table(material)
-        counts, verbs = searched.trials["status"].value_counts(), {"invalid": "could not be built"}
-        ended = [f"{counts[name]} {verbs.get(name, name)}" for name in searches.statuses(searched.trials)]
-        of = wording.counted(len(searched.trials), "setting")
-        found = [f"Of {of}, {wording.joined(ended) if ended else 'none was tried'}."]
+        counts = searched.trials["status"].value_counts()
+        ended = [(name, int(counts[name])) for name in searches.statuses(searched.trials)]
+        found = [say("search.ended", len(searched.trials), ended)]
         same = [n for n in searched.winners["chosen"] if judged_as(material.evidence, n) != n]
-        return [*found, *(f"The {name} is the baseline itself: nothing is left to compare." for name in same)]
+        return [*found, *(say("search.itself", name) for name in same)]
 
 
 def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
@@ -116,8 +110,7 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
                     "setting": searches.setting(searched, row) if metric.name in row else "",
                 }
             )
-    caption = "What the search saw of a winner, and what seeds show that chose nothing"
-    return Table(columns, rows, caption, "sweep.parquet")
+    return Table(columns, rows, say("search.winners"), "sweep.parquet")
 
 
 def judged_as(evidence: Evidence, winner: str) -> str:

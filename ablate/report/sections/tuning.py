@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ablate.analysis import tuning
-from ablate.base import wording
-from ablate.base.errors import listed
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.core.search_table import SearchFacts, SearchTable
@@ -36,26 +34,10 @@ from ablate.report.tables import (
     significant,
     text,
 )
+from ablate.report.words import say
 
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
 "Trainings and settings that may have been lost: a column each where any was."
-GUIDE = (
-    "No verdict rests on the tuning seeds. The last number is what the chosen setting reached on them: as the best of "
-    "many, it is too good on average."
-)
-MOVED = (
-    "“Moved by” is the tuned difference less that of the variants as the study gives them, seed by seed; verdicts are "
-    "those of the tuned variants alone."
-)
-EXPECTED = (
-    "The {} that the best of n random settings is expected to have (Tang et al. 2020, without bias). Band: one "
-    "standard deviation of the best of n from one search to the next (Dodge et al. 2019), within the values found. A "
-    "setting that found nothing counts as the worst."
-)
-SO_FAR = "The best {} among the first n settings, in the order in which they were tried."
-RISING = " A line that still rises at the end says that the budget was small for that variant."
-MAX_NAMES = 8
-"As many variants a sentence names; the table has all."
 
 
 class Tuning(searches.OfSearch, Section):
@@ -70,9 +52,13 @@ class Tuning(searches.OfSearch, Section):
         searched, spent = searches.table(material), budgets(material)
         if not len(spent):
             return
-        yield from (budget_table(searched, spent), Text(GUIDE, aside=True), searches.space_table(searched))
+        yield from (
+            budget_table(searched, spent),
+            Text(say("search.budget_guide"), aside=True),
+            searches.space_table(searched),
+        )
         if len(changed := _changes(material)):
-            yield from (change_table(changed, material.facts.metric), Text(MOVED, aside=True))
+            yield from (change_table(changed, material.facts.metric), Text(say("search.moved"), aside=True))
         if not tuning.exhaustive(searched):
             yield from _curves(material, searched)
 
@@ -83,28 +69,17 @@ class Tuning(searches.OfSearch, Section):
         found = [parity(searched.facts, spent)]
         rising = spent[spent["rising"].astype(bool)]
         missing = spent[spent["best"].isna() & (spent["settings"] > 0)]
-        for words, rows in (
-            ("Judged as the study gives it, for no setting that was tried has a value", missing),
-            ("The budget may be too small, the best still rose by more than the margin at its end", rising),
-        ):
-            if len(rows):
-                found.append(f"{words}: {listed(searches.places(rows, spent), MAX_NAMES)}.")
+        for code, rows in (("search.no_value", missing), ("search.rising", rising)):
+            found += [say(code, searches.places(rows, spent))] if len(rows) else []
         edges: dict[tuple[str, str], list[str]] = {}
         for name, row in zip(searches.places(spent, spent), rows_of(spent), strict=True):
             for path, side in row["edges"].items():
                 edges.setdefault((path, side), []).append(f"{name} ({searches.value(row[path])})")
-        found += [
-            f"The best {path} lies at the {side} edge of the space, which may be too narrow: "
-            f"{listed(names, MAX_NAMES)}."
-            for (path, side), names in edges.items()
-        ]
+        found += [say("search.edge", path, side, names) for (path, side), names in edges.items()]
         changed = _changes(material)
         moved = changed[(changed["shift_low"] > 0) | (changed["shift_high"] < 0)]
-        if len(moved):
-            of = f"the difference of {wording.share(len(moved), len(changed))} comparisons"
-            found.append(f"Tuning moved {of}: {listed(searches.places(moved, changed), MAX_NAMES)}.")
-        elif len(changed):
-            found.append("Tuning moved no difference by an amount that its seeds tell from none.")
+        if len(changed):
+            found.append(say("search.changed", len(moved), len(changed), searches.places(moved, changed)))
         return found
 
 
@@ -147,7 +122,7 @@ def budget_table(searched: SearchTable, spent: pd.DataFrame) -> Table:
         | {"best": (significant if abs(number(row["best"]) or 0) >= 1000 else _three)(row["best"])}
         for row in rows_of(spent)
     ]
-    caption = f"Budget and chosen setting of each variant, tuned for {of}"
+    caption = say("search.budgets", of)
     return Table(columns, cells, caption, "tuning.parquet")
 
 
@@ -156,42 +131,27 @@ def _three(value: object) -> str:
 
 
 def _note(row: Row) -> str:
-    none = "no setting has a value: judged as it was given"
-    rising = "the best still rose by more than the margin at the end of the budget"
-    edges = [f"{path} lies at the {side} edge of the space" for path, side in row["edges"].items()]
-    words = [none if number(row["best"]) is None else "", *edges, rising if is_true(row["rising"]) else ""]
-    return "; ".join(filter(None, words))
+    edges = list(row["edges"].items())
+    return say("search.note", number(row["best"]) is None, edges, is_true(row["rising"]))
 
 
 def parity(search: SearchFacts, spent: pd.DataFrame) -> str:
     """Whether every variant was given the same."""
-    tasks = spent["task"].nunique()
-    where = f" on each of {tasks} tasks" if tasks > 1 else ""
-    pruner = "" if search.pruner == "none" else f", pruner {search.pruner}"
-    planned = (
-        f"{wording.counted(search.trials, 'setting')} × {wording.counted(len(search.seeds), 'tuning seed')}{where} "
-        f"over {wording.joined([p.path for p in search.parameters])} (sampler {search.sampler}{pruner})"
+    groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in spent.groupby("settings")]
+    return say(
+        "search.parity",
+        settings=search.trials,
+        seeds=len(search.seeds),
+        tasks=spent["task"].nunique(),
+        paths=[parameter.path for parameter in search.parameters],
+        sampler=search.sampler,
+        pruner="" if search.pruner == "none" else search.pruner,
+        trainings=int(spent["trainings"].sum()),
+        least=int(spent["trainings"].min()),
+        most=int(spent["trainings"].max()),
+        lost=[(status, int(spent[status].sum())) for status in LOST if spent[status].sum()],
+        groups=groups if len(groups) > 1 else [],
     )
-    lost = [
-        f"{wording.counted(int(spent[key].sum()), 'training' if key == 'diverged' else 'setting')} {words}"
-        for key, words in (
-            ("diverged", "diverged"),
-            ("pruned", "pruned"),
-            ("failed", "failed"),
-            ("invalid", "could not be built"),
-        )
-        if spent[key].sum()
-    ]
-    ended = f"{wording.counted(int(spent['trainings'].sum()), 'training')} in all"
-    ended += f", of which {wording.joined(lost)}" if lost else ""
-    if spent["settings"].nunique() > 1:
-        groups = {int(n): listed(dict.fromkeys(rows["variant"])) for n, rows in spent.groupby("settings")}
-        found = "; ".join(f"{wording.counted(n, 'setting')} for {names}" for n, names in groups.items())
-        return f"Not every variant was tuned with the same budget: {found}, of {planned}; {ended}."
-    if spent["trainings"].nunique() > 1:
-        few, many = spent["trainings"].min(), spent["trainings"].max()
-        return f"Every variant was tuned with as many settings, in {few} to {many} trainings: {planned}; {ended}."
-    return f"Every variant was tuned with the same budget: {planned}; {ended}."
 
 
 def change_table(changed: pd.DataFrame, metric: str) -> Table:
@@ -213,16 +173,14 @@ def change_table(changed: pd.DataFrame, metric: str) -> Table:
         }
         for row in rows_of(changed)
     ]
-    caption = (
-        f"Difference of each variant from the {BASELINE} on {metric}, as the study gives it and once tuned"
-    )
+    caption = say("search.changes", metric)
     return Table(columns, cells, caption, "untuned/comparisons.csv")
 
 
 def _curves(material: Material, searched: SearchTable) -> Iterator[Picture]:
     """The best setting of each variant against the number of settings tried."""
     facts, label = material.facts, searches.named(searched.facts.objectives[0])
-    caption = (EXPECTED if tuning.independent(searched) else SO_FAR).format(label) + RISING
+    caption = say("search.expected" if tuning.independent(searched) else "search.so_far", label)
     curves = tuning.budget_curves(searched, facts)
     for task, end, of in by_task(facts):
         data = curves[curves["task"] == task.name]
@@ -232,7 +190,7 @@ def _curves(material: Material, searched: SearchTable) -> Iterator[Picture]:
         # A level keeps the colour that it has in the learning curves.
         of_panels = panels(facts, material.comparisons).items()
         shown = {title: rows for title, rows in of_panels if {e.variant for e in rows} & variants}
-        alt = f"The best {label} against the number of settings tried{of}, of {len(variants)} variants."
+        alt = say("search.budget_alt", label, of, len(variants))
         options = shown or {BASELINE: []}, label, task.metrics.get(searched.facts.objectives[0].name)
         yield Picture(f"budget{end}", f"Best against budget{of}", caption, alt, data, draw_budget, options)
 
