@@ -27,8 +27,7 @@ from ablate.commands.templates import PARTS
 from ablate.models.reference import places
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
-from ablate.study.schema import StudyBase, StudyName
-from ablate.study.sections.metric import MetricSection
+from ablate.study.schema import MetricSection, StudyBase, StudyName
 
 SCHEMA = "ablate.schema.json"
 """The file beside the study that holds the output of `ablate schema`."""
