@@ -37,5 +37,5 @@ def prose(words: str) -> list[Block]:
             else:
                 paragraph.append(line.strip())
         found += [Text(" ".join(paragraph))] if paragraph else []
-        found += [Items(items, numbered)] if items else []
+        found += [Items(items, "ol" if numbered else "ul")] if items else []
     return found

@@ -63,13 +63,6 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Heading:
-    """A heading inside a section."""
-
-    words: str
-
-
-@dataclass(frozen=True)
 class Text:
     """A paragraph."""
 
@@ -79,25 +72,12 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Lead:
-    """What a reader who stops here has read, in large letters."""
-
-    paragraphs: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """A list of findings; what comes before a colon is emphasised."""
-
-    items: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Items:
     """A list."""
 
     items: Sequence[str]
-    numbered: bool = False
+    look: str = "ul"
+    "Or `ol`; `lead`: paragraphs in large letters; `findings`: what comes before a colon is emphasised."
 
 
 @dataclass(frozen=True)
@@ -149,7 +129,7 @@ class Failed:
         return say("page.failed", self.what, type(self.error).__name__, first)
 
 
-Block = Heading | Text | Lead | Sentences | Items | Terms | Table | Picture | Folded | Failed
+Block = Text | Items | Terms | Table | Picture | Folded | Failed
 
 
 class Section:

@@ -21,7 +21,7 @@ def test_lists_stay_lists_with_items_of_several_lines() -> None:
         Text("First:"),
         Items(["a goes on", "b"]),
         Text("Then"),
-        Items(["c lazily", "d"], numbered=True),
+        Items(["c lazily", "d"], "ol"),
     ]
 
 
