@@ -1,6 +1,6 @@
 """The contract of a report: sections, each of which turns the material of a study into blocks.
 
-A section is a subclass of `Section` in a file of its own under `report/sections/`, found by package scan. Page and
+A section is a subclass of `Section` in a file under `report/sections/`, found by package scan. Page and
 markdown know blocks, and nothing of what is in them.
 """
 
@@ -147,8 +147,8 @@ class Section:
 
     @property
     def name(self) -> str:
-        """Identifies its heading in the page: the name of its module."""
-        return type(self).__module__.rpartition(".")[2].replace("_", "-")
+        """Identifies its heading in the page: the name of its class."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "-", type(self).__name__).lower()
 
     def applies(self, material: Material) -> bool:
         """Whether a study has anything for it."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from ablate.report.prose import prose
 from ablate.report.section import Items, Text
+from ablate.report.sections.runs import prose
 
 
 def test_lines_of_a_paragraph_are_joined_and_blank_lines_part_paragraphs() -> None:
