@@ -11,19 +11,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import Locator, LogLocator, MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
-from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report.draw.style import SMALL
-from ablate.report.palette import BASELINE_MARK, DOTTED, EXPLORATORY, EXPLORATORY_MARK, VERDICTS, colour
+from ablate.report.palette import DOTTED, MARKS, Mark, colour
 
 Limits = tuple[float, float]
 STEPS = [1, 2, 2.5, 5, 10]
 DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 "Ticks within each power of ten, from many to few."
-MARKS = VERDICTS | {BASELINE: BASELINE_MARK, EXPLORATORY: EXPLORATORY_MARK}
 
 
 def verdicts(
@@ -41,7 +39,7 @@ def verdicts(
         shade, inside = colour(mark.colour), rows[rows[value].between(low, high)]
         for start, end, width in intervals:
             line(inside[other], inside[start], inside[end], color=shade, lw=width)
-        face, edge = (colour("paper"), shade) if mark.hollow else (shade, "white")
+        face, edge = _colours(mark)
         ax.scatter(inside[x], inside[y], s=30, marker=mark.marker, fc=face, ec=edge, lw=0.6, zorder=4)
         outside = rows.drop(inside.index)
         for found, at in zip(outside[value], outside[other], strict=True):
@@ -51,13 +49,18 @@ def verdicts(
 
 def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
     """The entries of a legend for the verdicts that are shown."""
-    shown, found = set(verdicts), []
-    for name, mark in MARKS.items():
-        if name in shown:
-            shade = colour(mark.colour)
-            face, edge = (colour("paper"), shade) if mark.hollow else (shade, "white")
-            found.append(Line2D([], [], ls="", marker=mark.marker, color=face, mec=edge, mew=0.6, label=name))
-    return found
+    shown = [(name, mark) for name, mark in MARKS.items() if name in set(verdicts)]
+    looks = [(name, mark.marker, *_colours(mark)) for name, mark in shown]
+    return [
+        Line2D([], [], ls="", marker=marker, color=face, mec=edge, mew=0.6, label=name)
+        for name, marker, face, edge in looks
+    ]
+
+
+def _colours(mark: Mark) -> tuple[str, str]:
+    """Of the inside of a mark, and of its edge."""
+    shade = colour(mark.colour)
+    return (colour("paper"), shade) if mark.hollow else (shade, "white")
 
 
 def edge_arrow(ax: Axes, value: float, along: str, at: float, shade: str) -> None:
@@ -133,18 +136,15 @@ def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray
     return places
 
 
-def ticks(low: float, high: float, *, log: bool = False, whole: bool = False, most: int = 6) -> list[float]:
+def ticks(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
     """At most so many round numbers from low to high."""
     slack = 1e-9 * (low if log else high - low)
-
-    def inside(locator: Locator) -> list[float]:
-        return [float(tick) for tick in locator.tick_values(low, high) if low - slack <= tick <= high + slack]
-
-    powers = [inside(LogLocator(subs=steps, numticks=most + 1)) for steps in DENSITIES if log]
-    linear = inside(MaxNLocator(most - 1, steps=STEPS, integer=whole))
-    known = [found for found in powers if len(found) > 1] or [linear]
-    shown = next((found for found in known if len(found) <= most), known[-1])
-    return shown[:: -(-len(shown) // most)]
+    powers = [LogLocator(subs=steps, numticks=most) for steps in DENSITIES if log]
+    found = [
+        [float(tick) for tick in locator.tick_values(low, high) if low - slack <= tick <= high + slack]
+        for locator in (*powers, MaxNLocator(most - 1, steps=STEPS))
+    ]
+    return next((shown for shown in found if 1 < len(shown) <= most), found[-1])
 
 
 def unit_label(number: float, say: Callable[[float], str]) -> str:

@@ -88,7 +88,7 @@ def forest(
     ]
     handles += [Patch(color=colour("band"), lw=0, label=band[1])] if band is not None else []
     handles += [Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label=dotted[1])] if dotted[1] else []
-    figure.legend(handles=handles, loc="outside upper left", ncols=4)
+    style.legend(figure, handles)
     return figure, found
 
 

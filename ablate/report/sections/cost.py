@@ -147,7 +147,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval"),
     ]
     handles += [Line2D([], [], label="Pareto front", **RING)] if {*costs} & {*measured()} else []
-    result.legend(handles=handles, loc="outside upper left", ncols=4)
+    style.legend(result, handles)
     return result
 
 

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
+from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import edge_arrow, references, views
 from ablate.report.draw.rows import axes, placed, write_right
@@ -96,7 +97,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         Line2D([], [], ls="", marker="o", ms=4, color=colour(RUNS[run][0]), label=names[run]) for run in shown
     ]
     handles.append(Line2D([], [], ls="", marker="|", ms=8, mew=1.6, color=colour("ink"), label="mean"))
-    figure.legend(handles=handles, loc="outside upper left", ncols=3)
+    style.legend(figure, handles)
     return figure
 
 
