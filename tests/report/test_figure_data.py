@@ -12,7 +12,7 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.report import entries
 from ablate.report.section import Material
-from ablate.report.sections import curves, differences, headline, runs, seeds
+from ablate.report.sections import curves, differences, headline, runs
 
 
 def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) -> None:
@@ -73,7 +73,7 @@ def test_the_forest_holds_the_numbers_of_the_comparisons(evidence: Evidence) -> 
 
 
 def test_seeds_pair_each_run_with_the_baseline_of_its_seed(evidence: Evidence) -> None:
-    data = seeds.seeds(evidence, "recall")
+    data = curves.seeds(evidence, "recall")
     assert len(data) == 11 * 5
     value = evidence.trials.set_index(["variant", "seed"])["accuracy"]
     row = data[(data["variant"] == "model.norm=batch") & (data["seed"] == 3)].iloc[0]
@@ -91,7 +91,7 @@ def test_a_planned_seed_that_has_not_run_is_missing(evidence: Evidence) -> None:
         ~((evidence.trials["variant"] == "model.norm=batch") & (evidence.trials["seed"] == 4))
     ]
     partial = Evidence(evidence.facts, trials, evidence.curves)
-    data = seeds.seeds(partial, "recall")
+    data = curves.seeds(partial, "recall")
     assert set(data.loc[data["status"] == "missing", "variant"]) == {"model.norm=batch"}
     assert runs.incidents(partial)[["variant", "seed", "status"]].values.tolist() == [
         ["model.norm=batch", 4, "missing"],

@@ -19,7 +19,7 @@ from ablate.report import palette
 from ablate.report.draw import marks, style
 from ablate.report.page import figures
 from ablate.report.section import Material
-from ablate.report.sections import differences, seeds
+from ablate.report.sections import curves, differences
 
 TASK = "recall"
 NAMES = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
@@ -116,7 +116,7 @@ def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
 
 
 def test_every_seed_is_a_point_and_every_pair_a_line(drawn: Drawn, evidence: Evidence) -> None:
-    data = seeds.seeds(evidence, TASK)
+    data = curves.seeds(evidence, TASK)
     full = drawn["seeds"].axes[0]
     lines, base, points = full.collections
     assert len(points.get_offsets()) == data["value"].notna().sum()

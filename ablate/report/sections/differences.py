@@ -16,7 +16,7 @@ from ablate.analysis.trajectory import trajectory
 from ablate.base import wording
 from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
-from ablate.report.draw import rows, style
+from ablate.report.draw import marks, style
 from ablate.report.draw.hover import tell
 from ablate.report.draw.marks import Limits, views
 from ablate.report.draw.panels import Look, lines, multiples
@@ -97,7 +97,7 @@ def draw_forest(data: pd.DataFrame, metric: str, margin: float | None, span: flo
     placebo = data.loc[data["placebo"], ["low", "high"]].to_numpy(float).ravel()
     dotted = (placebo, "placebo") if len(placebo) and not np.isnan(placebo).any() else ((), "")
     measured = f"difference in {metric}, right is better"
-    return rows.forest(data, _views(data, margin, span), measured, band=band, dotted=dotted)[0]
+    return marks.forest(data, _views(data, margin, span), measured, band=band, dotted=dotted)[0]
 
 
 def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list[Limits]:
