@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ablate.analysis.trajectory import trajectory
+from ablate.analysis.learning import trajectory
 from ablate.report.draw.panels import Look, lines, multiples
 from ablate.report.entries import Entry, left_out, panels
 from ablate.report.palette import colour

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ablate.analysis.steps import path_of, steps
+from ablate.analysis.compare import path_of, steps
 from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
 from ablate.report.draw import style
