@@ -8,8 +8,8 @@ from dataclasses import replace
 from ablate.base.errors import Invalid, Problem
 from ablate.core.facts import BASELINE, Matched
 from ablate.core.workload import Workload
-from ablate.study.checks import attempt
-from ablate.study.designs.design import Config, Design, Resolve, Variant
+from ablate.study.checks import Draft, attempt
+from ablate.study.designs.design import Config, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.expand import refuse_twins, report_at
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
@@ -149,23 +149,17 @@ class Matcher:
         return self._amounts[key]
 
 
-def check_match(
-    match: MatchSection,
-    study: StudyBase,
-    workload: Workload,
-    design: Design,
-    resolve: Resolve,
-    document: Document,
-) -> Matcher | None:
+def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
     """Checks a `match:` and returns its matcher.
 
     None where there are problems, which are reported to the document.
     """
+    document = draft.document
     before = len(document.problems)
-    _check_conflicts(match, study, document)
+    _check_conflicts(match, draft.study, document)
     if len(document.problems) > before:
         return None
-    matcher = Matcher(match, workload, design.variants[0].configs, resolve)
+    matcher = Matcher(match, draft.workload, draft.design.variants[0].configs, draft.resolve)
     try:
         for index, config in enumerate(matcher.baseline):
             matcher.number(config)
@@ -182,24 +176,15 @@ def check_match(
 def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
     """A path that is compared or searched cannot be changed to match."""
     by = match.by
-    rules = (
-        [f"{by} is a factor, whose levels are compared; a match cannot change it"]
-        if by in study.factors
-        else []
-    )
-    for kind, section in study.searches().items():
-        if by in section.over:
-            rules.append(f"{by} is searched by `{kind}`; a match cannot change it")
-    for rule in rules:
-        document.refuse(("match", "by"), rule, hint=OTHER_PATH)
+    users = ["is a factor, whose levels are compared"] if by in study.factors else []
+    users += [f"is searched by `{kind}`" for kind, section in study.searches().items() if by in section.over]
+    for user in users:
+        document.refuse(("match", "by"), f"{by} {user}; a match cannot change it", hint=OTHER_PATH)
     for name, patches in study.variants.items():
         if by in patches:
-            document.refuse(
-                ("variants", name, by),
-                "is what `match` changes, so that this value would not be kept",
-                patches[by],
-                hint=f"Take it out, or match by another path than {by}",
-            )
+            rule = "is what `match` changes, so that this value would not be kept"
+            hint = f"Take it out, or match by another path than {by}"
+            document.refuse(("variants", name, by), rule, patches[by], hint=hint)
 
 
 def match_variants(
