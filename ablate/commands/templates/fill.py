@@ -28,8 +28,7 @@ from ablate.core.feature import features
 from ablate.models.reference import places
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
-from ablate.study.schema import StudyBase, StudyName, study_model
-from ablate.study.sections.metric import MetricSection
+from ablate.study.schema import MetricSection, StudyBase, StudyName, study_model
 
 SCHEMA = "ablate.schema.json"
 """The file beside the study that holds the output of `ablate schema`."""
@@ -76,23 +75,23 @@ def _problems(task: str) -> Iterator[Problem]:
 
 def study_text(name: str, task: str, schema_is_there: bool) -> str:
     """The study as YAML; where the JSON Schema is beside it, its first line points editors there."""
-    study = StudyBase.model_fields
-    workload: Any = CATALOGUE.get("workload", study["workload"].default)()
-    sections = workload.schema()
+    workload = CATALOGUE.get("workload", StudyBase.model_fields["workload"].default)()
+    study, sections = study_model(workload).model_fields, workload.schema()
     model, training = (sections[section][0] for section in ("model", "training"))
     config = CATALOGUE.get("task", task).Config  # type: ignore[attr-defined]
     built = config(name=task).build()
     values = dict(SMALL)
     if model.model_fields["topology"].default not in built.topologies:
         values["model.topology"] = built.topologies[0]
-    keys = {key for feature in features() for key in feature.grammar()}
     text = rendered(
         "study.yaml.j2",
         name=name,
         schema=SCHEMA,
         schema_is_there=schema_is_there,
         study=study,
-        sections={key: of for key, of in study_model(workload).model_fields.items() if key in keys},
+        of_features={
+            key: word((study[key].examples or [""])[0]) for feature in features() for key in feature.grammar()
+        },
         metric=MetricSection.model_fields,
         metrics=list(built.metrics),
         task=_parameters(config, "task", values),

@@ -83,6 +83,7 @@ Speed = Annotated[
     SpeedSection | None,
     BeforeValidator(_read, json_schema_input_type=OnOff | SpeedSection | None),
     Field(
-        description="The variants timed beside one another, after training: `on`, or {calls, over, processes, margin}."
+        description="The variants timed beside one another, after training: `on`, or {calls, over, processes, margin}.",
+        examples=["on"],
     ),
 ]
