@@ -64,9 +64,7 @@ def test_a_report_of_speed_alone_tells_of_no_other_claim(folder: StudyFolder) ->
     assert [claim.exploratory for claim in late] == [True, True]
 
 
-def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(
-    folder: StudyFolder
-) -> None:
+def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(folder: StudyFolder) -> None:
     first, late = date_claims(folder, [FIRST, LATE], set(), [], begun=False)
     columns = ["claim", "hash", "declared", "verdict", "reason", "exploratory"]
     judged = pd.DataFrame(
