@@ -49,3 +49,4 @@ Level = Annotated[float, BeforeValidator(_level), Field(gt=0)]
 Grid = Annotated[list[Level], AfterValidator(_distinct), Field(min_length=LEAST, max_length=100)]
 Stress = Annotated[dict[str, Grid], AfterValidator(_one), Field(max_length=1)]
 """Path → its values in rising order."""
+GRAMMAR: dict[str, tuple[Any, Any]] = {"stress": (Stress, {})}
