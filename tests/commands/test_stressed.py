@@ -150,7 +150,7 @@ def test_a_plan_counts_the_grid(run: Run, tmp_path: Path, write: Callable[..., P
         return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
     text = planned()
-    assert "stress: every variant at training.lr = 0.001, 0.01 and 0.1 too, in 12 runs." in text
+    assert "training.lr = 0.001, 0.01 and 0.1, in 12 runs." in text
     assert "14 trials to train" in text
     run()
     assert "0 trials to train: all are cached." in planned()

@@ -10,8 +10,7 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
@@ -81,7 +80,8 @@ def time_blocks(
 ) -> dict[str, Timing]:
     """Times a call of each operation; ratios are to the first.
 
-    `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds.
+    `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds. The
+    process that measures has turned the garbage collector off.
     """
     names = list(operations)
     once = {}
@@ -90,7 +90,8 @@ def time_blocks(
         once[name] = _warmed(operations[name], budget, clock)
     calls, blocks = effort(once, budget)
     found: dict[str, list[list[float]]] = {name: [] for name in names}
-    with _uncollected():
+    gc.freeze()  # a collection between blocks, and none else, looks at nothing that exists already: that takes long
+    try:
         for _ in range(blocks):
             order = [names[i] for i in orders.permutation(len(names))]
             for times in found.values():
@@ -99,6 +100,8 @@ def time_blocks(
                 at(name)
                 found[name][-1] += _visit(operations[name], calls[name], clock)
             gc.collect()
+    finally:
+        gc.unfreeze()
     medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
     first = medians[names[0]]
     return {
@@ -124,20 +127,6 @@ def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[s
         calls[name] = max(1, min(wanted, math.floor(budget / (2 * FEWEST * once))))
         blocks = min(blocks, math.floor(budget / (2 * calls[name] * once)))
     return calls, max(blocks, FEWEST)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No garbage is collected but by a call, which looks at nothing that exists already: that takes long."""
-    enabled = gc.isenabled()
-    gc.disable()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if enabled:
-            gc.enable()
 
 
 def _warmed(operation: Operation, budget: float, clock: Clock) -> float:
