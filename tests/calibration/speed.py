@@ -19,8 +19,8 @@ from ablate.analysis.judge import ALPHA, Kind, judge
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.features.speed.facts import LEAST, SpeedFacts
 from ablate.features.speed.ratios import log_ratios, speeds
+from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import measure
 from ablate.records.store import Store
 from ablate.stages.gather import gather
@@ -106,11 +106,12 @@ def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | No
     """A study of `STUDIES`, timed and not trained; with fewer processes, measured anew."""
     experiment = prepare(STUDIES / f"{name}.yaml", sets)
     section = experiment.study.section("speed")
+    assert section is not None
     results = place.scratch
     if processes is not None:
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
-    frame = measure(experiment, store, section, print)
+    frame = measure(experiment, store, section, print).frame
     return gather(facts_of(experiment), [], {}).having("speed", frame, asdict(section.facts(1, "here")))
 
 

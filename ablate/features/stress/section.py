@@ -58,3 +58,4 @@ Stress = Annotated[
     ),
 ]
 """Path → its values in rising order."""
+GRAMMAR: dict[str, tuple[Any, Any]] = {"stress": (Stress, {})}
