@@ -91,6 +91,7 @@ def test_what_was_decided_is_judged_again_on_other_seeds(made: Path) -> None:
     verdicts = first.comparisons[~first.comparisons.exploratory].set_index("variant").verdict
     assert verdicts.to_dict() == {
         "model.effect=0.2": "better", "model.noise=0.1001": "equivalent", "model.noise=0.9": "inconclusive",
+        "placebo": "inconclusive",
     }  # fmt: skip
     facts = again.evidence.facts
     assert facts.study == "toy@confirm"

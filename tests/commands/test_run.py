@@ -207,7 +207,7 @@ def test_a_failed_trial_is_named_with_its_record_and_tried_again(
 
 def test_of_many_failed_trials_the_report_names_every_one(run: Run) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ablate.stages.train.MAX_FAILED", 2)
+        patch.setattr("ablate.stages.running.MAX_FAILED", 2)
         outcome, printed = run(sets=["training.fault=raise", "training.fault_seed=1"])
     assert printed.count("warning: failed: ") == 3
     assert f"warning: failed: 1 more; {outcome.folder}/report.html names every one" in printed

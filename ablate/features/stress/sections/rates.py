@@ -23,9 +23,7 @@ from ablate.report.entries import Entry, left_out, panels
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.sections.stability import side_words
-from ablate.report.tables import (
-    rows_of,
-)
+from ablate.report.tables import rows_of
 from ablate.report.verdicts import names_of
 from ablate.report.words import say
 
@@ -67,9 +65,8 @@ def _pictures(material: Material, task: str, end: str, of: str) -> Iterator[Pict
         yield Picture(f"sensitivity{end}", title, say("figures.sensitivity"), alt, found, sensitivities)
 
 
-def sensitivity(facts: Facts, stability: pd.DataFrame | None, task: str) -> pd.DataFrame:
+def sensitivity(facts: Facts, stability: pd.DataFrame, task: str) -> pd.DataFrame:
     """One row a variant, the baseline first: variant, label, verdict (its mark), value, low, high, told."""
-    assert stability is not None
     names = names_of(facts)
     rows: list[dict[str, Any]] = []
     for row in rows_of(stability[(stability["task"] == task) & (stability["metric"] == SENSITIVITY)]):
