@@ -23,10 +23,7 @@ from ablate.features.speed.ratios import log_ratios, speeds
 from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import measure
 from ablate.records.store import Store
-<<<<<<< HEAD
 from ablate.stages.gather import gather
-=======
->>>>>>> feat
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
 
@@ -109,23 +106,13 @@ def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | No
     """A study of `STUDIES`, timed and not trained; with fewer processes, measured anew."""
     experiment = prepare(STUDIES / f"{name}.yaml", sets)
     section = experiment.study.section("speed")
-<<<<<<< HEAD
-=======
     assert section is not None
->>>>>>> feat
     results = place.scratch
     if processes is not None:
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
-<<<<<<< HEAD
-    frame = measure(experiment, store, section, print)
-    return gather(facts_of(experiment), [], {}).having("speed", frame, asdict(section.facts(1, "here")))
-=======
     frame = measure(experiment, store, section, print).frame
-    features = {"speed": asdict(section.facts(1, "here"))}
-    facts = replace(facts_of(experiment), features=features)
-    return Evidence(facts, pd.DataFrame(), pd.DataFrame(), frames={"speed": frame})
->>>>>>> feat
+    return gather(facts_of(experiment), [], {}).having("speed", frame, asdict(section.facts(1, "here")))
 
 
 def drawn(rng: np.random.Generator, pool: Evidence, n: int) -> dict[str, str]:

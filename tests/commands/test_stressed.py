@@ -151,11 +151,7 @@ def test_a_plan_counts_the_grid(run: Run, tmp_path: Path, write: Callable[..., P
         return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
     text = planned()
-<<<<<<< HEAD
     assert say("plan.stress", "training.lr", ["0.001", "0.01", "0.1"], 12) in text
-=======
-    assert "training.lr = 0.001, 0.01 and 0.1, in 12 runs." in text
->>>>>>> feat
     assert "14 trials to train" in text
     run()
     assert say("plan.cached") in planned()

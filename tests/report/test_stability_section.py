@@ -19,11 +19,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import STABILITY
 from ablate.report.answer import answers
 from ablate.report.draw import style
-<<<<<<< HEAD
 from ablate.report.section import Folded, Material, Picture, Text
-=======
-from ablate.report.section import Folded, Material, Picture, Text, unfolded
->>>>>>> feat
 from ablate.report.sections.stability import Stability
 from ablate.report.tables import Table
 from ablate.report.words import say
@@ -93,11 +89,7 @@ def test_nothing_that_differs_is_a_sentence() -> None:
 def test_the_figures_show_where_runs_diverged() -> None:
     made = material(study(VALUES, stress=GRIDS, rates=RATES))
     with style.context():
-<<<<<<< HEAD
         curves, points = (block for block in Rates().blocks(made) if isinstance(block, Picture))
-=======
-        curves, points = Rates().blocks(made)
->>>>>>> feat
         drawn = curves.draw()
         assert all(ax.get_xscale() == "log" for ax in drawn.axes)
         words = [text.get_text() for ax in drawn.axes for text in ax.texts]

@@ -13,14 +13,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.base.wording import brief, share
 from ablate.core.facts import BASELINE, Facts
-<<<<<<< HEAD
-from ablate.features.stress.losses import rate_curves
-from ablate.report.draw import marks, style
-=======
 from ablate.features.stress.sensitivity import rate_curves
-from ablate.report.draw import rows as in_rows
-from ablate.report.draw import style
->>>>>>> feat
+from ablate.report.draw import marks, style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import padded
 from ablate.report.draw.panels import Look, lines, multiples
