@@ -134,7 +134,7 @@ def with_codes(frame: pd.DataFrame) -> pd.DataFrame:
     """A table with the code of its reasons, where it has any."""
     if "reason" not in frame:
         return frame
-    return frame.assign(code=[str(reason).partition(" ")[0] for reason in frame["reason"]])
+    return frame.assign(code=[str(reason).partition(" ")[0] for reason in frame["reason"].fillna("")])
 
 
 for _name, _columns in COLUMNS.items():
