@@ -24,7 +24,6 @@ from ablate.core.search_table import undominated
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import (
-    MARKS,
     ends,
     padded,
     spread,
@@ -34,7 +33,7 @@ from ablate.report.draw.marks import (
     verdicts,
     views,
 )
-from ablate.report.palette import DOTTED, EXPLORATORY, colour
+from ablate.report.palette import DOTTED, EXPLORATORY, MARKS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import in_lines, is_true, rows_of
 from ablate.report.verdicts import names_of
