@@ -17,10 +17,9 @@ from ablate.base import wording
 from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
 from ablate.report.draw import marks, style
-from ablate.report.draw.hover import tell
 from ablate.report.draw.marks import Limits, views
-from ablate.report.draw.panels import Look, lines, multiples
-from ablate.report.entries import Entry, entries, left_out, panels
+from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
+from ablate.report.draw.style import tell
 from ablate.report.palette import EXPLORATORY, colour
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (

@@ -16,8 +16,7 @@ from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.core.short_names import short_names
 from ablate.report import searches
 from ablate.report.draw.marks import padded, references
-from ablate.report.draw.panels import Look, lines, multiples
-from ablate.report.entries import Entry, panels
+from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (
     NOTHING,
