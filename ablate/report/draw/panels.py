@@ -49,7 +49,11 @@ def entries(facts: Facts) -> list[Entry]:
     found = [
         Entry(
             v.name,
-            PLACEBO_GROUP if v.placebo else _group([paths[path].replace("_", " ") for path in v.changes]),
+            PLACEBO_GROUP
+            if v.placebo
+            else "several settings"
+            if len(v.changes) > MAX_PATHS
+            else " + ".join(paths[path].replace("_", " ") for path in v.changes),
             names[v.name],
             v.placebo,
         )
@@ -58,10 +62,6 @@ def entries(facts: Facts) -> list[Entry]:
     ]
     order = {group: i for i, group in enumerate(dict.fromkeys(e.group for e in found))}
     return sorted(found, key=lambda e: (e.placebo, order[e.group]))
-
-
-def _group(paths: Sequence[str]) -> str:
-    return " + ".join(paths) if len(paths) <= MAX_PATHS else "several settings"
 
 
 def panels(facts: Facts, comparisons: pd.DataFrame) -> dict[str, list[Entry]]:
