@@ -57,7 +57,7 @@ def create(target: Path, task: str) -> Path:
     """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
     path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
     if problems := [*problems_of(path), *_problems(task)]:
-        raise AblateError("\n".join(map(str, problems)))
+        raise _refused(*problems)
     return write({path: study_text(path.stem, task, (path.parent / SCHEMA).is_file())})[0]
 
 
@@ -91,7 +91,7 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
         schema_is_there=schema_is_there,
         study=study,
         of_features={
-            key: word(study[key].examples[0]) for feature in features() for key in feature.grammar()
+            key: word((study[key].examples or [""])[0]) for feature in features() for key in feature.grammar()
         },
         metric=MetricSection.model_fields,
         metrics=list(built.metrics),
