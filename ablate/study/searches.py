@@ -12,7 +12,6 @@ from ablate.core.metric import Description, Metric
 from ablate.core.search_table import WINNER, Objective, SearchFacts
 from ablate.study.checks import Draft, attempt
 from ablate.study.document import PathKey
-from ablate.study.sections.search import SearchSection, TuneSection
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM
 from ablate.study.space import Space, SpaceReader
 
@@ -58,125 +57,114 @@ def _label(part: PartConfig) -> str:
     return part.name + (f"({','.join(f'{k}={v}' for k, v in changed.items())})" if changed else "")
 
 
-@dataclass(frozen=True)
-class SearchReader:
-    """Reads the `search:` or `tune:` of a study; problems are reported to the document."""
+def _read(draft: Draft, kind: str, metrics: Mapping[str, Metric]) -> SearchSpec | None:
+    """The `search:` or `tune:` of a study; None where something is wrong with it, which is reported."""
+    section, document, variants = draft.study.section(kind), draft.document, draft.design.variants
+    before = len(document.problems)
+    _check_conflicts(draft, kind)
+    description = attempt(draft.workload.describe, variants[0].configs[0])[0]
+    changed = variants if kind == "tune" else variants[:1]
+    bases = [(variant.name, config) for variant in changed for config in variant.configs]
+    space, remarks = SpaceReader(draft, kind, bases).read(section.over) or (None, [])
+    objectives = _objectives(draft, kind, metrics, description)
+    trials = section.trials or DEFAULT_TRIALS
+    if section.sampler.part.exhaustive and space:
+        trials = _grid_trials(draft, kind, space)
+    with document.reporting(kind, "sampler"):
+        _check_sampler(section.sampler, len(objectives), space)
+    with document.reporting(kind, "pruner"):
+        pruner = section.pruner.build()
+        # A grid that was refused has no trials, and nothing to prune.
+        if trials:
+            pruner.check(
+                objectives=len(objectives),
+                reports=description.reports if description else None,
+                seeds=section.seeds,
+                trials=trials,
+                batch=section.batch,
+            )
+    winners = getattr(section, "winners", 1)
+    if winners > trials > 0:
+        rule = f"are more than the {trials} settings that are tried"
+        document.refuse((kind, "winners"), rule, winners, f"1 to {trials}")
+    if space is None or len(document.problems) > before:
+        return None
+    return SearchSpec(
+        space=space,
+        objectives=tuple(objectives),
+        sampler=section.sampler,
+        pruner=section.pruner,
+        trials=trials,
+        seeds=tuple(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
+        batch=section.batch,
+        at=draft.study.metric.at,
+        winners=winners,
+        remarks=tuple(remarks),
+    )
 
-    draft: Draft
-    kind: str
-    "search or tune."
-    metrics: Mapping[str, Metric]
 
-    @property
-    def section(self) -> SearchSection | TuneSection:
-        """The section that is read."""
-        return self.draft.study.section(self.kind)
+def _check_conflicts(draft: Draft, kind: str) -> None:
+    """A path cannot be searched and set by something else at once."""
+    study, refuse = draft.study, draft.document.refuse
+    for name in study.variants if kind == "search" else ():
+        if name == WINNER or name.startswith(f"{WINNER}-"):
+            rule = "is the name of a setting that a sweep finds"
+            refuse(("variants", name), rule, hint="Choose another name")
+    changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
+    for path in study.section(kind).over:
+        at: PathKey = (kind, "over", path)
+        if path.partition(".")[0] in ("task", "tasks"):
+            refuse(at, "changes the task, on which all settings must be judged alike")
+        above = [c for c in changed if path.startswith(f"{c}.")]
+        clash = [c for c in changed if f"{c}.".startswith(f"{path}.")]
+        if kind == "tune" and (above or clash):
+            rule = f"is what the study compares ({listed(clash)}); tuning would undo it"
+            if above:
+                rule = f"belongs to what the study compares ({listed(above)}): some levels may not have it"
+            refuse(at, rule, hint="Tune another path")
 
-    def read(self) -> SearchSpec | None:
-        """The search; None where something is wrong with it."""
-        section, document, variants = self.section, self.draft.document, self.draft.design.variants
-        before = len(document.problems)
-        self._check_conflicts()
-        description = attempt(self.draft.workload.describe, variants[0].configs[0])[0]
-        changed = variants if self.kind == "tune" else variants[:1]
-        bases = [(variant.name, config) for variant in changed for config in variant.configs]
-        space, remarks = SpaceReader(self.draft, self.kind, bases).read(section.over) or (None, [])
-        objectives = self._objectives(description)
-        trials = section.trials or DEFAULT_TRIALS
-        if section.sampler.part.exhaustive and space:
-            trials = self._grid_trials(space)
-        with document.reporting(self.kind, "sampler"):
-            _check_sampler(section.sampler, len(objectives), space)
-        with document.reporting(self.kind, "pruner"):
-            pruner = section.pruner.build()
-            # A grid that was refused has no trials, and nothing to prune.
-            if trials:
-                pruner.check(
-                    objectives=len(objectives),
-                    reports=description.reports if description else None,
-                    seeds=section.seeds,
-                    trials=trials,
-                    batch=section.batch,
-                )
-        winners = getattr(section, "winners", 1)
-        if winners > trials > 0:
-            rule = f"are more than the {trials} settings that are tried"
-            document.refuse((self.kind, "winners"), rule, winners, f"1 to {trials}")
-        if space is None or len(document.problems) > before:
-            return None
-        return SearchSpec(
-            space=space,
-            objectives=tuple(objectives),
-            sampler=section.sampler,
-            pruner=section.pruner,
-            trials=trials,
-            seeds=tuple(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
-            batch=section.batch,
-            at=self.draft.study.metric.at,
-            winners=winners,
-            remarks=tuple(remarks),
-        )
 
-    def _check_conflicts(self) -> None:
-        """A path cannot be searched and set by something else at once."""
-        study, refuse = self.draft.study, self.draft.document.refuse
-        for name in study.variants if self.kind == "search" else ():
-            if name == WINNER or name.startswith(f"{WINNER}-"):
-                rule = "is the name of a setting that a sweep finds"
-                refuse(("variants", name), rule, hint="Choose another name")
-        changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
-        for path in self.section.over:
-            at: PathKey = (self.kind, "over", path)
-            if path.partition(".")[0] in ("task", "tasks"):
-                refuse(at, "changes the task, on which all settings must be judged alike")
-            above = [c for c in changed if path.startswith(f"{c}.")]
-            clash = [c for c in changed if f"{c}.".startswith(f"{path}.")]
-            if self.kind == "tune" and (above or clash):
-                rule = f"is what the study compares ({listed(clash)}); tuning would undo it"
-                if above:
-                    rule = (
-                        f"belongs to what the study compares ({listed(above)}): some levels may not have it"
-                    )
-                refuse(at, rule, hint="Tune another path")
+def _objectives(
+    draft: Draft, kind: str, metrics: Mapping[str, Metric], description: Description | None
+) -> list[Objective]:
+    """What is searched for; `description` is that of the baseline, where it can be built."""
+    study, section = draft.study, draft.study.section(kind)
+    names = list(getattr(section, "objectives", []))
+    found: list[Objective] = []
+    for index, name in enumerate(names or [study.metric.name or next(iter(metrics), "")]):
+        with draft.document.reporting(kind, "objectives", index), Gather() as at:
+            if name in names[:index]:
+                raise Invalid("", "is listed twice", name)
+            if name in metrics:
+                found.append(Objective(name, metrics[name].direction, "validation", metrics[name].floor))
+            elif name in COSTS:
+                found.append(Objective(name, "min", "cost"))
+                unknown = description is not None and getattr(description, name) is None
+                rule = f"is not known for this config of {study.workload}"
+                at.refuse(unknown, "", rule, name, hint="Search for another cost")
+            elif name in STABILITY:
+                found.append(Objective(name, "min", "stability"))
+                spread, of = name == "seed_spread", set(metrics) & set(names)
+                rule = "is the spread of a metric, and none is searched for"
+                at.refuse(spread and not of, "", rule, name, hint=f"Add one: {listed(metrics)}")
+                rule = "is a standard deviation over seeds, and the search has one"
+                at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
+            elif metrics:
+                allowed = [*metrics, *COSTS, *STABILITY]
+                raise Invalid("", "no such objective", name, listed(allowed), nearest(name, allowed))
+    return found
 
-    def _objectives(self, description: Description | None) -> list[Objective]:
-        """What is searched for; `description` is that of the baseline, where it can be built."""
-        names, metrics = list(getattr(self.section, "objectives", [])), self.metrics
-        found: list[Objective] = []
-        for index, name in enumerate(names or [self.draft.study.metric.name or next(iter(metrics), "")]):
-            with self.draft.document.reporting(self.kind, "objectives", index), Gather() as at:
-                if name in names[:index]:
-                    raise Invalid("", "is listed twice", name)
-                if name in metrics:
-                    found.append(Objective(name, metrics[name].direction, "validation", metrics[name].floor))
-                elif name in COSTS:
-                    found.append(Objective(name, "min", "cost"))
-                    unknown = description is not None and getattr(description, name) is None
-                    rule = f"is not known for this config of {self.draft.study.workload}"
-                    at.refuse(unknown, "", rule, name, hint="Search for another cost")
-                elif name in STABILITY:
-                    found.append(Objective(name, "min", "stability"))
-                    spread = name == "seed_spread"
-                    rule = "is the spread of a metric, and none is searched for"
-                    alone = spread and not any(other in metrics for other in names)
-                    at.refuse(alone, "", rule, name, hint=f"Add one: {listed(metrics)}")
-                    rule = "is a standard deviation over seeds, and the search has one"
-                    at.refuse(spread and self.section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
-                elif metrics:
-                    allowed = [*metrics, *COSTS, *STABILITY]
-                    raise Invalid("", "no such objective", name, listed(allowed), nearest(name, allowed))
-        return found
 
-    def _grid_trials(self, space: Space) -> int:
-        points = 0
-        with self.draft.document.reporting(self.kind, "over"):
-            points = space.grid_size()
-        given = self.section.trials or points
-        if given < points:
-            rule = f"would leave {points - given} of the {points} points of the grid out"
-            hint = "Leave it out, use coarser steps, or another sampler"
-            self.draft.document.refuse((self.kind, "trials"), rule, given, f"{points}", hint)
-        return points
+def _grid_trials(draft: Draft, kind: str, space: Space) -> int:
+    points = 0
+    with draft.document.reporting(kind, "over"):
+        points = space.grid_size()
+    given = draft.study.section(kind).trials or points
+    if given < points:
+        rule = f"would leave {points - given} of the {points} points of the grid out"
+        hint = "Leave it out, use coarser steps, or another sampler"
+        draft.document.refuse((kind, "trials"), rule, given, f"{points}", hint)
+    return points
 
 
 def _check_sampler(sampler: PartConfig, objectives: int, space: Space | None) -> None:
@@ -197,7 +185,7 @@ def _check_sampler(sampler: PartConfig, objectives: int, space: Space | None) ->
 
 def read_searches(draft: Draft, metrics: Mapping[str, Metric]) -> dict[str, SearchSpec | None]:
     """The `search:` and the `tune:` of a study; None for one with mistakes."""
-    found = {kind: SearchReader(draft, kind, metrics).read() for kind in draft.study.searches()}
+    found = {kind: _read(draft, kind, metrics) for kind in draft.study.searches()}
     if "search" in found and len(draft.design.variants[0].configs) > 1:
         rule = "looks at one task, and the study has several"
         draft.document.refuse(("search",), rule, hint="Give `task`, one study for each")

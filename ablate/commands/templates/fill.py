@@ -28,8 +28,7 @@ from ablate.core.feature import features
 from ablate.models.reference import places
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
-from ablate.study.schema import StudyBase, StudyName, study_model
-from ablate.study.sections.metric import MetricSection
+from ablate.study.schema import MetricSection, StudyBase, StudyName, study_model
 
 SCHEMA = "ablate.schema.json"
 """The file beside the study that holds the output of `ablate schema`."""

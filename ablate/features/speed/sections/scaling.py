@@ -150,7 +150,7 @@ def figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
     for ax in found[: len(metrics)][-across:]:
         ax.xaxis.set_tick_params(labelbottom=True)
     handles = [look.handle(marker="o", ms=2.5) for look in of.values()]
-    result.legend(handles=handles, loc="outside upper left", ncols=2)
+    style.legend(result, handles)
     result.supxlabel(f"{size}, log scale", size=style.SMALL)
     return result
 

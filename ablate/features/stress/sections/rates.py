@@ -14,8 +14,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from ablate.base.wording import brief, share
 from ablate.core.facts import BASELINE, Facts
 from ablate.features.stress.losses import rate_curves
-from ablate.report.draw import rows as in_rows
-from ablate.report.draw import style
+from ablate.report.draw import marks, style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import padded
 from ablate.report.draw.panels import Look, lines, multiples
@@ -109,4 +108,4 @@ def sensitivities(data: pd.DataFrame) -> Figure:
     """A row a variant with its interval; `data` is of `sensitivity`."""
     ends = data[["value", "low", "high"]].to_numpy(float)
     limits = padded(min(0.0, float(np.nanmin(ends))), float(np.nanmax(ends)))
-    return in_rows.forest(data, [limits], "learning-rate sensitivity, left is less sensitive")[0]
+    return marks.forest(data, [limits], "learning-rate sensitivity, left is less sensitive")[0]
