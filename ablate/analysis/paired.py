@@ -33,7 +33,6 @@ from ablate.analysis.power import (
     t_p_above,
 )
 
-
 NAN = math.nan
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -90,7 +90,10 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
         schema_is_there=schema_is_there,
         study=study,
         of_features={
-            key: word((study[key].examples or [""])[0]) for feature in features() for key in feature.grammar()
+            key: word(example)
+            for feature in features()
+            for key in feature.grammar()
+            for example in study[key].examples or ()
         },
         metric=MetricSection.model_fields,
         metrics=list(built.metrics),
