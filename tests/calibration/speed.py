@@ -18,7 +18,6 @@ from ablate.analysis.estimates import Mean
 from ablate.analysis.judge import ALPHA, Kind, judge
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Claim
-from ablate.features.speed.facts import LEAST, SpeedFacts
 from ablate.features.speed.ratios import log_ratios, speeds
 from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import measure
