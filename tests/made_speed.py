@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ablate.core.evidence import Evidence, no_rows
 from ablate.core.speed import TimedCall
-from ablate.features.speed.facts import COLUMNS, SpeedFacts
+from ablate.features.speed.section import COLUMNS, SpeedFacts
 
 
 def speed_frame(

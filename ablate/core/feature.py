@@ -1,7 +1,8 @@
 """The contract of features: capabilities that a study or a user may ask for, each a folder of `ablate/features/`.
 
 A feature is found by scanning that folder, and used through one instance. Its methods do nothing unless they are
-overridden. No other room names a feature: they ask each of them, in order.
+overridden, or named in its `class` statement: `check="checks:check_speed"` is a function of its module `checks`, or a
+value, which is loaded when it is asked for. No other room names a feature: they ask each of them, in order.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ class Feature:
     "Its keys, and dotted places below them, that hold paths of a study: each path is one key, whatever its dots."
     decides: ClassVar[bool] = True
     "Whether a study with other sections of its is another study."
+
+    def __init_subclass__(cls, **elsewhere: str) -> None:
+        for method, place in elsewhere.items():
+            setattr(cls, method, _loading(cls.__module__, *place.split(":")))
 
     @property
     def name(self) -> str:
@@ -121,6 +126,14 @@ class Feature:
             return []
         found = importlib.import_module(package)
         return [f"{package}.{module.name}" for module in pkgutil.iter_modules(found.__path__)]
+
+
+def _loading(package: str, module: str, name: str) -> Callable[..., Any]:
+    def method(feature: Feature, *arguments: Any) -> Any:
+        found = getattr(importlib.import_module(f"{package}.{module}"), name)
+        return found(*arguments) if callable(found) else found
+
+    return method
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from scipy import stats
 from ablate.analysis.claims import judge_claims, unsettled
 from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
-from ablate.analysis.looks import p_sequential, weights
+from ablate.analysis.family import p_sequential, weights
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 from ablate.report.sections.curves import seeds

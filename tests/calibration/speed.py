@@ -19,11 +19,11 @@ from ablate.analysis.judge import ALPHA, Kind, judge
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.features.speed.facts import LEAST, SpeedFacts
 from ablate.features.speed.ratios import log_ratios, speeds
+from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import measure
 from ablate.records.store import Store
-from ablate.stages.engine import reference
+from ablate.stages.gather import gather
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
 
@@ -105,16 +105,14 @@ def busy(count: int) -> Iterator[None]:
 def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | None = None) -> Evidence:
     """A study of `STUDIES`, timed and not trained; with fewer processes, measured anew."""
     experiment = prepare(STUDIES / f"{name}.yaml", sets)
-    section = experiment.study.speed
+    section = experiment.study.section("speed")
     assert section is not None
     results = place.scratch
     if processes is not None:
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
-    frame = measure(experiment, store, reference(experiment), print, section=section)
-    features = {"speed": asdict(section.facts(1, "here"))}
-    facts = replace(facts_of(experiment), features=features)
-    return Evidence(facts, pd.DataFrame(), pd.DataFrame(), frames={"speed": frame})
+    frame = measure(experiment, store, section, print).frame
+    return gather(facts_of(experiment), [], {}).having("speed", frame, asdict(section.facts(1, "here")))
 
 
 def drawn(rng: np.random.Generator, pool: Evidence, n: int) -> dict[str, str]:

@@ -18,8 +18,7 @@ from timings import AT_OWN
 
 from ablate.commands.results import load
 from ablate.core.evidence import Evidence
-from ablate.features.speed.ratios import speeds
-from ablate.features.speed.slopes import scaling
+from ablate.features.speed.ratios import scaling, speeds
 from ablate.records.folder import StudyFolder
 from ablate.stages.as_json import report_object, written
 from ablate.stages.publish import describe, print_table, publish

@@ -14,12 +14,13 @@ from ablate.analysis.compare import compare
 from ablate.analysis.stability import stability
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
+from ablate.features.stress.sections.rates import Rates, sensitivity
 from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import STABILITY
 from ablate.report.answer import answers
 from ablate.report.draw import style
-from ablate.report.section import Folded, Material, Picture, Text, unfolded
-from ablate.report.sections.stability import Stability, sensitivity
+from ablate.report.section import Folded, Material, Picture, Text
+from ablate.report.sections.stability import Stability
 from ablate.report.tables import Table
 from ablate.report.words import say
 from ablate.stages.publish import describe, publish
@@ -34,12 +35,14 @@ GRIDS = {name: 0.5 + 0.02 * rng.normal(size=(N, 5)) for name in VALUES} | {"a": 
 
 
 def material(evidence: Evidence) -> Material:
-    return Material(evidence, compare(evidence), judge_claims(evidence), stability=stability(evidence))
+    return Material(
+        evidence, compare(evidence), judge_claims(evidence), tables={"stability": stability(evidence)}
+    )
 
 
 def test_what_differs_is_seen_and_the_rest_folded() -> None:
     made = material(study(VALUES, stress=GRIDS, rates=RATES, statuses={("b", 1): "diverged"}))
-    table, curves, points, folded = Stability().blocks(made)
+    table, folded = Stability().blocks(made)
     assert isinstance(table, Table)
     assert [(row["variant"], row["metric"]) for row in table.rows] == [
         ("a", "lr_sensitivity"),
@@ -51,8 +54,6 @@ def test_what_differs_is_seen_and_the_rest_folded() -> None:
     every = next(block for block in folded.blocks if isinstance(block, Table))
     assert len(every.rows) == 6
     assert not any("nan" in cell.lower() for row in every.rows for cell in row.values())
-    assert isinstance(curves, Picture)
-    assert isinstance(points, Picture)
     assert Stability().findings(made) == [say("stability.diverged", [say("stability.lost", 1, 5, "b", "")])]
 
 
@@ -77,9 +78,9 @@ def test_runs_that_diverged_are_counted_on_each_task() -> None:
 
 def test_nothing_that_differs_is_a_sentence() -> None:
     made = material(study(VALUES))
-    first, *rest = Stability().blocks(made)
+    first, *_ = Stability().blocks(made)
     assert isinstance(first, Text)
-    assert not any(isinstance(block, Picture) for block in unfolded(rest))
+    assert not Rates().applies(made)
     assert Stability().findings(made) == []
     nothing = study({"baseline": np.full(N, np.nan), "a": np.full(N, np.nan)})
     assert not Stability().applies(material(nothing))
@@ -88,15 +89,14 @@ def test_nothing_that_differs_is_a_sentence() -> None:
 def test_the_figures_show_where_runs_diverged() -> None:
     made = material(study(VALUES, stress=GRIDS, rates=RATES))
     with style.context():
-        curves, points = (b for b in Stability().blocks(made) if isinstance(b, Picture))
+        curves, points = (block for block in Rates().blocks(made) if isinstance(block, Picture))
         drawn = curves.draw()
         assert all(ax.get_xscale() == "log" for ax in drawn.axes)
         words = [text.get_text() for ax in drawn.axes for text in ax.texts]
         assert words == ["5 of 5"] * 2
         points.draw()
     assert "cross" in curves.caption
-    assert made.stability is not None
-    data = sensitivity(made.facts, made.stability, "recall")
+    data = sensitivity(made.facts, made.table("stability"), "recall")
     assert list(data["variant"]) == ["baseline", "a", "b"]
     assert list(data["verdict"]) == ["baseline", "exploratory", "exploratory"]
     assert (data["low"] < data["value"]).all()

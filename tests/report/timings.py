@@ -10,8 +10,7 @@ from made_speed import speed_frame, timed
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
-from ablate.features.speed.ratios import speeds
-from ablate.features.speed.slopes import scaling
+from ablate.features.speed.ratios import scaling, speeds
 from ablate.report.section import Material
 
 LONG = "model.mixer.value=low_rank(rank=4),model.feedforward.activation=gelu"

@@ -12,8 +12,7 @@ from made_evidence import study
 from searching import PEAK_STUDY, prepared, train
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.compare import compare
-from ablate.analysis.steps import path_of, steps
+from ablate.analysis.compare import compare, path_of, steps
 from ablate.base.errors import StudyError
 from ablate.core.facts import VariantFacts
 from ablate.core.record import Record

@@ -137,7 +137,7 @@ def test_on_a_gpu(resolved: Resolved) -> None:
     import numpy as np
 
     from ablate.features.speed.blocks import time_blocks
-    from ablate.features.speed.memory import peak_of_step
+    from ablate.features.speed.measuring import peak_of_step
 
     config = resolved(training={"device": "cuda"})
     peak = peak_of_step(lambda: WORKLOAD.operations(config))

@@ -13,9 +13,8 @@ from ablate.base.typed import at_results, typed
 from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
 from ablate.features.speed.checks import lacks_operations
-from ablate.features.speed.ratios import METRICS
 from ablate.features.speed.section import SpeedSection
-from ablate.features.speed.stage import measure, speed_facts, was_timed
+from ablate.features.speed.stage import measure, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.stages.cached import staying_current
@@ -65,31 +64,25 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     ):
         experiment = given.reporting(folder.name, differs)
         trained = folder.has_trials
-        experiment = _as_reported(experiment, folder) if trained else experiment
-        if stale := _trained_otherwise(experiment, folder) if trained else []:
-            warn(
-                f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
-                "and quality are not of the same code; run the study again"
-            )
+        experiment = _as_reported(experiment, folder, warn) if trained else experiment
         ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
-        timed = METRICS if was_timed(experiment, store, section) else ()
-        claims = date_claims(folder, given.claims, ran, timed, begun=_has_searched(folder, store))
+        # Some setting of a search was trained, so that a claim could have been read from it.
+        searched = any(
+            TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id)
+            for cell in folder.roster.cells()
+        )
+        timed = was_timed(experiment, store, section)
+        claims = date_claims(folder, given.claims, ran, timed, begun=searched)
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
         try:
-            frame = measure(experiment, store, section, say, fresh=options.fresh)
+            timing = measure(experiment, store, section, say, fresh=options.fresh)
         except AblateError as error:
             raise NotTimedError(str(error)) from error
         evidence = _evidence(experiment, claims, folder)
-        folder.save_evidence(evidence.having("speed", frame, asdict(speed_facts(experiment, section))))
+        folder.save_evidence(evidence.having("speed", timing.frame, asdict(timing.facts)))
         publish(folder, warn)
     return folder
-
-
-def _has_searched(folder: StudyFolder, store: Store) -> bool:
-    """Whether some setting of a search was trained, so that a claim could have been read from it."""
-    cells = folder.roster.cells()
-    return any(TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id) for cell in cells)
 
 
 def _section(experiment: Experiment, processes: int | None) -> SpeedSection:
@@ -101,38 +94,36 @@ def _section(experiment: Experiment, processes: int | None) -> SpeedSection:
     return section if processes is None else section.model_copy(update={"processes": processes})
 
 
-def _as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
-    """The study with the variants of its report. Raises `AblateError` where it is another study by now."""
-    again = typed("bench", folder.name, *at_results(folder.results))
-    differing = changed(experiment, folder)
-    found = as_reported(experiment, folder)
+def _as_reported(experiment: Experiment, folder: StudyFolder, warn: Say) -> Experiment:
+    """The study with the variants of its report. Raises `AblateError` where it is another study by now.
+
+    Warns of those whose reported trials are not what the study would train now.
+    """
+    differing, found = changed(experiment, folder), as_reported(experiment, folder)
     there, here = ({v.name for v in of if not v.placebo} for of in (folder.facts().variants, found.variants))
-    if differing or there != here:
-        where = f", in {listed(differing or sorted(there ^ here))}"
+    if differing := differing or sorted(there ^ here):
+        again = typed("bench", folder.name, *at_results(folder.results))
         raise AblateError(
-            f"{experiment.path}: differs from the study that {folder.path} reports{where}; run it again first, or time "
-            f"it as it was run: {again}"
+            f"{experiment.path}: differs from the study that {folder.path} reports, in {listed(differing)}; run it "
+            f"again first, or time it as it was run: {again}"
+        )
+    asked = {(cell.variant, cell.task, cell.seed): cell.id for cell in found.cells()}
+    trials = folder.evidence().trials[["variant", "task", "seed", "id"]].itertuples(index=False, name=None)
+    if stale := dict.fromkeys(v for v, *at, trial in trials if asked.get((v, *at), trial) != trial):
+        warn(
+            f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
+            "and quality are not of the same code; run the study again"
         )
     return found
-
-
-def _trained_otherwise(experiment: Experiment, folder: StudyFolder) -> list[str]:
-    """The variants whose reported trials are not those that the study would train now."""
-    asked, trials = {(c.variant, c.task, c.seed): c.id for c in experiment.cells()}, folder.evidence().trials
-    cells = zip(trials["variant"], trials["task"], trials["seed"], trials["id"], strict=True)
-    return [*dict.fromkeys(v for v, task, seed, trial in cells if asked.get((v, task, seed), trial) != trial)]
 
 
 def _evidence(experiment: Experiment, claims: Sequence[Claim], folder: StudyFolder) -> Evidence:
     """That of the report, or of a study that was never run; with the claims about speed."""
     names = {variant.name for variant in experiment.variants}
-    own = [claim for claim in claims if is_measured(claim) and {*claim.variants} <= names]
+    own = {claim.hash: claim for claim in claims if is_measured(claim) and {*claim.variants} <= names}
     if folder.has_trials:
         evidence = folder.evidence()
-        known = {claim.hash for claim in own}
-        others = [claim for claim in evidence.facts.claims if claim.hash not in known]
-        return replace(evidence, facts=replace(evidence.facts, claims=[*others, *own]))
-    environment = reference(experiment).environment()
-    facts = facts_of(experiment, own, environment)
-    facts = replace(facts, source=source_of(experiment.path, folder), reported=now())
-    return gather(facts, [], {})
+        others = [claim for claim in evidence.facts.claims if claim.hash not in own]
+        return replace(evidence, facts=replace(evidence.facts, claims=[*others, *own.values()]))
+    facts = facts_of(experiment, [*own.values()], reference(experiment).environment())
+    return gather(replace(facts, source=source_of(experiment.path, folder), reported=now()), [], {})

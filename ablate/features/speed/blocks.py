@@ -10,8 +10,7 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
@@ -20,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ablate.core.speed import Operation
-from ablate.features.speed.others import waited
 
 BUDGET = 1.0
 """Seconds that one operation should take in all blocks together; slow ones take more."""
@@ -32,6 +30,18 @@ CALLS = 3
 MOST_WARM = 100
 """Calls of a warm-up, and the first one."""
 _TICK = 1e-9
+
+
+def waited() -> float:
+    """Seconds that this thread has waited for a core while others had it; 0 where the system does not say.
+
+    Its own waiting, for a lock, a file or a clock, is not among them.
+    """
+    try:
+        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 class Clock(NamedTuple):
@@ -70,7 +80,8 @@ def time_blocks(
 ) -> dict[str, Timing]:
     """Times a call of each operation; ratios are to the first.
 
-    `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds.
+    `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds. The
+    process that measures has turned the garbage collector off.
     """
     names = list(operations)
     once = {}
@@ -79,7 +90,8 @@ def time_blocks(
         once[name] = _warmed(operations[name], budget, clock)
     calls, blocks = effort(once, budget)
     found: dict[str, list[list[float]]] = {name: [] for name in names}
-    with _uncollected():
+    gc.freeze()  # a collection between blocks, and none else, looks at nothing that exists already: that takes long
+    try:
         for _ in range(blocks):
             order = [names[i] for i in orders.permutation(len(names))]
             for times in found.values():
@@ -88,6 +100,8 @@ def time_blocks(
                 at(name)
                 found[name][-1] += _visit(operations[name], calls[name], clock)
             gc.collect()
+    finally:
+        gc.unfreeze()
     medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
     first = medians[names[0]]
     return {
@@ -113,20 +127,6 @@ def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[s
         calls[name] = max(1, min(wanted, math.floor(budget / (2 * FEWEST * once))))
         blocks = min(blocks, math.floor(budget / (2 * calls[name] * once)))
     return calls, max(blocks, FEWEST)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No garbage is collected but by a call, which looks at nothing that exists already: that takes long."""
-    enabled = gc.isenabled()
-    gc.disable()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if enabled:
-            gc.enable()
 
 
 def _warmed(operation: Operation, budget: float, clock: Clock) -> float:

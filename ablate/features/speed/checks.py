@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ablate.base.errors import Problem, listed
@@ -61,17 +60,14 @@ def _check_path(path: str, draft: Draft) -> bool:
     if lacking:
         rule = f"is no path of {listed(lacking, 4)}"
         document.refuse(at, rule, allowed="a path that every variant has, such as task.seq_len")
-    for section, paths in _setters(draft.study).items():
+    study = draft.study
+    setters = {name: [*of.over] for name, of in study.searches().items()}
+    setters |= {"match": [study.match.by]} if study.match is not None else {}
+    for section, paths in setters.items():
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):
             rule = f"is what `{section}` sets for each variant, so that they have no size in common"
             document.refuse(at, rule, hint="Name another path")
     return len(document.problems) == before
-
-
-def _setters(study: StudyBase) -> dict[str, Sequence[str]]:
-    """Section → the paths that it gives values of their own in each variant."""
-    found: dict[str, Sequence[str]] = {name: [*of.over] for name, of in study.searches().items()}
-    return found | ({"match": [study.match.by]} if study.match is not None else {})
 
 
 def _check_sizes(path: str, draft: Draft) -> None:
@@ -84,11 +80,9 @@ def _check_sizes(path: str, draft: Draft) -> None:
     # As the document lists them: the section has them in rising order.
     for index, size in enumerate(document.data["speed"]["over"][path]):
         found: dict[str, tuple[Problem, dict[str, None]]] = {}
-        for variant in design.variants:
-            if variant.placebo:
-                continue
-            for config in variant.configs:
-                for problem in attempt(check, apply_patches(config, {path: size}))[1]:
-                    found.setdefault(str(problem), (problem, {}))[1][variant.name] = None
+        configs = ((v.name, config) for v in design.variants if not v.placebo for config in v.configs)
+        for name, config in configs:
+            for problem in attempt(check, apply_patches(config, {path: size}))[1]:
+                found.setdefault(str(problem), (problem, {}))[1][name] = None
         problems = [replace(p, rule=f"{p.rule} (in {listed(names, 4)})") for p, names in found.values()]
         report_at(problems, {path: size}, ("speed", "over", path, index), document)

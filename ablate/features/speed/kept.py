@@ -8,6 +8,7 @@ under others has another key, and the two are never mixed.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
@@ -38,9 +39,9 @@ def gpus(driver: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
     return [*models, *filter(None, [os.environ.get("CUDA_VISIBLE_DEVICES")])]
 
 
-def is_measurement(path: Path) -> bool:
-    """Whether a file is kept by `Measurements`."""
-    return path.parts[-3:-1] == ("store", _FOLDER)
+def place(files: Sequence[str]) -> dict[str, Any] | None:
+    """Speed is that of one machine."""
+    return here() if any(Path(file).parts[-3:-1] == ("store", _FOLDER) for file in files) else None
 
 
 class Measurements:
@@ -75,7 +76,13 @@ class Measurements:
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            aside = self._aside(path)
+            numbered = (path.with_name(f"{key}.corrupt-{number}") for number in itertools.count(1))
+            aside = next(file for file in numbered if not file.exists())
+            try:
+                path.replace(aside)
+            except OSError as fixed:
+                rule = f"is corrupt and cannot be set aside: {fixed.strerror}"
+                raise StoreError(f"{path}: {rule}; choose another --results") from fixed
             self.warn(f"{path} is corrupt ({error}); set aside as {aside.name}, it will be measured again")
             return []
 
@@ -84,15 +91,3 @@ class Measurements:
         data = {"format": FORMAT, "stands_for": stands_for, "processes": processes}
         text = json.dumps(data | {"digest": digest_of_data(data)}, indent=1, allow_nan=False)
         write_text(self.path(self.key(stands_for)), text + "\n")
-
-    def _aside(self, path: Path) -> Path:
-        number = 1
-        while (aside := path.with_name(f"{path.stem}.corrupt-{number}")).exists():
-            number += 1
-        try:
-            path.replace(aside)
-        except OSError as error:
-            raise StoreError(
-                f"{path}: is corrupt and cannot be set aside: {error.strerror}; choose another --results"
-            ) from error
-        return aside

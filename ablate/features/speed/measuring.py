@@ -1,15 +1,23 @@
-"""The process that measures: it times what it is sent, once, and ends; it ends at once when its pipe closes."""
+"""The process that measures, and how its driver sees it: it times what it is sent, once, and ends.
+
+It ends at once when its pipe closes. What it tells is a word and what belongs to it: `at` the key of the config that it
+turns to, `done` what it has found of a group, `failed` why the config that it was at cannot be measured.
+"""
 
 from __future__ import annotations
 
 import copy
 import gc
 import os
+import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ablate.base.clock import now
@@ -18,15 +26,17 @@ from ablate.base.plugins import raised_by_plugin
 from ablate.base.streams import numpy_stream
 from ablate.core.speed import Operation
 from ablate.core.workload import Workload
-from ablate.execution.child import parent
+from ablate.execution.child import Child, parent
+from ablate.execution.trial import WorkloadRef
 from ablate.features.speed.blocks import ALONE, BUDGET, WALL, time_blocks
-from ablate.features.speed.memory import peak_of_step
-from ablate.features.speed.others import Others
 
 Found = dict[str, Any]
 """Of one group in one process, as plain data: measured, busy, configs: key → memory, calls: name → its times."""
 _TWIN = ""
 """The key of the second copy of the baseline."""
+_SECOND = "ablate: second step"
+_BUSY = (0, 1, 2, 5, 6, 7)
+"""Places of user, nice, system, irq, softirq and steal in the first line of /proc/stat."""
 
 
 @dataclass(frozen=True)
@@ -49,30 +59,40 @@ class Request:
     budget: float = BUDGET
 
 
-@dataclass(frozen=True)
-class At:
-    """The process turns to a config."""
+class CannotBeTimedError(AblateError):
+    """A config that could not be measured: its key, and the reason."""
 
-    config: str
-
-
-@dataclass(frozen=True)
-class Done:
-    """A group is measured."""
-
-    found: Found
+    def __init__(self, group: Group, config: str, reason: str) -> None:
+        self.group, self.config, self.reason = group, config, reason
+        super().__init__(reason)
 
 
-@dataclass(frozen=True)
-class Failed:
-    """The config that it was at cannot be measured."""
+def measured(where: WorkloadRef, request: Request) -> Iterator[tuple[Group, Found]]:
+    """Each group of a request as soon as it is measured, in a process of its own, which ends with this iterator.
 
-    reason: str
+    Raises `CannotBeTimedError`.
+    """
+    child = Child("ablate.features.speed.measuring", where.threads)
+    try:
+        child.send((where, request))
+        for group in request.groups:
+            word, config = "", next(iter(group.configs))
+            while word != "done":
+                try:
+                    word, told = child.connection.recv()
+                except (EOFError, OSError):
+                    raise CannotBeTimedError(group, config, f"its process {child.fate()}") from None
+                if word == "failed":
+                    raise CannotBeTimedError(group, config, told)
+                config = told if word == "at" else config
+            yield group, told
+    finally:
+        child.end()
 
 
 def measure_group(workload: Workload, group: Group, request: Request, at: Callable[[str], object]) -> Found:
     """Measures one group in this process; `at` hears of each config before anything is done with it."""
-    others, base = Others(), next(iter(group.configs))
+    base, start = next(iter(group.configs)), (_busy(), time.process_time(), time.monotonic())
     draws = numpy_stream(request.process, "speed", group.key)
     # Of several threads, one may wait for a core that the others of its own process have: that is time of the call.
     clock = ALONE if workload.threads == 1 else WALL
@@ -103,13 +123,58 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
             facts = {name: getattr(those[key], name) for name in ("examples", "tokens")}
             calls[key][call] = asdict(timings[key]) | facts
         calls[base][call]["log_ratio"] = timings[_TWIN].log_ratio
-    busy = others.cores()
+    machine, own, passed = _busy() - start[0], time.process_time() - start[1], time.monotonic() - start[2]
     # They are the same in every process, and of a long recurrence they take longer to count than all the rest.
     for key, found in calls.items() if request.process == 0 else ():
         for call, of in found.items():
             of["flops"] = operations[turn(key)][call].flops()
     configs = {key: {"memory": memory.get(key), "calls": calls[key]} for key in group.configs}
-    return {"measured": now(), "busy": busy, "configs": configs}
+    return {"measured": now(), "busy": max(0.0, machine - own) / max(passed, 1e-9), "configs": configs}
+
+
+def _busy() -> float:
+    """Seconds that all cores together were busy since the machine started; 0 where that is unknown."""
+    try:
+        ticks = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
+        return sum(int(ticks[place]) for place in _BUSY) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def peak_of_step(build: Callable[[], Mapping[str, Operation]]) -> int | None:
+    """The most bytes that are in use at once during a step: weights, gradients, optimizer, data, all that a pass keeps.
+
+    It is the second step, so that the optimizer has its state. On CPU the sum of all that torch's allocator gave out
+    and took back since `build` began, on a GPU the device's own peak. None where there is no step, or it takes none of
+    torch's memory.
+    """
+    if "torch" not in sys.modules:
+        return None
+    import torch
+    from torch.autograd import profiler
+
+    gc.collect()
+    before = torch.cuda.memory_allocated() if torch.cuda.is_available() else 0
+    with profiler.profile(profile_memory=True) as profile:
+        step = build().get("step")
+        if step is None:
+            return None
+        step.run()
+        gc.collect()
+        if step.device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        with profiler.record_function(_SECOND):
+            step.run()
+    if step.device == "cuda":
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated() - before
+    events = profile.kineto_results.events()
+    start = next(event.start_ns() for event in events if event.name() == _SECOND)
+    # Events of memory say how many bytes were taken or given back.
+    memory = sorted((event.start_ns(), event.nbytes()) for event in events if event.name() == "[memory]")
+    before = sum(size for moment, size in memory if moment < start)
+    during = (size for moment, size in memory if moment >= start)
+    return max(accumulate(during, initial=before)) or None
 
 
 def main() -> NoReturn:
@@ -123,12 +188,12 @@ def main() -> NoReturn:
             workload = reference.load()
             for group in request.groups:
                 gc.freeze()
-                found = measure_group(workload, group, request, lambda key: connection.send(At(key)))
-                connection.send(Done(found))
+                found = measure_group(workload, group, request, lambda key: connection.send(("at", key)))
+                connection.send(("done", found))
                 gc.collect()
         except (Exception, SystemExit) as error:
             text = error if isinstance(error, AblateError) else raised_by_plugin(error) or described(error)[0]
-            connection.send(Failed(str(text)))
+            connection.send(("failed", str(text)))
     os._exit(0)
 
 

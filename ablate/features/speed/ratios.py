@@ -1,4 +1,4 @@
-"""How fast each variant is, against the baseline, and how much memory a step takes.
+"""How fast each variant is, against the baseline, how much memory a step takes, and how both grow with the size.
 
 The unit is the process. Of each of n processes, L is the mean over its blocks of the log of the ratio of the variant's
 median time to the baseline's; the ratio is exp(L̄) with the t interval exp(L̄ ± t·s/√n). Blocks as the unit would give
@@ -8,6 +8,7 @@ itself: the larger bound of that 95 % interval is the noise floor, below which n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import pandas as pd
 
 from ablate.analysis.estimates import Mean
 from ablate.analysis.measures import Measure
-from ablate.analysis.paired import NAN, Differences, Floats
+from ablate.analysis.paired import NAN, Differences, Floats, mean_interval
 from ablate.analysis.runs import Runs
 from ablate.core.derived import Derived, Offer
 from ablate.core.estimate import Block
@@ -27,8 +28,8 @@ from ablate.core.facts import Facts
 from ablate.core.metric import Metric
 from ablate.core.reason import Reason
 from ablate.core.speed import CALLS, TimedCall
-from ablate.features.speed.facts import COLUMNS as FRAME
-from ablate.features.speed.facts import LEAST, SpeedFacts
+from ablate.features.speed.section import COLUMNS as FRAME
+from ablate.features.speed.section import LEAST, SpeedFacts
 
 MEMORY = "step_memory"
 CALL_OF: dict[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
@@ -120,11 +121,6 @@ class Group:
         return NAN if math.isnan(self.noise) else max(self.noise, math.log1p(LEAST))
 
 
-def speed_facts(facts: Facts) -> SpeedFacts:
-    """How the variants were timed."""
-    return SpeedFacts.of(facts) or SpeedFacts()
-
-
 def at_own_size(evidence: Evidence, task: str, metric: str) -> Group:
     """Each variant as the study trains it."""
     rows = _rows(evidence, task, metric)
@@ -148,16 +144,12 @@ def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
 def estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
     """Of the log ratio of the mean of B to the mean of A."""
     group, (a, b, *_) = at_own_size(runs.evidence, measure.task.name, measure.name), groups
-    blocks: list[Block] = []
-    logs = np.array([])
     if not {*a, *b} <= {*group.paired}:
-        blocks.append(Block(Reason("unmeasured")))
-    else:
-        known = group.paired[list(dict.fromkeys([*a, *b]))].dropna()
-        logs = (known[list(b)].mean(axis=1) - known[list(a)].mean(axis=1)).to_numpy(float)
-        if len(logs) < 2 or math.isnan(group.noise):
-            blocks.append(Block(Reason("few", {"processes": len(logs), "least": 2})))
-    return Mean(log_ratios(logs), blocks)
+        return Mean(log_ratios(np.array([])), [Block(Reason("unmeasured"))])
+    known = group.paired[list(dict.fromkeys([*a, *b]))].dropna()
+    logs = (known[list(b)].mean(axis=1) - known[list(a)].mean(axis=1)).to_numpy(float)
+    few = len(logs) < 2 or math.isnan(group.noise)
+    return Mean(log_ratios(logs), [Block(Reason("few", {"processes": len(logs), "least": 2}))] if few else [])
 
 
 def slack(measure: Measure, runs: Runs) -> float:
@@ -168,14 +160,10 @@ def slack(measure: Measure, runs: Runs) -> float:
 
 def _metric(call: TimedCall) -> Derived:
     def lacks(offer: Offer) -> str:
-        section = offer.asked.get("speed")
-        calls = section.calls if section else ()
-        if call in calls:
-            return ""
-        if not calls:
+        if not (section := offer.asked.get("speed")):
             return "Time the variants: speed: on"
-        both = ", ".join(one for one in CALLS if one in (*calls, call))
-        return f"Time this call too: speed: {{calls: [{both}]}}"
+        both = ", ".join(one for one in CALLS if one in (*section.calls, call))
+        return "" if call in section.calls else f"Time this call too: speed: {{calls: [{both}]}}"
 
     return Derived(Metric("min"), "ratio", lacks=lacks, estimate=estimate, slack=slack)
 
@@ -192,19 +180,17 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
     - `flops` of one call; NaN where unknown. Memory has neither these nor rates.
     - `parameters`: at the size that the study trains; NaN at others. `busy`: cores that other programs kept busy.
     """
-    rows = []
-    for task in evidence.facts.tasks:
-        for metric in CALL_OF:
-            for group in (
-                at_own_size(evidence, task.name, metric),
-                *by_size(evidence, task.name, metric).values(),
-            ):
-                rows += [*_of_group(group)]
+    rows: list[dict[str, object]] = []
+    for task, metric in itertools.product(evidence.facts.tasks, CALL_OF):
+        rows += _of_group(at_own_size(evidence, task.name, metric))
+        for group in by_size(evidence, task.name, metric).values():
+            rows += _of_group(group)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _of_group(group: Group) -> Iterator[dict[str, object]]:
     facts, baseline = group.facts, group.baseline
+    asked = (SpeedFacts.of(facts) or SpeedFacts()).processes
     for variant in facts.variants:
         rows = group.rows[(group.rows["variant"] == variant.name) & (group.rows["own"] == group.own)]
         if rows.empty or variant.name not in group.values:
@@ -232,7 +218,7 @@ def _of_group(group: Group) -> Iterator[dict[str, object]]:
             "examples_per_second": float(first["examples"]) / value if timed else NAN,
             "flops": float(first["flops"]) if timed else NAN,
             "parameters": variant.parameters.get(group.task, NAN) if group.own else NAN,
-            "processes": speed_facts(facts).processes,
+            "processes": asked,
             "busy": float(rows["busy"].astype(float).mean()) if timed else NAN,
         }
 
@@ -243,3 +229,31 @@ def geometric_mean(values: pd.Series) -> float:
     if not len(known) or known[0] == known[-1]:
         return float(known[0]) if len(known) else NAN  # memory is exact
     return math.exp(np.log(known).mean())
+
+
+SLOPES = ("variant", "task", "metric", "slope", "ci_low", "ci_high", "n")
+
+
+def scaling(evidence: Evidence) -> pd.DataFrame:
+    """The slope of log seconds, or log bytes, over log size: one row a variant, task and metric, with `SLOPES`.
+
+    Least squares over the sizes in each of `n` processes; the mean over processes with its 95 % t interval. A slope of
+    2 is time that grows with the square of the size. Empty where variants were timed at one size.
+    """
+    rows = []
+    for task, metric in itertools.product(evidence.facts.tasks, CALL_OF):
+        columns = {size: group.values for size, group in by_size(evidence, task.name, metric).items()}
+        for variant in evidence.facts.variants if len(columns) > 1 else ():
+            # The sizes at which it was timed, and the processes that timed it at each of these.
+            known = {size: of[variant.name] for size, of in columns.items() if variant.name in of}
+            values = pd.DataFrame(known).dropna(axis="columns", how="all").dropna()
+            if min(values.shape) > 0 and values.shape[1] > 1:
+                slopes = np.polyfit(np.log([*values]), np.log(values.to_numpy()).T, 1)[0]
+                slope, bounds = mean_interval(slopes)
+                rows.append((variant.name, task.name, metric, slope, *bounds, len(slopes)))
+    return pd.DataFrame(rows, columns=list(SLOPES))
+
+
+def tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
+    """Ratios to the baseline, and slopes over sizes."""
+    return {"speed": speeds(evidence), "scaling": scaling(evidence)}

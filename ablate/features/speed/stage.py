@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ablate.base.errors import AblateError
 from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
 from ablate.core.facts import BASELINE
 from ablate.features.speed.blocks import BUDGET
-from ablate.features.speed.facts import COLUMNS, SpeedFacts
-from ablate.features.speed.fresh import CannotBeTimedError, measured
 from ablate.features.speed.kept import Measurements, here
-from ablate.features.speed.measuring import Found, Group, Request, measure_group
-from ablate.features.speed.section import SpeedSection
+from ablate.features.speed.measuring import CannotBeTimedError, Group, Request, measure_group, measured
+from ablate.features.speed.ratios import METRICS
+from ablate.features.speed.section import COLUMNS, SpeedFacts, SpeedSection
 from ablate.records.environment import machine
 from ablate.records.store import Store
+from ablate.report.words import say as words
 from ablate.stages.engine import reference
 from ablate.stages.place import reported
 from ablate.stages.running import Run
@@ -34,22 +35,8 @@ from ablate.study.ids import TrialIds
 from ablate.study.patch import apply_patches, value_at
 from ablate.study.sources import source_digest
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 START = 4.0
 """Seconds in which a process imports and builds, about."""
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What the store has of a study's speed."""
-
-    frame: pd.DataFrame
-    "With `core.speed.COLUMNS`."
-    files: Sequence[Path]
-    processes: int
-    "Those that have timed every variant at every size."
 
 
 @dataclass(frozen=True)
@@ -57,8 +44,6 @@ class _Place:
     """The variants on one task at one size."""
 
     task: str
-    on: str
-    "` on TASK`, where the study has several."
     size: float
     "NaN without one."
     own: bool
@@ -66,17 +51,92 @@ class _Place:
     "Variant → the key of its config, the baseline first."
     group: Group
     stands_for: dict[str, Any]
+    where: str
+    "The task where the study has several, and the size, as words after a variant."
 
-    def named(self, key: str, section: SpeedSection) -> str:
-        """The variants that have a config, and where."""
-        names = ", ".join(variant for variant, known in self.keys.items() if known == key)
-        at = f" at {next(iter(section.over))} = {self.size:g}" if math.isfinite(self.size) else ""
-        return f"{names}{self.on}{at}"
+    def advice(self, error: CannotBeTimedError) -> str:
+        """Which variant cannot be timed, why, and what to do."""
+        reason, what = error.reason, "Correct it"
+        if any(
+            word in reason.lower() for word in ("out of memory", "allocate memory", "memoryerror", "sigkill")
+        ):
+            what = "Make batch, length or model smaller"
+            reason += "" if "memory" in reason.lower() else ", probably for want of memory"
+        what += "" if self.own else f", or leave {self.size:g} out of speed.over"
+        names = ", ".join(variant for variant, key in self.keys.items() if key == error.config)
+        then = "and run the same command: what was measured is kept"
+        return f"{names}{self.where}: cannot be timed: {reason}. {what}, {then}"
 
 
-def speed_facts(experiment: Experiment, section: SpeedSection) -> SpeedFacts:
-    """How the variants of a study are timed on this machine."""
-    return section.facts(experiment.workload.threads, machine())
+class Timing:
+    """The variants of a study as a section times them, and what the store has of that.
+
+    Raises `AblateError` for a size that a variant cannot have.
+    """
+
+    def __init__(self, experiment: Experiment, store: Store, section: SpeedSection) -> None:
+        self.experiment, self.section, self.store = experiment, section, store
+        self.measurements = Measurements(store.root, store.warn)
+        self.places = {place.group.key: place for place in _places(experiment, section)}
+        self.found = {key: self.measurements.load(key) for key in self.places}
+
+    @property
+    def facts(self) -> SpeedFacts:
+        """How they are timed on this machine."""
+        return self.section.facts(self.experiment.workload.threads, machine())
+
+    @property
+    def processes(self) -> int:
+        """Those that have timed every variant at every size."""
+        return min(self.section.processes, *map(len, self.found.values()))
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """With `COLUMNS`."""
+        rows = [row for key, place in self.places.items() for row in self._rows(place, key)]
+        frame = pd.DataFrame(rows, columns=list(COLUMNS))
+        return frame.astype({"memory": float, "flops": float})
+
+    def _rows(self, place: _Place, key: str) -> Iterator[dict[str, Any]]:
+        processes = self.found[key][: self.section.processes]
+        for variant, config in place.keys.items():
+            for number, process in enumerate(processes):
+                of = process["configs"][config]
+                for call, timing in of["calls"].items():
+                    yield {
+                        **{name: value for name, value in timing.items() if name in COLUMNS},
+                        **{"variant": variant, "task": place.task, "size": place.size, "own": place.own},
+                        **{"call": call, "process": number, "busy": process["busy"]},
+                        "memory": of["memory"] if call == "step" else None,
+                        "flops": processes[0]["configs"][config]["calls"][call]["flops"],
+                    }
+
+    def expected(self, processes: int) -> float:
+        """Seconds that so many processes take, about: more where a call alone takes a good part of a second."""
+        copies = 1 + sum(not variant.placebo for variant in self.experiment.variants)
+        return processes * (START + len(self.places) * copies * len(self.section.calls) * BUDGET)
+
+    def complete(self, say: Callable[[str], None]) -> None:
+        """Runs a process for each number that some group lacks, and keeps every group as soon as it is measured."""
+        found, started, asked = self.found, time.monotonic(), self.section.processes
+        where = replace(reference(self.experiment), threads=self.experiment.workload.threads)
+        sizes = {place.size for place in self.places.values()}
+        what = counted(len({variant for place in self.places.values() for variant in place.keys}), "variant")
+        what += f" at {len(sizes)} sizes" if len(sizes) > 1 else ""
+        least = min(map(len, found.values()))
+        for process in range(least, asked):
+            each = (time.monotonic() - started) / max(process - least, 1)
+            left = f", about {duration(each * (asked - process))} left" if process > least else ""
+            say(f"Timing {what}, process {process + 1} of {asked}{left} …")
+            groups = [self.places[key].group for key, processes in found.items() if len(processes) <= process]
+            try:
+                request = Request(process, self.section.calls, groups, BUDGET)
+                with closing(measured(where, request)) as measurements:  # type: ignore[type-var]
+                    for group, one in measurements:
+                        found[group.key].append(one)
+                        self.measurements.save(self.places[group.key].stands_for, found[group.key])
+            except CannotBeTimedError as error:
+                raise AblateError(self.places[error.group.key].advice(error)) from error
 
 
 def measure(
@@ -86,108 +146,80 @@ def measure(
     say: Callable[[str], None],
     *,
     fresh: bool = False,
-) -> pd.DataFrame:
-    """The frame `speed` of a study; what is missing in the store is measured now, in its own processes.
+) -> Timing:
+    """What is missing in the store is measured now, in its own processes; with `fresh` all of it, again.
 
-    `fresh`: all is measured again. Raises `AblateError` with the variant, and the size, that cannot be timed; an
-    interruption says how much is kept.
+    Raises `AblateError` with the variant, and the size, that cannot be timed; an interruption says how much is kept.
     """
-    known = Measurements(store.root, store.warn)
-    where = replace(reference(experiment), threads=experiment.workload.threads)
     with measuring(store.root, say):
-        places = {place.group.key: place for place in _places(experiment, section)}
-        found = {key: [] if fresh else known.load(key) for key in places}
+        timing = Timing(experiment, store, section)
+        for processes in timing.found.values() if fresh else ():
+            processes.clear()
         try:
-            _complete(places, found, known, partial(measured, where), section, say)
+            timing.complete(say)
         except KeyboardInterrupt:
-            done = kept(experiment, store, section).processes
+            done = Timing(experiment, store, section).processes
             raise KeyboardInterrupt(f"{done} of {section.processes} timed processes") from None
-    return _frame(places, found, section)
+    return timing
 
 
-def known(run: Run) -> tuple[SpeedSection | None, Kept | None]:
-    """How the variants of a run are timed, by its study or else by its report; and what the store has of it."""
-    section: SpeedSection | None = run.experiment.study.section("speed")
-    facts = reported(run.folder)
+def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> Collection[str]:
+    """All metrics of speed, where the store has processes of these variants at their own size."""
+    own = section.model_copy(update={"over": {}})
+    return METRICS if any(Timing(experiment, store, own).found.values()) else ()
+
+
+def begun(run: Run) -> Collection[str]:
+    """All, where these variants were timed; what a search chooses is not known yet."""
+    section = run.experiment.study.section("speed")
+    if section is None or run.options.sweep or run.experiment.tune is not None:
+        return ()
+    return was_timed(run.experiment, run.store, section)
+
+
+def measure_missing(run: Run) -> None:
+    """What is missing, in fresh processes one after the other."""
+    if (section := run.experiment.study.section("speed")) is not None:
+        run.listeners.tracker.rest()
+        measure(run.experiment, run.store, section, run.say, fresh=run.options.fresh)
+
+
+def known(run: Run) -> Timing | None:
+    """What the store has of it, by `speed:` or, without it, as the variants of the report were timed."""
+    section, facts = run.experiment.study.section("speed"), reported(run.folder)
     if section is None and facts is not None and (before := SpeedFacts.of(facts)) is not None:
         section = SpeedSection.of(before)
-    if section is None:
-        return None, None
     try:
-        return section, kept(run.experiment, run.store, section)
+        return None if section is None else Timing(run.experiment, run.store, section)
     except AblateError:  # the study no longer has these sizes
-        return section, None
+        return None
 
 
-def kept(experiment: Experiment, store: Store, section: SpeedSection) -> Kept:
-    """What the store has of that; nothing is measured. Raises `AblateError` for a size that a variant cannot have."""
-    known = Measurements(store.root, store.warn)
-    places = {place.group.key: place for place in _places(experiment, section)}
-    found = {key: known.load(key)[: section.processes] for key in places}
-    files = [known.path(key) for key in places]
-    return Kept(_frame(places, found, section), files, min(map(len, found.values())))
+def of_run(run: Run) -> tuple[pd.DataFrame, Mapping[str, Any]] | None:
+    """Its measurements, and how they were made."""
+    timing = known(run)
+    return None if timing is None or timing.frame.empty else (timing.frame, asdict(timing.facts))
 
 
-def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> bool:
-    """Whether the store has processes of these variants at their own size, of this study or of another like it."""
-    known, own = Measurements(store.root, store.warn), section.model_copy(update={"over": {}})
-    return any(known.load(place.group.key) for place in _places(experiment, own))
+def inputs(run: Run) -> Sequence[Path] | None:
+    """The measurements; None where some process is missing."""
+    if (asked := run.experiment.study.section("speed")) is None:
+        return ()
+    timing = known(run)
+    whole = timing is not None and timing.processes >= asked.processes
+    return [timing.measurements.path(key) for key in timing.places] if timing and whole else None
 
 
-def expected(experiment: Experiment, section: SpeedSection, processes: int) -> float:
-    """Seconds that so many processes take, about: more where a call alone takes a good part of a second."""
-    copies = 1 + sum(not variant.placebo for variant in experiment.variants)
-    places = sum(1 for _ in _places(experiment, section))
-    return processes * (START + places * copies * len(section.calls) * BUDGET)
-
-
-def _frame(
-    places: Mapping[str, _Place], found: Mapping[str, list[Found]], section: SpeedSection
-) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [row for key, place in places.items() for row in _rows(place, found[key][: section.processes])]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _complete(
-    places: dict[str, _Place],
-    found: dict[str, list[Found]],
-    kept: Measurements,
-    run: Callable[[Request], Iterator[tuple[Group, Found]]],
-    section: SpeedSection,
-    say: Callable[[str], None],
-) -> None:
-    """Runs a process for each number that some group lacks, and keeps every group as soon as it is measured."""
-    started = time.monotonic()
-    several = {place.size for place in places.values()}
-    what = counted(len({variant for place in places.values() for variant in place.keys}), "variant")
-    what += f" at {len(several)} sizes" if len(several) > 1 else ""
-    least = min(map(len, found.values()))
-    for process in range(least, section.processes):
-        each = (time.monotonic() - started) / max(process - least, 1)
-        left = f", about {duration(each * (section.processes - process))} left" if process > least else ""
-        say(f"Timing {what}, process {process + 1} of {section.processes}{left} …")
-        groups = [places[key].group for key, processes in found.items() if len(processes) <= process]
-        try:
-            with closing(run(Request(process, section.calls, groups, BUDGET))) as measurements:  # type: ignore[type-var]
-                for group, one in measurements:
-                    found[group.key].append(one)
-                    kept.save(places[group.key].stands_for, found[group.key])
-        except CannotBeTimedError as error:
-            raise AblateError(_advice(places[error.group.key], error, section)) from error
-
-
-def _advice(place: _Place, error: CannotBeTimedError, section: SpeedSection) -> str:
-    """Which variant cannot be timed, why, and what to do."""
-    reason, what = error.reason, "Correct it"
-    if any(word in reason.lower() for word in ("out of memory", "allocate memory", "memoryerror", "sigkill")):
-        what = "Make batch, length or model smaller"
-        reason += "" if "memory" in reason.lower() else ", probably for want of memory"
-    if not place.own:
-        what += f", or leave {place.size:g} out of speed.over"
-    then = "and run the same command: what was measured is kept"
-    return f"{place.named(error.config, section)}: cannot be timed: {reason}. {what}, {then}"
+def plan(experiment: Experiment, store: Store) -> tuple[list[str], Mapping[str, Any] | None]:
+    """How many processes are left, and how long they take."""
+    if (section := experiment.study.section("speed")) is None:
+        return [], None
+    timing = Timing(experiment, store, section)
+    asked, done = section.processes, timing.processes
+    seconds = timing.expected(asked - done)
+    sizes = [(path, [f"{size:g}" for size in of]) for path, of in section.over.items()]
+    sentence = words("plan.speed", sizes, asked, done, seconds if asked > done else None)
+    return [sentence], {"processes": asked, "kept": done, "seconds": seconds}
 
 
 def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
@@ -216,30 +248,5 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
             order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
             stands_for = {"configs": order, **conditions}
             group = Group(Measurements.key(stands_for), {key: by_key[key] for key in order})
-            yield _Place(task, experiment.on(task), float(size), configs is own, keys, group, stands_for)
-
-
-def _rows(place: _Place, processes: list[Found]) -> Iterator[dict[str, Any]]:
-    for variant, key in place.keys.items():
-        for number, process in enumerate(processes):
-            of = process["configs"][key]
-            for call, timing in of["calls"].items():
-                yield {
-                    "variant": variant,
-                    "task": place.task,
-                    "size": place.size,
-                    "own": place.own,
-                    "call": call,
-                    "process": number,
-                    **{
-                        name: timing[name]
-                        for name in ("seconds", "log_ratio", "examples", "tokens", "blocks")
-                    },
-                    "memory": _number(of["memory"] if call == "step" else None),
-                    "flops": _number(processes[0]["configs"][key]["calls"][call]["flops"]),
-                    "busy": process["busy"],
-                }
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
+            where = experiment.on(task) + (f" at {path} = {size:g}" if path else "")
+            yield _Place(task, float(size), configs is own, keys, group, stands_for, where)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
-from ablate.features.speed.facts import BUSY, COLUMNS, SpeedFacts
+from ablate.features.speed.section import BUSY, COLUMNS, SpeedFacts
 from ablate.report.tables import (
     NOTHING,
     Column,
@@ -38,18 +39,21 @@ HEADS = {
     MEMORY: "Memory",
 }
 MAX_PLACES = 3
-"Of a ratio."
+"Of a ratio or a slope."
+
+
+def with_interval(found: Any, low: Any, high: Any, mark: str = "") -> str:
+    """`1.93 [1.90, 1.96]` after a mark, to the digits of the interval, which is left out where it has no width."""
+    places = min(decimals(low, high), MAX_PLACES)
+    said, *ends = (fixed(end, places) for end in (found, low, high))
+    if said == NOTHING:
+        return NOTHING
+    return f"{mark}{said}" + (f" {interval(low, high, places)}" if len({*ends}) > 1 else "")
 
 
 def ratio(row: Row) -> str:
-    """`×1.93 [1.90, 1.96]`, to the digits of its interval."""
-    low, high = row["ci_low"], row["ci_high"]
-    places = min(decimals(low, high), MAX_PLACES)
-    found, *ends = (fixed(end, places) for end in (row["ratio"], low, high))
-    if found == NOTHING:
-        return NOTHING
-    # Memory hardly varies.
-    return f"×{found}" + (f" {interval(low, high, places)}" if len({*ends}) > 1 else "")
+    """`×1.93 [1.90, 1.96]`; memory hardly varies."""
+    return with_interval(row["ratio"], row["ci_low"], row["ci_high"], "×")
 
 
 def value(row: Row) -> str:
@@ -83,63 +87,53 @@ def call_shown(rows: Sequence[Row]) -> str:
 
 def brief_tables(rows: Sequence[Row], names: Names) -> Iterator[Table]:
     """Time and memory at the study's own size, of the call that matters most, a table a task."""
-    rows = own(rows)
-    call = call_shown(rows)
+    call = call_shown(rows := own(rows))
     for task in dict.fromkeys(row["task"] for row in of(rows, call)):
-        yield speed_table(
-            of(rows, call, task),
-            of(rows, MEMORY, task),
-            call,
-            names,
-            several=len({r["task"] for r in rows}) > 1,
-        )
+        yield speed_table(of(rows, call, task), names, of(rows, MEMORY, task), several=_several(rows))
+
+
+def _several(rows: Sequence[Row]) -> bool:
+    return len({row["task"] for row in rows}) > 1
 
 
 def speed_table(
-    rows: Sequence[Row],
-    memory: Sequence[Row],
-    call: str,
-    names: Names,
-    *,
-    several: bool = False,
-    over: str = "",
+    rows: Sequence[Row], names: Names, memory: Sequence[Row] = (), *, several: bool = False, over: str = ""
 ) -> Table:
-    """Rows of one call, a step with its memory; at each size where `over` names it."""
+    """Rows of one call and task, a step with its memory; at each size where `over` names it."""
+    call, task = rows[0]["metric"], text(rows[0]["task"])
     taken = {(row["variant"], number(row["size"])): row for row in memory if call == STEP}
 
-    def beside(row: Row, show: str) -> str:
+    def beside(row: Row, show: Callable[[Row], str]) -> str:
         found = taken.get((row["variant"], number(row["size"])))
-        if found is None or (show == "ratio" and row["variant"] == row["baseline"]):
-            return NOTHING
-        return value(found) if show == "value" else ratio(found)
+        return NOTHING if found is None else show(found)
 
     columns = [
         Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
         *([Column("size", over, True, show=lambda row: shown(row["size"], wording.brief))] if over else []),
         Column("time", HEADS[call], True, show=value),
         Column("ratio", f"vs {BASELINE} [95 %]", True, show=ratio),
-        Column("memory", HEADS[MEMORY], True, show=lambda row: beside(row, "value")),
-        Column("memory_ratio", f"vs {BASELINE}", True, show=lambda row: beside(row, "ratio"), spare=True),
+        Column("memory", HEADS[MEMORY], True, show=lambda row: beside(row, value)),
+        Column(
+            "memory_ratio",
+            f"vs {BASELINE}",
+            True,
+            show=lambda row: NOTHING if row["variant"] == row["baseline"] else beside(row, ratio),
+            spare=True,
+        ),
         Column("flops", "FLOPs", True, show=lambda row: shown(row["flops"], compact), spare=True),
     ]
-    task, n = text(rows[0]["task"]), max(int(number(row["n"]) or 0) for row in rows)
-    floor = floors(rows).get(call)
-    said = (
-        say("speed.sizes", MEASURES[call], over)
-        if over
-        else say("speed.caption", MEASURES[call], task if several else "", n, floor)
-    )
+    said = say("speed.sizes", MEASURES[call], over)
+    if not over:
+        n = max(int(number(row["n"]) or 0) for row in rows)
+        said = say("speed.caption", MEASURES[call], task if several else "", n, floors(rows).get(call))
     return tabulated(columns, rows, said, "speed.csv", title="variant")
 
 
 def floors(rows: Sequence[Row]) -> dict[str, float]:
     """Call → the largest noise floor of the study's own size, a share of time; those that are known."""
-    found: dict[str, float] = {}
-    for call in CALLS:
-        known = [floor for row in of(own(rows), call) if (floor := number(row["noise_floor"])) is not None]
-        if known and math.isfinite(max(known)):
-            found[call] = max(known)
-    return found
+    mine = own(rows)
+    known = {c: [f for row in of(mine, c) if (f := number(row["noise_floor"])) is not None] for c in CALLS}
+    return {call: max(each) for call, each in known.items() if each and math.isfinite(max(each))}
 
 
 def floor_words(rows: Sequence[Row]) -> str:
@@ -153,11 +147,15 @@ def how_measured(evidence: Evidence) -> str:
     speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", COLUMNS)
     if speed is None or timed.empty:
         return ""
-    blocks, busy = timed["blocks"].astype(float).median(), timed["busy"].astype(float).mean()
-    busy = busy if busy >= BUSY else 0.0
-    return say(
-        "speed.measured", timed["process"].nunique(), round(blocks), speed.threads, text(speed.machine), busy
-    )
+    blocks, busy = round(timed["blocks"].astype(float).median()), timed["busy"].astype(float).mean()
+    numbers = timed["process"].nunique(), blocks, speed.threads, text(speed.machine)
+    return say("speed.measured", *numbers, busy if busy >= BUSY else 0.0)
+
+
+def told(evidence: Evidence) -> tuple[str, str]:
+    """The same for the methods of a paper, and as it is."""
+    found = how_measured(evidence)
+    return (say("methods.speed", found), found) if found else ("", "")
 
 
 def over(facts: Facts) -> str:

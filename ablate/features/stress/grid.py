@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ablate.base.printable import printable
+from ablate.base.wording import brief
 from ablate.core.cell import Cell
-from ablate.core.evidence import no_rows
+from ablate.core.evidence import Evidence, no_rows
 from ablate.core.record import Record
+from ablate.report.words import say
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
 
@@ -37,43 +39,49 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
         for index, config in enumerate(variant.configs)
         for level in levels
     ]
-    found = []
-    for seed in experiment.study.seeds.values:
-        for variant, index, level, config in settings:
-            task, trial = experiment.tasks[index], experiment.trial(config, seed)
-            found.append(
-                Cell(
-                    variant.name,
-                    task,
-                    seed,
-                    # Only the trials of the comparison are evaluated.
-                    own.get(trial.id) or replace(trial, checkpoint="none"),
-                    f"{variant.name}{experiment.on(task)} seed {seed} at {word} {level:g}",
-                    {**experiment.levels(variant, index), path: level},
-                    role="stress",
-                    size=partial(experiment.size, variant, index),
-                )
-            )
-    return found
+    return [
+        Cell(
+            variant.name,
+            task := experiment.tasks[index],
+            seed,
+            # Only the trials of the comparison are evaluated.
+            own.get((trial := experiment.trial(config, seed)).id) or replace(trial, checkpoint="none"),
+            f"{variant.name}{experiment.on(task)} seed {seed} at {word} {level:g}",
+            {**experiment.levels(variant, index), path: level},
+            role="stress",
+            size=partial(experiment.size, variant, index),
+        )
+        for seed in experiment.study.seeds.values
+        for variant, index, level, config in settings
+    ]
 
 
 def stress_frame(
-    stress: Mapping[str, Sequence[float]], cells: Sequence[Cell], records: Mapping[str, Record]
+    experiment: Experiment, cells: Sequence[Cell], records: Mapping[str, Record]
 ) -> pd.DataFrame:
     """The records of the grid as a frame with `COLUMNS`; cells that have not run are absent."""
     rows = [
         (
             *(cell.id, cell.name, cell.variant, cell.task, cell.seed, cell.levels[path]),
             *(record.status, printable(record.reason)),
-            *(_number(record, name) for name in ("test_loss", "initial_loss")),
+            *(record.metrics.get(name) for name in ("test_loss", "initial_loss")),
         )
-        for path in stress
+        for path in experiment.study.section("stress")
         for cell in cells
         if (record := records.get(cell.id)) is not None
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else no_rows(COLUMNS)
+    if not rows:
+        return no_rows(COLUMNS)
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"test_loss": float, "initial_loss": float})
 
 
-def _number(record: Record, name: str) -> float:
-    value = record.metrics.get(name)
-    return np.nan if value is None else value
+def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
+    """The size of the grid."""
+    runs, grid = len(stressed(experiment, experiment.cells())), experiment.study.section("stress").items()
+    return [say("plan.stress", path, [f"{rate:g}" for rate in rates], runs) for path, rates in grid], None
+
+
+def told(evidence: Evidence) -> tuple[str, str]:
+    """The grid."""
+    grids = evidence.facts.features.get("stress", {}).items()
+    return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grids), ""

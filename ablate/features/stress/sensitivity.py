@@ -1,4 +1,4 @@
-"""Learning-rate sensitivity: how much a wrong learning rate costs a variant.
+"""Learning-rate sensitivity: how much a wrong learning rate costs a variant, from the runs of `stress:`.
 
 The mean over learning rates η of min(ℓ(η), ℓ₀) − ℓ*, with ℓ* = min_η ℓ(η) (Wortsman et al. 2023, arXiv:2309.14322).
 ℓ is the held-out loss, ℓ₀ that at initialisation, which a diverged run counts with. ℓ* is at most ℓ₀ as well. The grid
@@ -7,24 +7,104 @@ is a sample too: a verdict must hold on every grid that lacks one of its rates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ablate.analysis.estimates import Mean
 from ablate.analysis.measures import Measure, few
-from ablate.analysis.paired import Floats
+from ablate.analysis.paired import Flags, Floats, mean_interval
 from ablate.analysis.runs import Runs, Side
 from ablate.core.derived import Derived, Offer
+from ablate.core.evidence import Evidence
+from ablate.core.facts import Facts
 from ablate.core.metric import Metric
 from ablate.core.reason import Reason
-from ablate.features.stress.losses import Grid, grids, rates_of
+from ablate.core.record import lost_to_its_variant
 
 LEAST_RATES = 5
 """Learning rates below which their grid is no sample."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Of one variant on one task."""
+
+    reached: Floats
+    """The held-out loss of each run, shape (num_seeds, num_rates): infinite where it diverged or was lost to its
+    variant, NaN where it has no outcome."""
+    initial: Floats
+    "The loss before the first step, which is the same at every learning rate; shape (num_seeds,), NaN where unknown."
+
+    @property
+    def losses(self) -> Floats:
+        """`reached`, at most the initial loss, with which a run that diverged counts."""
+        return np.minimum(self.reached, self.initial[:, None])
+
+    @cached_property
+    def diverged(self) -> Flags:
+        """Whether a run diverged; shape (num_seeds, num_rates)."""
+        return np.isinf(self.reached)
+
+    @property
+    def untrained(self) -> Flags:
+        """Whether every run of a seed has an outcome, and none a loss below the initial one; shape (num_seeds,)."""
+        start = np.where(np.isnan(self.initial), np.inf, self.initial)[:, None]
+        return np.asarray((self.reached >= start).all(axis=1))
+
+
+def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
+    """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
+    facts, rates = evidence.facts, rates_of(evidence.facts)
+    shape = len(facts.seeds), len(rates)
+    found = {
+        (variant.name, task.name): Grid(np.full(shape, np.nan), np.full(shape[0], np.nan))
+        for variant in facts.variants
+        for task in facts.tasks
+    }
+    for row in evidence.frame("stress", ()).to_dict("records"):
+        grid = found.get((row["variant"], row["task"]))
+        if grid is None or row["seed"] not in facts.seeds or row["value"] not in rates:
+            continue
+        seed, rate = facts.seeds.index(row["seed"]), rates.index(row["value"])
+        status, loss, initial = row["status"], row["test_loss"], row["initial_loss"]
+        if lost_to_its_variant(status, str(row.get("reason") or "")) or status == "diverged":
+            grid.reached[seed, rate] = math.inf
+        elif status == "completed":
+            grid.reached[seed, rate] = math.inf if pd.isna(loss) else loss
+        if not pd.isna(initial) and math.isfinite(initial):
+            grid.initial[seed] = initial
+    return found
+
+
+def rate_curves(evidence: Evidence) -> pd.DataFrame:
+    """One row a variant, task and learning rate at which a run has an outcome, in the order of the study.
+
+    Columns: variant, task, value (the learning rate), loss (the mean over seeds, as `Grid.losses`), low, high (its 95 %
+    interval; NaN below two seeds), n, diverged (the number of runs that did).
+    """
+    rows = []
+    for (variant, task), grid in grids(evidence).items():
+        for value, losses, diverged in zip(
+            rates_of(evidence.facts), grid.losses.T, grid.diverged.T, strict=True
+        ):
+            known = losses[~np.isnan(losses)]
+            if len(known):
+                mean, (low, high) = mean_interval(known)
+                rows.append((variant, task, value, mean, low, high, len(known), int(diverged.sum())))
+    return pd.DataFrame(
+        rows, columns=["variant", "task", "value", "loss", "low", "high", "n", "diverged"]
+    ).sort_values(["task", "value"], kind="stable", ignore_index=True)
+
+
+def rates_of(facts: Facts) -> Sequence[float]:
+    """The learning rates of the grid, rising; none where there is no grid."""
+    return next(iter(facts.features.get("stress", {}).values()), [])
 
 
 def _grid(side: Side) -> Grid:

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ablate.analysis.steps import path_of, steps
-from ablate.analysis.trajectory import trajectory
+from ablate.analysis.compare import path_of, steps
+from ablate.analysis.learning import trajectory
 from ablate.base import wording
 from ablate.core.facts import Facts
 from ablate.core.short_names import level_name

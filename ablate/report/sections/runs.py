@@ -13,7 +13,7 @@ from ablate.core.evidence import Evidence
 from ablate.core.feature import features
 from ablate.core.record import why
 from ablate.core.search_table import setting_name
-from ablate.records.trials import whereabouts
+from ablate.records.store import whereabouts
 from ablate.report.section import Block, Items, Material, Section, Terms, Text
 from ablate.report.tables import Column, Row, Table, rows_of, text
 from ablate.report.words import say

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,6 @@ from ablate.report.tables import (
     Table,
     decimals,
     fixed,
-    interval,
     rows_of,
     tabulated,
     text,
@@ -55,29 +55,31 @@ class Scaling(Section):
 
     def answers(self, material: Material) -> list[str]:
         facts, names, found = material.facts, names_of(material.facts), []
-        for task in facts.tasks:
-            slopes = [row for row in rows_of(material.table("scaling")) if row["task"] == task.name]
+        over = timing.over(facts)
+        for task, slopes in _by_task(material):
             call = timing.call_shown(slopes)
             if len(mine := apart(timing.of(slopes, call))) > 1:
-                powers = [
-                    say("speed.power", timing.over(facts), power(row), names[row["variant"]])
-                    for row in mine[:MAX_SLOPES]
-                ]
-                on = f"{task.name}: " if len(facts.tasks) > 1 else ""
-                more = max(0, len(mine) - MAX_SLOPES)
-                found.append(say("speed.grows", on, timing.MEASURES[call], timing.over(facts), powers, more))
+                shown, more = mine[:MAX_SLOPES], max(0, len(mine) - MAX_SLOPES)
+                powers = [say("speed.power", over, power(row), names[row["variant"]]) for row in shown]
+                on = f"{task}: " if len(facts.tasks) > 1 else ""
+                found.append(say("speed.grows", on, timing.MEASURES[call], over, powers, more))
         return found
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, over = material.facts, timing.over(material.facts)
+        slopes = dict(_by_task(material))
         for task, end, of in by_task(facts):
             data, left = lines(material.table("speed"), task.name)
             if len(data):
                 caption = say("speed.scaling_caption", over, left)
                 alt = say("speed.scaling_alt", data["variant"].nunique(), data["size"].nunique(), of)
                 yield Picture(f"scaling{end}", f"{self.title}{of}", caption, alt, data, figure, (facts, over))
-                slopes = [row for row in rows_of(material.table("scaling")) if row["task"] == task.name]
-                yield slope_table(slopes, names_of(facts), over)
+                yield slope_table(slopes[task.name], names_of(facts), over)
+
+
+def _by_task(material: Material) -> list[tuple[str, list[Row]]]:
+    rows = rows_of(material.table("scaling"))
+    return [(task.name, [row for row in rows if row["task"] == task.name]) for task in material.facts.tasks]
 
 
 def apart(rows: Sequence[Row]) -> list[Row]:
@@ -96,25 +98,15 @@ def power(row: Row) -> str:
 
 def slope_table(rows: Sequence[Row], names: Names, over: str) -> Table:
     """Of one task: a row a variant and a column a call, and one for memory."""
-    slopes = {(row["variant"], row["metric"]): row for row in rows}
-    variants = [{"variant": variant} for variant in dict.fromkeys(row["variant"] for row in rows)]
-
-    def column(metric: str) -> Column:
-        return Column(
-            metric, timing.HEADS[metric], True, show=lambda row: _slope(slopes.get((row["variant"], metric)))
-        )
-
+    cells: dict[str, dict[str, str]] = {}
+    for row in rows:
+        said = timing.with_interval(row["slope"], row["ci_low"], row["ci_high"])
+        cells.setdefault(row["variant"], {})[row["metric"]] = said
     columns = [Column("variant", "Variant", show=lambda row: text(names[row["variant"]]))]
-    columns += map(column, timing.MEASURES)
+    columns += [Column(metric, timing.HEADS[metric], True) for metric in timing.MEASURES]
+    nothing = dict.fromkeys(timing.MEASURES, NOTHING)
+    variants = [{"variant": variant, **nothing, **found} for variant, found in cells.items()]
     return tabulated(columns, variants, say("speed.slopes", over), "scaling.csv", title="variant")
-
-
-def _slope(row: Row | None) -> str:
-    if row is None:
-        return NOTHING
-    places = min(3, decimals(row["ci_low"], row["ci_high"]))
-    found, *ends = (fixed(row[name], places) for name in ("slope", "ci_low", "ci_high"))
-    return found + (f" {interval(row['ci_low'], row['ci_high'], places)}" if len({*ends}) > 1 else "")
 
 
 def lines(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
@@ -135,19 +127,18 @@ def lines(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
 
 def figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
     """A panel a call, and one for memory; `data` is of `lines`."""
-    metrics = [metric for metric in timing.MEASURES if metric in set(data["metric"])]
+    metrics, timed = [m for m in timing.MEASURES if m in set(data["metric"])], set(data["variant"])
     across = min(2, len(metrics))
-    down = -(-len(metrics) // across)
-    shown = [entry for entry in entries(facts) if entry.variant in set(data["variant"])]
-    of = {name: look for name, look in looks(shown).items() if name in set(data["variant"])}
-    result = style.new_figure(down * HEIGHT * (1.4 if across == 1 else 1.1) + 0.3 + 0.14 * -(-len(of) // 2))
-    found = result.subplots(down, across, sharex=True, squeeze=False).ravel()
-    for ax, metric in zip(found, metrics, strict=False):
+    shown = [entry for entry in entries(facts) if entry.variant in timed]
+    of = {name: look for name, look in looks(shown).items() if name in timed}
+    height = -(-len(metrics) // across) * HEIGHT * (1.4 if across == 1 else 1.1)
+    result = style.new_figure(height + 0.3 + 0.14 * -(-len(of) // 2))
+    # Three leave one place of four empty.
+    names: list[Any] = [[*metrics, "."][row : row + across] for row in range(0, len(metrics), across)]
+    axes = result.subplot_mosaic(names, sharex=True)
+    for metric, ax in axes.items():
         _panel(ax, data[data["metric"] == metric], of, metric, size)
-    for ax in found[len(metrics) :]:
-        ax.remove()
-    for ax in found[: len(metrics)][-across:]:
-        ax.xaxis.set_tick_params(labelbottom=True)
+        ax.xaxis.set_tick_params(labelbottom=metric in metrics[-across:])
     handles = [look.handle(marker="o", ms=2.5) for look in of.values()]
     style.legend(result, handles)
     result.supxlabel(f"{size}, log scale", size=style.SMALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +14,7 @@ from matplotlib.ticker import NullLocator
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.features.speed import timing
-from ablate.features.speed.facts import SpeedFacts
+from ablate.features.speed.section import SpeedFacts
 from ablate.report.draw.marks import forest, padded, ticks
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
@@ -40,12 +41,9 @@ class Speed(Section):
     def answers(self, material: Material) -> list[str]:
         rows, names = timing.own(rows_of(material.table("speed"))), names_of(material.facts)
         call, tasks = timing.call_shown(rows), material.facts.tasks
-        found = [(task.name, timing.of(rows, call, task.name)) for task in tasks]
-        return [
-            (f"{task}: " if len(tasks) > 1 else "") + _sentence(call, timed, names)
-            for task, timed in found
-            if timed
-        ]
+        timed = {task.name: found for task in tasks if (found := timing.of(rows, call, task.name))}
+        on = "{}: " if len(tasks) > 1 else ""
+        return [on.format(task) + _sentence(call, found, names) for task, found in timed.items()]
 
     def findings(self, material: Material) -> list[str]:
         rows, speed = rows_of(material.table("speed")), SpeedFacts.of(material.facts)
@@ -57,16 +55,12 @@ class Speed(Section):
         names, own = names_of(facts), timing.own(rows)
         first, said = timing.call_shown(own), timing.how_measured(material.evidence)
         for task, end, of in by_task(facts):
-            data = ratios(names, timing.of(own, first, task.name))
-            if len(data) > 1 and data["value"].notna().any():
-                call = timing.MEASURES[first]
-                caption, alt = (
-                    say("speed.ratio_caption", call, said),
-                    say("speed.ratio_alt", call, len(data) - 1, of),
-                )
-                yield Picture(
-                    f"speed-ratios{end}", f"Time over the baseline’s{of}", caption, alt, data, figure, [call]
-                )
+            timed = timing.of(own, first, task.name)
+            if len(timed) > 1 and (data := ratios(names, timed))["value"].notna().any():
+                call, title = timing.MEASURES[first], f"Time over the baseline’s{of}"
+                caption = say("speed.ratio_caption", call, said)
+                alt = say("speed.ratio_alt", call, len(timed) - 1, of)
+                yield Picture(f"speed-ratios{end}", title, caption, alt, data, figure, [call])
         yield from timing.brief_tables(own, names)
         yield Text(f"{timing.floor_words(rows)} {say('speed.guide')}".strip(), aside=True)
         if others := list(_others(rows, own, facts, first)):
@@ -75,16 +69,14 @@ class Speed(Section):
 
 def _others(rows: Sequence[Row], own: Sequence[Row], facts: Facts, first: str) -> Iterator[Block]:
     """The other calls at the study's own size, and all at every size."""
-    names, sized = names_of(facts), [row for row in rows if number(row["size"]) is not None]
-    for task in facts.tasks:
-        several = len(facts.tasks) > 1
-        for call in timing.CALLS:
-            if call != first and (timed := timing.of(own, call, task.name)):
-                yield timing.speed_table(timed, [], call, names, several=several)
-            timed = sorted(timing.of(sized, call, task.name), key=lambda row: row["size"])
-            if len({row["size"] for row in timed}) > 1:
-                memory = timing.of(sized, timing.MEMORY, task.name)
-                yield timing.speed_table(timed, memory, call, names, several=several, over=timing.over(facts))
+    names, several = names_of(facts), len(facts.tasks) > 1
+    sized = sorted((row for row in rows if number(row["size"]) is not None), key=lambda row: row["size"])
+    for task, call in itertools.product(facts.tasks, timing.CALLS):
+        if call != first and (timed := timing.of(own, call, task.name)):
+            yield timing.speed_table(timed, names, several=several)
+        timed, memory = (timing.of(sized, metric, task.name) for metric in (call, timing.MEMORY))
+        if len({row["size"] for row in timed}) > 1:
+            yield timing.speed_table(timed, names, memory, several=several, over=timing.over(facts))
 
 
 def _sentence(call: str, rows: Sequence[Row], names: Names) -> str:
@@ -104,21 +96,14 @@ def ratios(names: Names, rows: Sequence[Row]) -> pd.DataFrame:
 
     Columns: variant, label, verdict (its mark), value, low, high, slack (as a ratio), told.
     """
-    found = [
-        {
-            "variant": row["variant"],
-            "label": COPIES if row["variant"] == row["baseline"] else names[row["variant"]],
-            "verdict": BASELINE if row["variant"] == row["baseline"] else EXPLORATORY,
-            "value": float(row["ratio"]),
-            "low": float(row["ci_low"]),
-            "high": float(row["ci_high"]),
-            "slack": 1 + float(row["slack"]),
-            "told": timing.ratio(row),
-        }
-        for row in rows
-    ]
-    return pd.DataFrame(
-        found, columns=["variant", "label", "verdict", "value", "low", "high", "slack", "told"]
+    frame = pd.DataFrame(rows)
+    copy, ends = frame["variant"] == frame["baseline"], {"ratio": "value", "ci_low": "low", "ci_high": "high"}
+    return frame[["variant"]].assign(
+        label=frame["variant"].map(names).mask(copy, COPIES),
+        verdict=np.where(copy, BASELINE, EXPLORATORY),
+        **{name: frame[column].astype(float) for column, name in ends.items()},
+        slack=1 + frame["slack"].astype(float),
+        told=[timing.ratio(row) for row in rows],
     )
 
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.base.wording import brief, share
 from ablate.core.facts import BASELINE, Facts
-from ablate.features.stress.losses import rate_curves
+from ablate.features.stress.sensitivity import rate_curves
 from ablate.report.draw import marks, style
 from ablate.report.draw.marks import padded
 from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, panels
@@ -21,9 +21,7 @@ from ablate.report.draw.style import named, tell
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.sections.stability import side_words
-from ablate.report.tables import (
-    rows_of,
-)
+from ablate.report.tables import rows_of
 from ablate.report.verdicts import names_of
 from ablate.report.words import say
 
@@ -65,23 +63,19 @@ def _pictures(material: Material, task: str, end: str, of: str) -> Iterator[Pict
         yield Picture(f"sensitivity{end}", title, say("figures.sensitivity"), alt, found, sensitivities)
 
 
-def sensitivity(facts: Facts, stability: pd.DataFrame | None, task: str) -> pd.DataFrame:
+def sensitivity(facts: Facts, stability: pd.DataFrame, task: str) -> pd.DataFrame:
     """One row a variant, the baseline first: variant, label, verdict (its mark), value, low, high, told."""
-    assert stability is not None
     names = names_of(facts)
     rows: list[dict[str, Any]] = []
     for row in rows_of(stability[(stability["task"] == task) & (stability["metric"] == SENSITIVITY)]):
         # One of which no seed has its whole grid yet has no place on an axis.
-        for side in ("variant",) if rows else ("baseline", "variant"):
-            if row["n"]:
-                numbers = {
-                    "value": row[f"mean_{side}"],
-                    "low": row[f"low_{side}"],
-                    "high": row[f"high_{side}"],
-                }
-                mark = BASELINE if side == "baseline" else EXPLORATORY
-                named = {"variant": row[side], "label": names[row[side]], "verdict": mark}
-                rows.append(named | numbers | {"told": side_words(row, side)})
+        for side in ("baseline", "variant")[bool(rows) :] if row["n"] else ():
+            mark = BASELINE if side == "baseline" else EXPLORATORY
+            at = {"value": row[f"mean_{side}"], "low": row[f"low_{side}"], "high": row[f"high_{side}"]}
+            rows.append(
+                {"variant": row[side], "label": names[row[side]], "verdict": mark}
+                | {**at, "told": side_words(row, side)}
+            )
     return pd.DataFrame(rows, columns=["variant", "label", "verdict", "value", "low", "high", "told"])
 
 

@@ -11,7 +11,7 @@ from made_speed import speed_frame, timed
 from scipy import stats
 
 from ablate.core.evidence import Evidence
-from ablate.features.speed.slopes import SLOPES, scaling
+from ablate.features.speed.ratios import SLOPES, scaling
 
 SIZES = (64, 128, 256, 512)
 rng = np.random.default_rng(512)

@@ -17,8 +17,7 @@ from harness import TOY
 
 from ablate.base.errors import AblateError
 from ablate.features.speed import stage as speed
-from ablate.features.speed.facts import COLUMNS
-from ablate.features.speed.section import SpeedSection
+from ablate.features.speed.section import COLUMNS, SpeedSection
 from ablate.records.store import Store
 from ablate.study.prepare import prepare
 
@@ -48,7 +47,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
     def measure(path: Path, *, fresh: bool = False, **given: Any) -> Any:
         said: list[str] = []
         experiment, store = prepare(path), Store(tmp_path / "store", said.append)
-        frame = speed.measure(experiment, store, section(**given), said.append, fresh=fresh)
+        frame = speed.measure(experiment, store, section(**given), said.append, fresh=fresh).frame
         return frame, said
 
     return measure
@@ -153,7 +152,7 @@ from pathlib import Path
 from ablate.records.store import Store
 from ablate.features.speed import stage as speed
 from ablate.study.prepare import prepare
-from ablate.features.speed.section import SpeedSection
+from ablate.features.speed.section import COLUMNS, SpeedSection
 speed.BUDGET = 0.02
 experiment = prepare(Path("study.yaml"))
 section = SpeedSection(calls=["step"], processes=200)
@@ -185,7 +184,7 @@ def test_a_driver_that_ends_leaves_no_process_and_loses_no_measurement(
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": str(Path(speed.__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": str(Path(speed.__file__).parents[3])},
     )
     try:
         wait_for(lambda: [*(tmp_path / "store" / "speed").glob("*.json")] and measuring(tmp_path))

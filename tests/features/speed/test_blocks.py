@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.core.speed import Operation
-from ablate.features.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, Clock, effort, time_blocks
-from ablate.features.speed.others import waited
+from ablate.features.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, Clock, effort, time_blocks, waited
 
 
 class Machine:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ablate.core.speed import Operation
-from ablate.features.speed.memory import peak_of_step
+from ablate.features.speed.measuring import peak_of_step
 
 MB = 1 << 20
 
