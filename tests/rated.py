@@ -17,6 +17,8 @@ class Model(StrictModel):
     "The learning rate above which a run diverges."
     fails_at: float = 0.0
     "The learning rate at which a run raises an error."
+    effect: float = 0.0
+    "Added to the accuracy."
 
 
 class Training(StrictModel):
@@ -43,4 +45,6 @@ class Rated(Workload):
         if lr > model["limit"]:
             metrics: dict[str, float | None] = {"initial_loss": 2.0, "test_loss": None, "accuracy": None}
             return Record.of(trial, "diverged", metrics=metrics, reason="diverged: too fast")
-        return Record.of(trial, metrics={"initial_loss": 2.0, "test_loss": loss, "accuracy": 1 - loss})
+        return Record.of(
+            trial, metrics={"initial_loss": 2.0, "test_loss": loss, "accuracy": 1 - loss + model["effect"]}
+        )

@@ -12,7 +12,7 @@ import ablate
 ROOT = Path(__file__).parents[1] / "ablate"
 ORDER = (
     *("base", "core", "components", "tasks", "study", "models", "training", "records", "search", "execution"),
-    *("speed", "tracking", "analysis", "report", "stages", "commands", "cli", "__init__", "__main__"),
+    *("tracking", "analysis", "report", "stages", "features", "commands", "cli", "__init__", "__main__"),
 )
 """From the cellar to the door: a module imports what stands before its own room, and its own room."""
 FACES = {"__init__.py", "__main__.py", "cli.py"}
@@ -44,7 +44,8 @@ def imported(text: str, known: set[str]) -> set[str]:
 
 def room(module: str) -> int:
     first = [*module.split("."), "__init__"][1]
-    return ORDER.index(first)
+    # The commands of a feature are commands.
+    return ORDER.index("commands" if first == "features" and ".commands." in module else first)
 
 
 def upward(modules: Graph) -> list[str]:

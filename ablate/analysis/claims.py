@@ -17,9 +17,8 @@ import pandas as pd
 from ablate.analysis.compare import compared
 from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Mean, Rate
-from ablate.analysis.family import asked, at_looks, level, measures_of, planned
+from ablate.analysis.family import Look, asked, at_looks, level, looks, measures_of, planned
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
-from ablate.analysis.looks import Look, looks
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN
 from ablate.analysis.runs import Runs

@@ -1,25 +1,25 @@
-"""The table of comparisons: every pair on every metric, judged where it was planned."""
+"""The table of comparisons: every pair on every metric, judged where it was planned; and the steps of a path."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ablate.analysis.contrast import Contrast, unseen
 from ablate.analysis.estimates import Mean, Rate
-from ablate.analysis.family import Pair, asked, at_looks, level, pairs
+from ablate.analysis.family import Look, Pair, asked, at_looks, level, p_sequential, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
-from ablate.analysis.looks import Look, p_sequential
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Floats, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.core.facts import Facts, VariantFacts
 from ablate.core.reason import Reason
 
 COLUMNS = (
@@ -202,3 +202,51 @@ def levels(facts: Facts) -> list[float]:
 def _mean(values: Floats) -> float:
     """Independent of the order of the seeds."""
     return float(np.sort(values).mean()) if len(values) else NAN
+
+
+STEP_COLUMNS = (
+    *("task", "step", "variant", "path", "n", "mean", "diff", "ci_low", "ci_high"),
+    *("total", "total_low", "total_high"),
+)
+
+
+def path_of(facts: Facts) -> list[VariantFacts]:
+    """The baseline and the configurations of the path, in their order; none where the study has no path."""
+    if facts.design != "path":
+        return []
+    found = facts.variants[:1]
+    for variant in facts.variants[1:]:
+        before = found[-1]
+        one_more = len(added(variant, before)) == 1 and before.changes.items() <= variant.changes.items()
+        if variant.placebo or not one_more:
+            break
+        found.append(variant)
+    return found
+
+
+def steps(evidence: Evidence) -> pd.DataFrame:
+    """One row a task and step, with `STEP_COLUMNS`.
+
+    `path` is what the step changes. `mean` is in the metric's units. `diff` with its 95 % interval is against the
+    configuration before; `total` is against the baseline. Both oriented, and exploratory.
+    """
+    facts, runs = evidence.facts, Runs(evidence)
+    rows: list[dict[str, Any]] = []
+    for task in facts.tasks if path_of(facts) else ():
+        if facts.metric not in task.metrics:
+            continue
+        sides = [(variant, runs.of(variant.name, task)) for variant in path_of(facts)]
+        for number, (one, before) in enumerate(zip(sides[1:], sides[:-1], strict=True), start=1):
+            c = Contrast.between([[one[1]]], [[before[1]]], facts.metric)
+            d = c.differences
+            total = Contrast.between([[one[1]]], [[sides[0][1]]], facts.metric).differences
+            numbers = (float(c.a[0].mean()) if c.n else float("nan"), d.mean, *d.interval())
+            (path,) = added(one[0], before[0])
+            row = (task.name, number, one[0].name, path, c.n, *numbers, total.mean, *total.interval())
+            rows.append(dict(zip(STEP_COLUMNS, row, strict=True)))
+    return pd.DataFrame(rows, columns=list(STEP_COLUMNS))
+
+
+def added(variant: VariantFacts, before: VariantFacts) -> list[str]:
+    """The paths that it changes and the one before does not."""
+    return [path for path in variant.changes if path not in before.changes]

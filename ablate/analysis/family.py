@@ -1,21 +1,70 @@
 """The family of a study: its planned comparisons, and the claims that are none of them; the level that each has.
 
 M is what was planned, whatever became of it. Each member is decided at α = .05/M, so that the chance of any false
-verdict among them is at most .05. Where seeds are added until it is settled, look k has the share w_k of that.
+verdict among them is at most .05.
+
+A study with `seeds: {min, max}` looks at every multiple of `min` up to `max`, until it is settled: K looks, the k-th at
+exactly the first k·min seeds. None is revoked, and look k spends the share w_k = k/(1 + … + K) of the level, fixed
+beforehand, so that
+
+    p_seq = min(1, min over the looks taken of p_k / w_k)
+
+is a p-value whatever the test and whenever the looks end, by the union bound. A fixed plan is the case K = 1.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ablate.analysis.judge import ALPHA
-from ablate.analysis.looks import Look, looks
 from ablate.analysis.measures import Measure, measure_of
 from ablate.analysis.runs import Runs
 from ablate.core.claim import INTERACTION, Claim
 from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
 from ablate.core.short_names import by_design
+
+
+@dataclass(frozen=True)
+class Look:
+    """The `number`-th of `count` looks, at the first `seeds` seeds."""
+
+    number: int
+    count: int
+    seeds: int
+
+    @property
+    def weight(self) -> float:
+        """The share of the level that it spends."""
+        return weights(self.count)[self.number - 1]
+
+    @property
+    def early(self) -> bool:
+        """Whether others were planned after it."""
+        return self.number < self.count
+
+
+def weights(count: int) -> list[float]:
+    """w_1 … w_K of K looks."""
+    return [2 * k / (count * (count + 1)) for k in range(1, count + 1)]
+
+
+def p_sequential(p_by_look: Sequence[float], count: int) -> float:
+    """p_seq after the first looks of `count`; a p that is NaN decides nothing."""
+    known = [p / w for p, w in zip(p_by_look, weights(count), strict=False) if not math.isnan(p)]
+    return min([1.0, *known])
+
+
+def looks(facts: Facts) -> list[Look]:
+    """The looks that a study has taken, the last at all of its seeds."""
+    planned = facts.looks or [len(facts.seeds)]
+    return [
+        Look(k, len(planned), seeds)
+        for k, seeds in enumerate(planned, start=1)
+        if seeds <= len(facts.seeds) or k == 1
+    ]
+
 
 CROSSED = ("factorial", "fractional")
 """Designs that vary several factors at once, whose planned comparisons are main effects."""

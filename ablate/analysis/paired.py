@@ -22,8 +22,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ablate.analysis.power import ALPHA, POWER, detectable, difference_power, equivalence_power, smallest
-from ablate.analysis.student import t_interval, t_p_above
+from ablate.analysis.power import (
+    ALPHA,
+    POWER,
+    detectable,
+    difference_power,
+    equivalence_power,
+    smallest,
+    t_interval,
+    t_p_above,
+)
 from ablate.analysis.variance import MeanSquares, StandardError
 
 NAN = math.nan

@@ -2,7 +2,9 @@
 
 Power of the paired t-test by the noncentral t distribution; power of the paired equivalence test (TOST) by
 integrating over the distribution of the standard deviation (Phillips 1990, J. Pharmacokinet. Biopharm. 18,
-137–144). Effects are in units of σ_d, the standard deviation of the paired differences.
+137–144). Effects are in units of σ_d, the standard deviation of the paired differences. Student's t itself is over the
+distribution functions of `scipy.special`: `scipy.stats` and statsmodels, with the same results, take half a second to
+load, which every run of a study would pay.
 """
 
 from __future__ import annotations
@@ -14,14 +16,34 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from ablate.analysis.student import t_quantile
-
 ALPHA = 0.05
 POWER = 0.8
 MAX_SEEDS = 1000
 """Beyond this many, the number of seeds needed is given as infinite."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
+
+
+def t_quantile(q: float, df: float) -> float:
+    """The value that t with `df` degrees of freedom exceeds with probability `q`."""
+    return -float(special.stdtrit(df, q))
+
+
+def t_interval(mean: float, se: float, df: float, alpha: float) -> tuple[float, float]:
+    """The two-sided interval of a mean with standard error `se` at level 1 − `alpha`."""
+    half = t_quantile(alpha / 2, df) * se
+    return mean - half, mean + half
+
+
+def t_p_above(mean: float, se: float, df: float, bound: float) -> float:
+    """One-sided p of the t-test: small when the mean lies above `bound`."""
+    return float(special.stdtr(df, (bound - mean) / se))
+
+
+def sd_interval(sd: float, df: float, alpha: float = 0.05) -> tuple[float, float]:
+    """The two-sided interval of a standard deviation `sd` of normal values at level 1 − `alpha`, from that of χ²."""
+    low, high = (sd * math.sqrt(df / special.chdtri(df, q)) for q in (alpha / 2, 1 - alpha / 2))
+    return low, high
 
 
 def difference_power(effect: float, n: int, alpha: float = ALPHA) -> float:
@@ -75,18 +97,6 @@ def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float =
     x, log_norm = s * math.sqrt(df), (df / 2 - 1) * math.log(2) + math.lgamma(df / 2)
     density = np.exp((df - 1) * np.log(x) - x**2 / 2 - log_norm) * math.sqrt(df)
     return float((_WEIGHTS * inside * density).sum() * (high - low) / 2)
-
-
-def seeds_for_equivalence(
-    margin: float, effect: float = 0.0, alpha: float = ALPHA, power: float = POWER
-) -> float:
-    """The smallest n at which "matches within `margin`" is supported at `alpha` with `power` for a true `effect`.
-
-    Each of the two tests has α/2. Infinite above `MAX_SEEDS`.
-    """
-    if abs(effect) >= margin:
-        return math.inf
-    return smallest(lambda n: equivalence_power(margin, n, effect, alpha / 2) >= power)
 
 
 def smallest(enough: Callable[[int], bool]) -> float:

@@ -12,10 +12,9 @@ import pandas as pd
 from ablate.analysis.judge import p_of
 from ablate.analysis.measures import Measure, measure_of
 from ablate.analysis.paired import NAN, Interval, mean_interval
-from ablate.analysis.power import ALPHA
+from ablate.analysis.power import ALPHA, sd_interval
 from ablate.analysis.rates import clopper_pearson
 from ablate.analysis.runs import Runs
-from ablate.analysis.student import sd_interval
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts
 from ablate.core.feature import derived

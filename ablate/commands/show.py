@@ -94,7 +94,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
 
 def _the_id(given: str, results: Path, trials: Path, folders: Sequence[StudyFolder]) -> str:
     """The only trial of the store or of a study's tables whose id starts with `given`."""
-    from ablate.records.trials import stored
+    from ablate.records.store import stored
 
     ids = {trial for trial, (first, *_) in stored(trials).items() if first.suffix == ".json"}
     ids.update(trial for folder in folders for trial in folder.ids())

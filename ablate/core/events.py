@@ -1,12 +1,14 @@
-"""Events: from where a trial runs to the driver, and from the driver to its listeners."""
+"""Events, from where a trial runs to the driver and on to its listeners; the contracts of engines and of plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from ablate.core.cell import Cell
 from ablate.core.record import Record
+from ablate.core.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -101,3 +103,55 @@ def everyone(*listeners: Listen) -> Listen:
             listener(event)
 
     return listen
+
+
+class Engine(Protocol):
+    """Runs trials for the driver. A supervisor outside it handles attempts and time limits."""
+
+    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
+        """Runs all `trials`, in order, as workers become free, and returns when each is `Ended` or `Lost`.
+
+        Every event goes through `hear`, in the order of each trial's steps; a prunable trial waits at each report for
+        the answer. An exception of `hear` ends the call.
+        """
+
+    def stop(self, trial_id: str, why: str) -> None:
+        """Ends a running trial by force, where that is possible: it is `Lost`, with `why` as its fate."""
+
+    def close(self) -> None:
+        """Ends all work at once."""
+
+
+class Plan(Protocol):
+    """Decides what to train next. The driver knows nothing else about what is run."""
+
+    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """The cells to look up or train now, given the records so far by trial id; empty when the plan is done.
+
+        Every cell gets a record, from the store or by training. A cell that is asked for again is trained again.
+        """
+
+    def hear(self, report: Progress) -> bool:
+        """Whether a prunable trial ends at this report."""
+
+    @property
+    def left(self) -> int:
+        """The largest number of trainings that may follow those already asked for."""
+
+
+class FixedPlan:
+    """A plan that asks for its cells once."""
+
+    left = 0
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self._cells = list(cells)
+
+    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """All cells, the first time; then none."""
+        cells, self._cells = self._cells, []
+        return cells
+
+    def hear(self, report: Progress) -> bool:
+        """Ends no trial."""
+        return False

@@ -6,9 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ablate.core.cell import Cell
-from ablate.core.engine import Engine
-from ablate.core.events import Asked, Ended, EngineEvent, Finished, Known, Listen, Progress, Saved, Started
-from ablate.core.plan import Plan
+from ablate.core.events import (
+    Asked,
+    Ended,
+    Engine,
+    EngineEvent,
+    Finished,
+    Known,
+    Listen,
+    Plan,
+    Progress,
+    Saved,
+    Started,
+)
 from ablate.core.record import Record
 from ablate.records.store import Store
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.clock import stopwatch
-from ablate.core.engine import Engine
-from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress, Saved, Started
+from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Lost, Progress, Saved, Started
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import leftovers, remove_leftovers
 from ablate.records.folder import StudyFolder
-from ablate.records.trials import set_aside, stored
+from ablate.records.store import set_aside, stored
 
 _UNCHANGED = "nothing was removed. Run `ablate clean` as a user who may read and write there"
 

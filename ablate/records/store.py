@@ -6,19 +6,23 @@
     trials/<id>.state         the state from which an interrupted trial resumes, with a digest of it and the id
 
 The JSON file is written last: where it exists, the trial is finished. A file that does not hold what was written, or
-what was asked for, is set aside under another name, and its trial is trained again.
+what was asked for, is set aside under another name, and its trial is trained again. Whatever else
+lies there is a user's, and stays.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ablate.base.digests import digest_of
 from ablate.base.errors import StoreError
 from ablate.base.files import replacing
+from ablate.base.typed import at_results
 from ablate.core.record import Record
 from ablate.core.trial import Checkpoint, Trial
 from ablate.records.record_file import CorruptRecordError, decoded, encoded
@@ -189,3 +193,33 @@ def _read(path: Path) -> bytes | None:
         if error.errno == errno.ELOOP:
             raise CorruptRecordError("it is a link to itself") from None
         raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
+
+
+_TRIAL = re.compile(rf"([0-9a-f]{{16}})({'|'.join(map(re.escape, SUFFIXES))})")
+_ASIDE = re.compile(r"[0-9a-f]{16}\.corrupt-\d+(\.\w+)?")
+
+
+def whereabouts(trial_id: str, results: Path) -> str:
+    """The file of a trial's record, and the command that shows it."""
+    command = shlex.join(["ablate", "show", trial_id, *at_results(results)])
+    return f"{results / 'store' / 'trials' / trial_id}.json; {command}"
+
+
+def stored(folder: Path) -> dict[str, list[Path]]:
+    """Trial id → its files, the record first; a trial without a record has not finished."""
+    found: dict[str, list[Path]] = {}
+    matched = [(match, path) for path in _files(folder) if (match := _TRIAL.fullmatch(path.name))]
+    for match, path in sorted(matched, key=lambda each: (SUFFIXES.index(each[0][2]), each[0][1])):
+        found.setdefault(match[1], []).append(path)
+    return found
+
+
+def set_aside(folder: Path) -> list[Path]:
+    """The corrupt files of trials, under the names that nothing looks for."""
+    return sorted(path for path in _files(folder) if _ASIDE.fullmatch(path.name))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The files in a folder, without links; none where there is no folder."""
+    if folder.is_dir():
+        yield from (path for path in folder.iterdir() if path.is_file() and not path.is_symlink())

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ablate.base.errors import AblateError
 from ablate.base.files import write_text
-from ablate.records.claims import load_claims, save_claims
-from ablate.records.tables import existing, read_csv
+from ablate.records.tables import existing, read_csv, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
+CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
+
+
+def load_claims(path: Path) -> list[dict[str, str]]:
+    """The claims, none where there is no file. Raises `AblateError`."""
+    try:
+        rows = read_csv(path) if path.is_file() else []
+        if rows and not rows[0].keys() >= set(CLAIM_COLUMNS):
+            raise ValueError("a column is missing")
+        return rows
+    except (ValueError, csv.Error) as error:
+        raise AblateError(
+            f"{path}: is not a table of claims; restore it, or remove it to declare the claims again"
+        ) from error
+
+
+def save_claims(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes claims, whole or not at all; what a row lacks is empty."""
+    write_csv(path, CLAIM_COLUMNS, rows)
+
 
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 STABILITY = "stability.csv"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
-from html import escape
 
 import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.records.folder import StudyFolder
 from ablate.report.summary import summary
-from ablate.report.tables import Table
 from ablate.report.words import say
 
 FIRST = (
@@ -29,7 +27,6 @@ FIRST = (
     "reason",
 )
 FIGURE = "figures/forest.svg"
-NUMBER, TEXT = "text-align: right; white-space: nowrap", "text-align: left"
 
 
 class Verdicts(pd.DataFrame):
@@ -53,33 +50,15 @@ class Verdicts(pd.DataFrame):
 
 def html(folder: StudyFolder) -> str:
     """The question, the answer, the verdicts and their figure, and a link to the report."""
-    return "".join(_pieces(folder))
-
-
-def _pieces(folder: StudyFolder) -> Iterator[str]:
-    found = summary(folder)
-    yield f"<h4>{escape(found.question or folder.name)}</h4>"
-    yield from (f"<p><b>{escape(line)}</b></p>" for line in found.answer)
-    yield from map(_table, found.tables)
-    figure = folder.path / FIGURE
-    if figure.is_file():
-        # As an image, so that its styles stay its own.
-        source = f"data:image/svg+xml;base64,{base64.b64encode(figure.read_bytes()).decode()}"
-        yield f'<p><img alt="{say("page.forest")}" style="max-width: 100%" src="{source}"/></p>'
-    if folder.report_file.is_file():
-        yield f'<p><a href="{escape(folder.report_file.as_posix())}">{escape(str(folder.report_file))}</a></p>'
-
-
-def _table(table: Table) -> str:
-    heads = "".join(f"<th>{escape(column.heading)}</th>" for column in table.columns)
-    rows = [
-        "".join(
-            f'<td style="{NUMBER if column.numeric else TEXT}">{escape(row[column.key])}</td>'
-            for column in table.columns
-        )
-        for row in table.rows
-    ]
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return (
-        f"<p>{escape(table.caption)}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    found, figure, report = summary(folder), folder.path / FIGURE, folder.report_file
+    environment = Environment(
+        loader=PackageLoader("ablate.report"), autoescape=True, undefined=StrictUndefined
+    )
+    return environment.get_template("notebook.html.j2").render(
+        question=found.question or folder.name,
+        answer=found.answer,
+        tables=found.tables,
+        picture=base64.b64encode(figure.read_bytes()).decode() if figure.is_file() else "",
+        alt=say("page.forest"),
+        report=report if report.is_file() else None,
     )

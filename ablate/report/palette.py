@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ablate.core.facts import BASELINE
+
 
 @dataclass(frozen=True)
 class Colour:
@@ -66,9 +68,9 @@ VERDICTS = {
 }
 "Of each verdict on a comparison or a claim."
 EXPLORATORY = "exploratory"
-EXPLORATORY_MARK = Mark("o", "soft", "◌", hollow=True)
-"Of every comparison outside the families that the study planned, whatever it shows."
-BASELINE_MARK = Mark("P", "ink", "✚")
+"The mark of every comparison outside the families that the study planned, whatever it shows."
+MARKS = VERDICTS | {BASELINE: Mark("P", "ink", "✚"), EXPLORATORY: Mark("o", "soft", "◌", hollow=True)}
+"Of every row of a figure."
 
 
 def colour(name: str) -> str:

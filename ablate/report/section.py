@@ -1,6 +1,6 @@
 """The contract of a report: sections, each of which turns the material of a study into blocks.
 
-A section is a subclass of `Section` in a file of its own under `report/sections/`, found by package scan. Page and
+A section is a subclass of `Section` in a file under `report/sections/`, found by package scan. Page and
 markdown know blocks, and nothing of what is in them.
 """
 
@@ -63,13 +63,6 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Heading:
-    """A heading inside a section."""
-
-    words: str
-
-
-@dataclass(frozen=True)
 class Text:
     """A paragraph."""
 
@@ -79,25 +72,12 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Lead:
-    """What a reader who stops here has read, in large letters."""
-
-    paragraphs: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """A list of findings; what comes before a colon is emphasised."""
-
-    items: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Items:
     """A list."""
 
     items: Sequence[str]
-    numbered: bool = False
+    look: str = "ul"
+    "Or `ol`; `lead`: paragraphs in large letters; `findings`: what comes before a colon is emphasised."
 
 
 @dataclass(frozen=True)
@@ -149,7 +129,7 @@ class Failed:
         return say("page.failed", self.what, type(self.error).__name__, first)
 
 
-Block = Heading | Text | Lead | Sentences | Items | Terms | Table | Picture | Folded | Failed
+Block = Text | Items | Terms | Table | Picture | Folded | Failed
 
 
 class Section:
@@ -167,8 +147,8 @@ class Section:
 
     @property
     def name(self) -> str:
-        """Identifies its heading in the page: the name of its module."""
-        return type(self).__module__.rpartition(".")[2].replace("_", "-")
+        """Identifies its heading in the page: the name of its class."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "-", type(self).__name__).lower()
 
     def applies(self, material: Material) -> bool:
         """Whether a study has anything for it."""

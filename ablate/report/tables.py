@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,33 +92,11 @@ def short(paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def shortened(name: str, width: int) -> str:
-    """`name` with its middle left out when it is longer than `width` characters."""
-    if len(name) <= width:
-        return name
-    tail = (width - 1) // 2
-    return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
-
-
-def wrapped(name: str, width: int) -> list[str]:
-    """`name` in lines of at most `width` characters, broken after a separator where there is one, not in 0.2."""
-    lines = [""]
-    for piece in re.findall(r"(?:[^\s.,=/_+-]|[.-](?=\d))*[\s.,=/_+-]?", name):
-        if lines[-1].strip() and len(lines[-1]) + len(piece.rstrip()) > width:
-            lines.append("")
-        lines[-1] += piece
-        while len(lines[-1].rstrip()) > width:
-            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
-    return [line.rstrip() for line in lines]
-
-
 def in_lines(name: str, width: int, most: int) -> str:
-    """`name` in at most so many lines of `width` characters; the last is shortened where that is not enough."""
-    lines = wrapped(text(name), width)
-    if len(lines) > most:
-        rest = "".join(line if line[-1] in ",=/_+." else f"{line} " for line in lines[most - 1 :])
-        lines[most - 1 :] = [shortened(rest.rstrip(), width)]
-    return "\n".join(lines)
+    """`name` in at most so many lines of `width` characters; the last says by `…` that something is missing."""
+    lines = textwrap.wrap(text(name), width)
+    last = [f"{lines[most - 1][: width - 1]}…"] if len(lines) > most else lines[most - 1 :]
+    return "\n".join([*lines[: most - 1], *last])
 
 
 # Numbers

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.analysis.family import family_size
-from ablate.analysis.looks import weights
+from ablate.analysis.family import family_size, weights
 from ablate.analysis.power import ALPHA
 from ablate.analysis.rates import seeds_without_failure
 from ablate.base.errors import listed

@@ -9,10 +9,10 @@ from typing import Any
 from ablate.base.clock import now
 from ablate.core.cell import JUDGED, Cell
 from ablate.core.claim import Claim
+from ablate.core.events import FixedPlan
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.feature import features
-from ablate.core.plan import FixedPlan
 from ablate.core.record import Record
 from ablate.stages.cautions import cautions
 from ablate.stages.claims import is_measured

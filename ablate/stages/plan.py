@@ -21,16 +21,15 @@ from typing import Any
 
 from rich.console import Console
 
-from ablate.analysis.family import family_size
-from ablate.analysis.looks import weights
+from ablate.analysis.family import family_size, weights
 from ablate.analysis.power import ALPHA
 from ablate.analysis.prospects import Asked, Outlook, Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import counted, exact
+from ablate.core.events import FixedPlan
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.feature import features
-from ablate.core.plan import FixedPlan
 from ablate.execution.driver import drive
 from ablate.execution.local_pool import default_jobs
 from ablate.execution.progress import Display

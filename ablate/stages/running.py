@@ -11,14 +11,12 @@ from rich.console import Console
 
 from ablate.base.locks import training
 from ablate.core.cell import Cell
-from ablate.core.events import Event, everyone
-from ablate.core.plan import Plan
+from ablate.core.events import Event, Plan, everyone
 from ablate.core.record import Record
 from ablate.execution.driver import drive
 from ablate.execution.progress import Display
 from ablate.records.folder import StudyFolder
-from ablate.records.store import Store
-from ablate.records.trials import whereabouts
+from ablate.records.store import Store, whereabouts
 from ablate.stages.engine import Workers, preload
 from ablate.stages.options import Options, Outcome
 from ablate.stages.track import Tracker

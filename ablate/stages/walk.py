@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from ablate.analysis.steps import added, path_of
+from ablate.analysis.compare import added, path_of
 from ablate.base import wording
 from ablate.base.errors import Invalid, StudyError
 from ablate.core.cell import Cell

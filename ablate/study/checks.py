@@ -43,19 +43,11 @@ MAX_CHECKED = 500
 def check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
     """Refuses to keep weights or states that the workload does not give."""
     if study.checkpoint != "none" and not workload.keeps_weights:
-        document.refuse(
-            ("checkpoint",),
-            f"needs a workload that keeps weights, which {study.workload} does not",
-            study.checkpoint,
-            "none",
-        )
+        rule = f"needs a workload that keeps weights, which {study.workload} does not"
+        document.refuse(("checkpoint",), rule, study.checkpoint, "none")
     if study.save_every is not None and not workload.resumes:
-        document.refuse(
-            ("save_every",),
-            f"needs a workload that can resume inside a trial, which {study.workload} cannot",
-            study.save_every,
-            hint="Leave it out",
-        )
+        rule = f"needs a workload that can resume inside a trial, which {study.workload} cannot"
+        document.refuse(("save_every",), rule, study.save_every, hint="Leave it out")
 
 
 def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) -> Config:
@@ -98,47 +90,49 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
         return None, [Problem(f"cannot be built: {described(error)[0]}", hint=hint)]
 
 
-def check_number(study: StudyBase, design: Design, document: Document) -> None:
+def check_number(draft: Draft) -> None:
     """Refuses a study of more trials than anyone trains."""
-    each = 1 + sum(feature.companions(study) for feature in features())
-    count = len(design.variants) * len(design.variants[0].configs) * study.seeds.count * each
+    each = 1 + sum(feature.companions(draft.study) for feature in features())
+    variants = draft.design.variants
+    count = len(variants) * len(variants[0].configs) * draft.study.seeds.count * each
     if count > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
-        document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
+        draft.document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
 
 
-def check_variants(workload: Workload, design: Design, known: list[Problem], document: Document) -> None:
+def check_variants(draft: Draft, known: list[Problem]) -> None:
     """Builds every distinct variant; in a large factorial each level and an even sample of the rest.
 
     Problems of the baseline, which are `known`, are not repeated.
     """
-    alone = [v for v in design.variants if v.at != ("factors",)]
-    crossed = [v for v in design.variants if v.at == ("factors",)]
+    document, check = draft.document, draft.workload.check
+    alone = [v for v in draft.design.variants if v.at != ("factors",)]
+    crossed = [v for v in draft.design.variants if v.at == ("factors",)]
     before = len(document.problems)
     for group in (alone, crossed[:: max(1, -(-len(crossed) // MAX_CHECKED))]):
         for variant in group if len(document.problems) == before else ():
-            found = [problem for config in variant.configs for problem in attempt(workload.check, config)[1]]
+            found = [problem for config in variant.configs for problem in attempt(check, config)[1]]
             report_at([p for p in found if p not in known], variant.patches, variant.at, document)
 
 
-def check_labels(study: StudyBase, design: Design, document: Document) -> None:
+def check_labels(draft: Draft) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
-    levels = {
-        f"{path}={level}": None for path in design.paths for level in design.labels(path).values() if level
-    }
+    study, design, refuse = draft.study, draft.design, draft.document.refuse
+    levels = [f"{path}={level}" for path in design.paths for level in design.labels(path).values() if level]
     winners = winner_names(study.search.winners) if study.search is not None else []
     known = list(dict.fromkeys([*(variant.name for variant in design.variants), *winners, *levels]))
     for name, label in study.labels.items():
         first = next(other for other, given in study.labels.items() if given == label)
+        at = ("labels", name)
         if name not in known:
-            hint = nearest(name, known)
-            document.refuse(("labels", name), "is neither a variant nor a level", name, listed(known), hint)
+            refuse(at, "is neither a variant nor a level", name, listed(known), nearest(name, known))
         elif name != first:
-            document.refuse(("labels", name), f"is also the label of {first}", label, "a label of its own")
+            refuse(at, f"is also the label of {first}", label, "a label of its own")
 
 
-def check_live(workload: Workload, design: Design, document: Document) -> None:
+def check_live(draft: Draft) -> None:
     """Every level under `model.`, alone, must change the parameters or the output of the baseline."""
+    design, fingerprint = draft.design, draft.workload.fingerprint
     levels: list[tuple[PathKey, Mapping[str, Any], list[Config]]] = [
         (level.at, {path: level.value}, level.configs)
         for path, found in design.factors.items()
@@ -146,20 +140,16 @@ def check_live(workload: Workload, design: Design, document: Document) -> None:
     ]
     levels += [(v.at, v.patches, v.configs) for v in design.variants if v.at[:1] == ("variants",)]
     models = [level for level in levels if all(path.split(".")[0] == "model" for path in level[1])]
-    if not models:
-        return
-    reference = [attempt(workload.fingerprint, config) for config in design.variants[0].configs]
+    reference = [attempt(fingerprint, config) for config in design.variants[0].configs if models]
     for _, problems in reference:
-        document.report_all(problems)
+        draft.document.report_all(problems)
+    rule = "changes nothing: under one seed, its parameters and output equal the baseline's bit for bit"
     for at, patches, configs in models:
-        found = [attempt(workload.fingerprint, config) for config in configs]
+        found = [attempt(fingerprint, config) for config in configs]
         problems = [problem for _, faults in found for problem in faults]
-        if not problems and found == reference:
-            rule = (
-                "changes nothing: under one seed, its parameters and output equal the baseline's bit for bit"
-            )
+        if found == reference and not problems:
             problems = [Problem(rule, hint=CHANGES_NOTHING)]
-        report_at(problems, patches, at, document)
+        report_at(problems, patches, at, draft.document)
 
 
 def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:

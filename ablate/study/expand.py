@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem
@@ -25,28 +25,26 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
     count = sum(map(len, study.factors.values())) + len(study.variants)
     if count > MAX_LEVELS:
         where = "factors" if study.factors else "variants"
-        document.refuse(
-            (where,), "are too many, all levels and variants counted", count, f"at most {MAX_LEVELS:,}"
-        )
+        rule = "are too many, all levels and variants counted"
+        document.refuse((where,), rule, count, f"at most {MAX_LEVELS:,}")
         return Design([Variant(BASELINE, baseline)], {}, [])
     before = len(document.problems)
-    every = {path: _factor(path, study, baseline, resolve, document) for path in study.factors}
+    patched = _Patched(baseline, resolve, document)
+    every = {path: _factor(path, values, patched) for path, values in study.factors.items()}
     factors = {path: levels for path, levels in every.items() if levels is not None}
     kind: Kind = study.design.build()
     # What is left of factors that are wrong themselves may be too few for a design.
-    whole = len(document.problems) == before
-    if whole:
+    if len(document.problems) == before:
         with document.reporting():
             kind.check({path: len(levels) for path, levels in factors.items()}, study)
-        whole = len(document.problems) == before
-    every_factor = whole or not (kind.crosses or kind.walks)
-    found = _combinations(kind, factors, baseline, resolve, document) if every_factor else []
+    every_factor = len(document.problems) == before or not (kind.crosses or kind.walks)
+    found = _combinations(kind, factors, patched) if every_factor else []
     named = []
     for name, patches in study.variants.items():
         at: PathKey = ("variants", name)
         for path in filter(lambda path: is_empty(patches[path]), patches):
             document.refuse((*at, path), EMPTY_PATCH, patches[path], hint=CHANGES_NOTHING)
-        configs = _patched(baseline, patches, resolve, document, at)
+        configs = patched(patches, at)
         if configs == baseline:
             document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
         elif configs is not None:
@@ -59,6 +57,25 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
     return Design(variants, factors, paths, kind)
 
 
+@dataclass(frozen=True)
+class _Patched:
+    """The baseline's configs with patches, resolved; None when that is not valid, which is reported."""
+
+    baseline: list[Config]
+    resolve: Resolve
+    document: Document
+
+    def __call__(
+        self, patches: Mapping[str, Any], at: PathKey, *, skip_removed: bool = False
+    ) -> list[Config] | None:
+        try:
+            changed = (apply_patches(config, patches, skip_removed=skip_removed) for config in self.baseline)
+            return [self.resolve(config) for config in changed]
+        except Invalid as error:
+            report_at(error.problems, patches, at, self.document)
+            return None
+
+
 def refuse_twins(variants: Iterable[Variant], rule: str, hint: str, document: Document) -> None:
     """Reports each variant whose configs are those of an earlier one, which `rule` names at its `{}`."""
     known: dict[str, str] = {}
@@ -68,81 +85,50 @@ def refuse_twins(variants: Iterable[Variant], rule: str, hint: str, document: Do
             document.refuse(variant.at, rule.format(other), hint=hint)
 
 
-def _factor(
-    path: str, study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document
-) -> list[Level] | None:
+def _factor(path: str, values: list[Any], patched: _Patched) -> list[Level] | None:
     """The levels of a factor that change something; None where its path does not exist, which is reported."""
     at: PathKey = ("factors", path)
+    document = patched.document
     try:
-        for config in baseline:
+        for config in patched.baseline:
             value_at(config, path)
     except Invalid as error:
         document.report_all(error.problems, at, given=NOT_GIVEN)
         return None
     levels: list[Level] = []
-    faulty = False
-    for index, value in enumerate(study.factors[path]):
+    before = len(document.problems)
+    for index, value in enumerate(values):
         if is_empty(value):
             document.refuse((*at, index), EMPTY_PATCH, value, hint=CHANGES_NOTHING)
-            faulty = True
             continue
-        configs = _patched(baseline, {path: value}, resolve, document, (*at, index))
-        if configs is None:
-            faulty = True
-        elif any(configs == level.configs for level in levels):
+        configs = patched({path: value}, (*at, index))
+        if configs is not None and any(configs == level.configs for level in levels):
             document.refuse((*at, index), "is listed twice", value)
-        elif configs != baseline:
+        elif configs is not None and configs != patched.baseline:
             levels.append(Level(value, configs, (*at, index)))
-    if not levels and not faulty:
-        document.refuse(
-            at,
-            "has no level but the baseline's, so that nothing is compared",
-            study.factors[path],
-            hint="Add a level, or take the factor out",
-        )
+    if not levels and len(document.problems) == before:
+        rule = "has no level but the baseline's, so that nothing is compared"
+        document.refuse(at, rule, values, hint="Add a level, or take the factor out")
     return levels
 
 
-def _combinations(
-    kind: Kind,
-    factors: Mapping[str, list[Level]],
-    baseline: list[Config],
-    resolve: Resolve,
-    document: Document,
-) -> list[Variant]:
+def _combinations(kind: Kind, factors: Mapping[str, list[Level]], patched: _Patched) -> list[Variant]:
     """The variants that the design makes of the factors."""
     found: dict[str, Variant] = {}
     for combination in kind.combinations(list(factors.values())):
         chosen = {path: level for path, level in zip(factors, combination, strict=True) if level is not None}
         patches = {path: level.value for path, level in chosen.items()}
-        at = next(iter(chosen.values())).at if len(chosen) == 1 else ("factors",)
-        alone = next(iter(chosen.values())).configs if len(chosen) == 1 else None
-        configs = alone or _patched(baseline, patches, resolve, document, at, skip_removed=kind.collapses)
+        alone = next(iter(chosen.values())) if len(chosen) == 1 else None
+        at = alone.at if alone else ("factors",)
+        configs = alone.configs if alone else patched(patches, at, skip_removed=kind.collapses)
         if configs is not None:
             variant = Variant("", configs, patches, at)
             key = key_of(configs)
             # Where a level removes the path of another, several combinations are one; else twins are a mistake.
             found.setdefault(key if kind.collapses else f"{len(found)} {key}", variant)
     if kind.collapses:
-        found.pop(key_of(baseline), None)
+        found.pop(key_of(patched.baseline), None)
     return list(found.values())
-
-
-def _patched(
-    baseline: list[Config],
-    patches: Mapping[str, Any],
-    resolve: Resolve,
-    document: Document,
-    at: PathKey,
-    *,
-    skip_removed: bool = False,
-) -> list[Config] | None:
-    """The baseline's configs with `patches`, resolved; None when that is not valid, which is reported."""
-    try:
-        return [resolve(apply_patches(config, patches, skip_removed=skip_removed)) for config in baseline]
-    except Invalid as error:
-        report_at(error.problems, patches, at, document)
-        return None
 
 
 def report_at(

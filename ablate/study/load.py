@@ -147,7 +147,7 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
         rule = f"{'unknown' if kind == 'unknown_part' else 'needs the name of a'} {context['slot']}"
         given = context["name"] if context["name"] is not None else given
         return Problem(rule, path, given, listed(context["names"], 40), part_hint(context["slot"], given))
-    if kind in ("name", "rule"):
+    if kind == "rule":
         return Problem(details["msg"], path, given, context["allowed"])
     if kind == "string_pattern_mismatch":
         return Problem("must be a plain name", path, given, "letters, digits, '.', '_' and '-', no folder")

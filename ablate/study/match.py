@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ablate.base.errors import Invalid, Problem
 from ablate.core.facts import BASELINE, Matched
 from ablate.core.workload import Workload
-from ablate.study.checks import attempt
-from ablate.study.designs.design import Config, Design, Resolve, Variant
+from ablate.study.checks import Draft, attempt
+from ablate.study.designs.design import Config, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.expand import refuse_twins, report_at
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import StudyBase
 from ablate.study.sections.search import MatchSection
-from ablate.study.solver import Number, closest, has_effect
+from ablate.study.solver import Number, Solver
 
 NOUNS = {
     "parameters": "parameters",
@@ -36,10 +36,7 @@ class Matcher:
         resolve: Resolve,
     ) -> None:
         """`baseline` is resolved, one config a task."""
-        self.match = match
-        self.workload = workload
-        self.baseline = baseline
-        self.resolve = resolve
+        self.match, self.workload, self.baseline, self.resolve = match, workload, baseline, resolve
         self.noun = NOUNS[match.quantity]
         self._amounts: dict[str, float | None] = {}
         self._matched: dict[tuple[str, int], tuple[Config, Matched]] = {}
@@ -64,7 +61,7 @@ class Matcher:
         start, now = self.number(config), self.amount(config)
         if now == target:
             return config, Matched(start, now, target)
-        found = closest(self._along(config), start, target, whole=self._is_whole(config, start))
+        found = self._solver(config, start).closest(target)
         if found is None:
             raise self._no_effect(start)
         matched = self.resolve(apply_patches(config, {by: found[0]}))
@@ -112,26 +109,23 @@ class Matcher:
     def check_effect(self, config: Config) -> None:
         """Raises `Invalid` when the value at the path does not change the quantity at all."""
         start = self.number(config)
-        if not has_effect(self._along(config), start, whole=self._is_whole(config, start)):
+        if not self._solver(config, start).has_effect():
             raise self._no_effect(start)
 
     def _no_effect(self, value: Number) -> Invalid:
         return Invalid(self.match.by, f"has no effect on the {self.noun}", value, hint=OTHER_PATH)
 
-    def _is_whole(self, config: Config, value: Number) -> bool:
-        """Whether the schema takes only whole numbers at the path."""
-        return isinstance(value, int) and all(self._with(config, value + d) is None for d in (0.5, -0.5))
-
-    def _along(self, config: Config) -> Callable[[Number], float | None]:
-        """The quantity as a function of the value; None where such a config cannot be built."""
+    def _solver(self, config: Config, start: Number) -> Solver:
+        """Solves for the value at the path, in whole numbers where the schema takes no others."""
 
         def quantity(value: Number) -> float | None:
             changed = self._with(config, value)
             if changed is None or attempt(self.workload.check, changed)[1]:
-                return None
+                return None  # such a config cannot be built
             return attempt(self._amount, changed)[0]
 
-        return quantity
+        whole = isinstance(start, int) and all(self._with(config, start + d) is None for d in (0.5, -0.5))
+        return Solver(quantity, start, whole=whole)
 
     def _with(self, config: Config, value: Number) -> Config | None:
         try:
@@ -149,23 +143,17 @@ class Matcher:
         return self._amounts[key]
 
 
-def check_match(
-    match: MatchSection,
-    study: StudyBase,
-    workload: Workload,
-    design: Design,
-    resolve: Resolve,
-    document: Document,
-) -> Matcher | None:
+def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
     """Checks a `match:` and returns its matcher.
 
     None where there are problems, which are reported to the document.
     """
+    document = draft.document
     before = len(document.problems)
-    _check_conflicts(match, study, document)
+    _check_conflicts(match, draft.study, document)
     if len(document.problems) > before:
         return None
-    matcher = Matcher(match, workload, design.variants[0].configs, resolve)
+    matcher = Matcher(match, draft.workload, draft.design.variants[0].configs, draft.resolve)
     try:
         for index, config in enumerate(matcher.baseline):
             matcher.number(config)
@@ -182,24 +170,15 @@ def check_match(
 def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
     """A path that is compared or searched cannot be changed to match."""
     by = match.by
-    rules = (
-        [f"{by} is a factor, whose levels are compared; a match cannot change it"]
-        if by in study.factors
-        else []
-    )
-    for kind, section in study.searches().items():
-        if by in section.over:
-            rules.append(f"{by} is searched by `{kind}`; a match cannot change it")
-    for rule in rules:
-        document.refuse(("match", "by"), rule, hint=OTHER_PATH)
+    users = ["is a factor, whose levels are compared"] if by in study.factors else []
+    users += [f"is searched by `{kind}`" for kind, section in study.searches().items() if by in section.over]
+    for user in users:
+        document.refuse(("match", "by"), f"{by} {user}; a match cannot change it", hint=OTHER_PATH)
     for name, patches in study.variants.items():
         if by in patches:
-            document.refuse(
-                ("variants", name, by),
-                "is what `match` changes, so that this value would not be kept",
-                patches[by],
-                hint=f"Take it out, or match by another path than {by}",
-            )
+            rule = "is what `match` changes, so that this value would not be kept"
+            hint = f"Take it out, or match by another path than {by}"
+            document.refuse(("variants", name, by), rule, patches[by], hint=hint)
 
 
 def match_variants(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ablate.base.errors import Invalid, listed, nearest
 from ablate.core.claim import Claim
@@ -12,22 +12,11 @@ from ablate.core.derived import Offer
 from ablate.core.feature import derived, features
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
-from ablate.study.checks import attempt
-from ablate.study.claims import check_margin, parse_claim
-from ablate.study.designs.design import Config, Design, Resolve
+from ablate.study.checks import Draft, attempt
+from ablate.study.claims import Claimable, check_margin, parse_claim
+from ablate.study.designs.design import Config, Resolve
 from ablate.study.document import Document
 from ablate.study.schema import StudyBase, winner_names
-
-
-@dataclass(frozen=True)
-class Claimable:
-    """Metrics that claims may use."""
-
-    metrics: Mapping[str, Metric]
-    ranges: Mapping[str, float] = field(default_factory=dict)
-    "The range of each that has one; the smallest, of several tasks."
-    lacking: Mapping[str, str] = field(default_factory=dict)
-    "Derived metric that the study cannot give → what it would have to give for it."
 
 
 def described(workload: Workload, config: Config, resolve: Resolve) -> Description:
@@ -88,55 +77,51 @@ def target_of(study: StudyBase, metrics: Mapping[str, Metric]) -> dict[str, floa
     return {} if value is None else {name: value}
 
 
-def claimable(
-    workload: Workload,
-    study: StudyBase,
-    judged: Claimable,
-    tasks: Sequence[Description],
-    others: Iterable[Description],
-) -> Claimable:
+def claimable(draft: Draft, judged: Claimable, tasks: Sequence[Description]) -> Claimable:
     """All that claims may use: what is `judged`, numbers of stability, and derived metrics.
 
-    `tasks` are descriptions of the baseline, `others` those of the variants, of which no more are taken than it
-    needs to know what is claimed.
+    `tasks` are descriptions of the baseline; of the variants no more are described than it needs to know what is
+    claimed.
     """
+    study, workload = draft.study, draft.workload
     asked = {found[1] for text in study.claims if (found := re.search(r" on (\S+)", text))}
     numbers = {name: metric for task in tasks for name, metric in task.stability.items()}
     known = {*derived(), *(name for task in tasks for name in task.metrics)}
-    each = iter(others)
-    while not asked <= {*known, *numbers} and (one := next(each, None)) is not None:
-        numbers = {**one.stability, **numbers}
-    asked_for = {key: getattr(study, key) for feature in features() for key in feature.grammar()}
+    for config in (config for variant in draft.design.variants for config in variant.configs):
+        if asked <= {*known, *numbers}:
+            break
+        one = attempt(workload.describe, config)[0]
+        numbers = {**one.stability, **numbers} if one else numbers
+    sections = {key: study.section(key) for feature in features() for key in feature.grammar()}
     offers = [
-        Offer(task.metrics, asked_for, workload.rate_path, target_of(study, task.metrics))
+        Offer(task.metrics, sections, workload.rate_path, target_of(study, task.metrics))
         for task in tasks
         if task.metrics
     ]
     lacking = {
         name: of.lacks(offers[0]) for name, of in derived().items() if offers and all(map(of.lacks, offers))
     }
-    metrics = numbers | {name: of.metric for name, of in derived().items() if name not in lacking}
-    ranges = {name: metric.span for name, metric in metrics.items() if metric.span is not None}
     if not judged.metrics:  # a baseline that cannot be built: any name may be one
         return Claimable({}, {}, lacking)
+    metrics = numbers | {name: of.metric for name, of in derived().items() if name not in lacking}
+    ranges = {name: metric.span for name, metric in metrics.items() if metric.span is not None}
     return Claimable({**metrics, **judged.metrics}, {**ranges, **judged.ranges}, lacking)
 
 
-def parse_claims(
-    study: StudyBase, design: Design | None, known: Claimable, document: Document
-) -> list[Claim]:
+def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
     """The claims of a study; problems are reported to the document.
 
-    Without a design, one with mistakes of its own, nothing is said of the variants that they name.
+    Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
     """
     claims: list[Claim] = []
-    if study.search is not None and design is not None:
+    design, search = draft.design, draft.study.search
+    if search is not None:
         # A claim may be about winners before they are known.
-        winners = [replace(design.variants[0], name=name) for name in winner_names(study.search.winners)]
+        winners = [replace(design.variants[0], name=name) for name in winner_names(search.winners)]
         design = replace(design, variants=[*design.variants, *winners])
-    for index, text in enumerate(study.claims):
-        with document.reporting("claims", index):
-            claim = parse_claim(text, design, known.metrics, known.ranges, known.lacking)
+    for index, text in enumerate(draft.study.claims):
+        with draft.document.reporting("claims", index):
+            claim = parse_claim(text, design if sides else None, known)
             if any(claim.hash == other.hash for other in claims):
                 raise Invalid("", "is made twice", text)
             claims.append(claim)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from ablate.core.facts import Matched
 from ablate.core.feature import features
 from ablate.study.checks import (
     Draft,
-    attempt,
     check_baseline,
     check_keeping,
     check_labels,
@@ -55,30 +53,26 @@ def prepare(
     before = len(document.problems)
     known = check_baseline(workload, baseline, document)
     design = expand(study, baseline, resolve, document)
-    check_number(study, design, document)
-    check_variants(workload, design, known, document)
+    draft = Draft(workload, study, design, resolve, document)
+    check_number(draft)
+    check_variants(draft, known)
     whole = len(document.problems) == before
     of_tasks = [described(workload, config, resolve) for config in baseline]
     judged = check_metric(study, of_tasks, document)
-    each = chain.from_iterable(variant.configs for variant in design.variants)
-    others = (found for config in each if (found := attempt(workload.describe, config)[0]))
-    claims = parse_claims(
-        study, design if whole else None, claimable(workload, study, judged, of_tasks, others), document
-    )
-    variants, matcher, search, tune = design.variants, None, None, None
+    claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
+    searches = read_searches(draft, judged.metrics) if not known else {}
+    variants, matcher = design.variants, None
     matched: Mapping[str, Sequence[Matched]] = {}
-    if not known:
-        search, tune = read_searches(workload, study, design, judged.metrics, resolve, document)
     # What is wrong with a variant itself is said once.
     if whole:
-        check_labels(study, design, document)
-        check_live(workload, design, document)
+        check_labels(draft)
+        check_live(draft)
         for feature in features():
-            feature.check(Draft(workload, study, design, resolve, document))
+            feature.check(draft)
         if study.match is not None:
-            matcher = check_match(study.match, study, workload, design, resolve, document)
-            if matcher is not None:
-                variants, matched = match_variants(matcher, variants, document)
+            matcher = check_match(study.match, draft)
+        if matcher is not None:
+            variants, matched = match_variants(matcher, variants, document)
     document.raise_problems()
     return Experiment(
         path=path,
@@ -92,6 +86,6 @@ def prepare(
         variants=variants,
         matcher=matcher,
         matched=matched,
-        search=search,
-        tune=tune,
+        search=searches.get("search"),
+        tune=searches.get("tune"),
     )

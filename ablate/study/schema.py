@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -14,7 +15,6 @@ from pydantic import (
     PositiveInt,
     create_model,
 )
-from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import CATALOGUE, OnOff, Slot, StrictModel
 from ablate.core import names
@@ -23,8 +23,7 @@ from ablate.core.feature import features
 from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
-from ablate.study.sections.metric import MetricAsked, MetricSection
-from ablate.study.sections.search import MatchSection, SearchSection, TuneSection
+from ablate.study.sections.search import MatchSection, SearchSection, TuneSection, refusal
 from ablate.study.sections.seeds import Seeds, SeedsSection
 
 MAX_NAME = 100
@@ -41,29 +40,45 @@ def winner_names(count: int) -> list[str]:
 
 def _study_name(name: str) -> str:
     if names.stem(name).lower() in names.RESERVED:
-        allowed = f"any other name than {', '.join(names.RESERVED)}"
-        raise PydanticCustomError("name", "is kept for the harness", {"allowed": allowed})
+        raise refusal("is kept for the harness", f"any other name than {', '.join(names.RESERVED)}")
     if len(names.stem(name)) > MAX_NAME:
-        raise PydanticCustomError("name", "is too long", {"allowed": f"at most {MAX_NAME} characters"})
+        raise refusal("is too long", f"at most {MAX_NAME} characters")
     return name
 
 
 def _variant_name(name: str) -> str:
-    forbidden = sorted({c for c in name if c in "/\\=," or c.isspace() or not c.isprintable()})
-    if not name or len(name) > 80 or forbidden or name in (BASELINE, PLACEBO, ".", ".."):
-        raise PydanticCustomError(
-            "name",
-            "is not a name for a variant",
-            {
-                "allowed": f"1 to 80 characters, no space, '/', '\\', '=' or ',', and not {BASELINE} or {PLACEBO}"
-            },
-        )
+    forbidden = any(c in "/\\=," or c.isspace() or not c.isprintable() for c in name)
+    if not 0 < len(name) <= 80 or forbidden or name in (BASELINE, PLACEBO, ".", ".."):
+        allowed = f"1 to 80 characters, no space, '/', '\\', '=' or ',', and not {BASELINE} or {PLACEBO}"
+        raise refusal("is not a name for a variant", allowed)
     return name
 
 
 StudyName = Annotated[str, Field(pattern=f"^{names.OWN}$"), AfterValidator(_study_name)]
 ReportName = Annotated[str, Field(pattern=f"^{names.NAME}$"), AfterValidator(_study_name)]
 VariantName = Annotated[str, AfterValidator(_variant_name)]
+
+
+class MetricSection(StrictModel):
+    """The number that is judged, the same for all variants."""
+
+    name: str | None = None
+    "A metric of the task; not given: its first."
+    margin: PositiveFloat | None = None
+    "The smallest difference of interest, in the metric's units; declared, `equivalent` becomes a verdict."
+    at: Literal["last", "best_validation"] = "last"
+    "Tested at the last step, or at the step that validation favours."
+    target: float | None = None
+    "The value on validation data that counts as learned, for `steps_to_target`; not given: that at which it is solved."
+
+
+MetricAsked = Annotated[
+    MetricSection,
+    BeforeValidator(
+        lambda given: {"name": given} if isinstance(given, str) else given,
+        json_schema_input_type=str | MetricSection,
+    ),
+]
 
 
 def _short(part: Any) -> Any:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ablate.base.errors import Invalid, listed, nearest
+from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.core.metric import Description, Metric
 from ablate.core.search_table import WINNER, Objective, SearchFacts
-from ablate.core.workload import Workload
-from ablate.study.checks import attempt
-from ablate.study.designs.design import Config, Design, Resolve
-from ablate.study.document import Document, PathKey
-from ablate.study.schema import StudyBase
-from ablate.study.sections.search import SearchSection, TuneSection
+from ablate.study.checks import Draft, attempt
+from ablate.study.document import PathKey
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM
-from ablate.study.space import Space
-from ablate.study.space_reader import SpaceReader, check_grid
+from ablate.study.space import Space, SpaceReader
 
 COSTS = ("parameters", "flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")
@@ -62,192 +57,136 @@ def _label(part: PartConfig) -> str:
     return part.name + (f"({','.join(f'{k}={v}' for k, v in changed.items())})" if changed else "")
 
 
-@dataclass(frozen=True)
-class SearchReader:
-    """Reads the `search:` or `tune:` of a study; problems are reported to the document."""
-
-    study: StudyBase
-    kind: str
-    "search or tune."
-    bases: Sequence[tuple[str, Config]]
-    "The configs that the search will change, by the name of their variant."
-    description: Description | None
-    "Of the baseline, where it can be built."
-    metrics: Mapping[str, Metric]
-    resolve: Resolve
-    workload: Workload
-    document: Document
-
-    @property
-    def section(self) -> SearchSection | TuneSection:
-        """The section that is read."""
-        return getattr(self.study, self.kind)
-
-    def read(self) -> SearchSpec | None:
-        """The search; None where something is wrong with it."""
-        section, document = self.section, self.document
-        before = len(document.problems)
-        self._check_conflicts()
-        reader = SpaceReader((self.kind, "over"), self.bases, self.resolve, self.workload, document)
-        space, remarks = reader.read(section.over) or (None, ())
-        objectives = self._objectives()
-        trials = section.trials or DEFAULT_TRIALS
-        if section.sampler.part.exhaustive and space:
-            trials = self._grid_trials(space)
-        with document.reporting(self.kind, "sampler"):
-            self._check_sampler(section.sampler, len(objectives), space)
-        with document.reporting(self.kind, "pruner"):
-            pruner = section.pruner.build()
-            # A grid that was refused has no trials, and nothing to prune.
-            if trials:
-                pruner.check(
-                    objectives=len(objectives),
-                    reports=self.description.reports if self.description else None,
-                    seeds=section.seeds,
-                    trials=trials,
-                    batch=section.batch,
-                )
-        winners = getattr(section, "winners", 1)
-        if winners > trials > 0:
-            document.refuse(
-                (self.kind, "winners"),
-                f"are more than the {trials} settings that are tried",
-                winners,
-                f"1 to {trials}",
+def _read(draft: Draft, kind: str, metrics: Mapping[str, Metric]) -> SearchSpec | None:
+    """The `search:` or `tune:` of a study; None where something is wrong with it, which is reported."""
+    section, document, variants = draft.study.section(kind), draft.document, draft.design.variants
+    before = len(document.problems)
+    _check_conflicts(draft, kind)
+    description = attempt(draft.workload.describe, variants[0].configs[0])[0]
+    changed = variants if kind == "tune" else variants[:1]
+    bases = [(variant.name, config) for variant in changed for config in variant.configs]
+    space, remarks = SpaceReader(draft, kind, bases).read(section.over) or (None, [])
+    objectives = _objectives(draft, kind, metrics, description)
+    trials = section.trials or DEFAULT_TRIALS
+    if section.sampler.part.exhaustive and space:
+        trials = _grid_trials(draft, kind, space)
+    with document.reporting(kind, "sampler"):
+        _check_sampler(section.sampler, len(objectives), space)
+    with document.reporting(kind, "pruner"):
+        pruner = section.pruner.build()
+        # A grid that was refused has no trials, and nothing to prune.
+        if trials:
+            pruner.check(
+                objectives=len(objectives),
+                reports=description.reports if description else None,
+                seeds=section.seeds,
+                trials=trials,
+                batch=section.batch,
             )
-        if space is None or len(document.problems) > before:
-            return None
-        return SearchSpec(
-            space=space,
-            objectives=tuple(objectives),
-            sampler=section.sampler,
-            pruner=section.pruner,
-            trials=trials,
-            seeds=tuple(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
-            batch=section.batch,
-            at=self.study.metric.at,
-            winners=winners,
-            remarks=tuple(remarks),
-        )
+    winners = getattr(section, "winners", 1)
+    if winners > trials > 0:
+        rule = f"are more than the {trials} settings that are tried"
+        document.refuse((kind, "winners"), rule, winners, f"1 to {trials}")
+    if space is None or len(document.problems) > before:
+        return None
+    return SearchSpec(
+        space=space,
+        objectives=tuple(objectives),
+        sampler=section.sampler,
+        pruner=section.pruner,
+        trials=trials,
+        seeds=tuple(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
+        batch=section.batch,
+        at=draft.study.metric.at,
+        winners=winners,
+        remarks=tuple(remarks),
+    )
 
-    def _check_sampler(self, sampler: PartConfig, objectives: int, space: Space | None) -> None:
-        """Raises `Invalid` for a sampler that cannot search for the objectives, or has too few numbers to model."""
-        part = sampler.build()
-        if objectives > 1 and not part.several:
-            able = listed(CATALOGUE.able("sampler", "several"))
-            raise Invalid(
-                "",
-                f"looks for one objective; the search has {objectives}",
-                sampler.name,
-                able,
-                "Choose another sampler, or one objective",
-            )
-        if space is None:
-            return
-        numbers = sum(p.kind != "choice" and p.path not in space.conditions for p in space.parameters)
-        if numbers < part.numbers:
-            rule = f"needs {part.numbers} numbers that are always searched; the space has {numbers}"
-            others = sorted({*CATALOGUE.names("sampler")} - {*CATALOGUE.able("sampler", "numbers")})
-            raise Invalid("", rule, sampler.name, listed(others))
 
-    def _check_conflicts(self) -> None:
-        """A path cannot be searched and set by something else at once."""
-        study, refuse = self.study, self.document.refuse
-        for name in study.variants if self.kind == "search" else ():
-            if name == WINNER or name.startswith(f"{WINNER}-"):
-                refuse(
-                    ("variants", name),
-                    "is the name of a setting that a sweep finds",
-                    hint="Choose another name",
-                )
-        changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
-        for path in self.section.over:
-            at: PathKey = (self.kind, "over", path)
-            if path.partition(".")[0] in ("task", "tasks"):
-                refuse(at, "changes the task, on which all settings must be judged alike")
-            above = [c for c in changed if path.startswith(f"{c}.")]
-            clash = [c for c in changed if c == path or c.startswith(f"{path}.")]
-            if self.kind == "tune" and (above or clash):
-                rule = (
-                    f"belongs to what the study compares ({listed(above)}): some levels may not have it"
-                    if above
-                    else f"is what the study compares ({listed(clash)}); tuning would undo it"
-                )
-                refuse(at, rule, hint="Tune another path")
+def _check_conflicts(draft: Draft, kind: str) -> None:
+    """A path cannot be searched and set by something else at once."""
+    study, refuse = draft.study, draft.document.refuse
+    for name in study.variants if kind == "search" else ():
+        if name == WINNER or name.startswith(f"{WINNER}-"):
+            rule = "is the name of a setting that a sweep finds"
+            refuse(("variants", name), rule, hint="Choose another name")
+    changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
+    for path in study.section(kind).over:
+        at: PathKey = (kind, "over", path)
+        if path.partition(".")[0] in ("task", "tasks"):
+            refuse(at, "changes the task, on which all settings must be judged alike")
+        above = [c for c in changed if path.startswith(f"{c}.")]
+        clash = [c for c in changed if f"{c}.".startswith(f"{path}.")]
+        if kind == "tune" and (above or clash):
+            rule = f"is what the study compares ({listed(clash)}); tuning would undo it"
+            if above:
+                rule = f"belongs to what the study compares ({listed(above)}): some levels may not have it"
+            refuse(at, rule, hint="Tune another path")
 
-    def _objectives(self) -> list[Objective]:
-        metrics, refuse = self.metrics, self.document.refuse
-        names = list(getattr(self.section, "objectives", []))
-        found: list[Objective] = []
-        for index, name in enumerate(names or [self.study.metric.name or next(iter(metrics), "")]):
-            at: PathKey = (self.kind, "objectives", index)
+
+def _objectives(
+    draft: Draft, kind: str, metrics: Mapping[str, Metric], description: Description | None
+) -> list[Objective]:
+    """What is searched for; `description` is that of the baseline, where it can be built."""
+    study, section = draft.study, draft.study.section(kind)
+    names = list(getattr(section, "objectives", []))
+    found: list[Objective] = []
+    for index, name in enumerate(names or [study.metric.name or next(iter(metrics), "")]):
+        with draft.document.reporting(kind, "objectives", index), Gather() as at:
             if name in names[:index]:
-                refuse(at, "is listed twice", name)
-            elif name in metrics:
+                raise Invalid("", "is listed twice", name)
+            if name in metrics:
                 found.append(Objective(name, metrics[name].direction, "validation", metrics[name].floor))
             elif name in COSTS:
                 found.append(Objective(name, "min", "cost"))
-                if self.description is not None and getattr(self.description, name) is None:
-                    refuse(
-                        at,
-                        f"is not known for this config of {self.study.workload}",
-                        name,
-                        hint="Search for another cost",
-                    )
+                unknown = description is not None and getattr(description, name) is None
+                rule = f"is not known for this config of {study.workload}"
+                at.refuse(unknown, "", rule, name, hint="Search for another cost")
             elif name in STABILITY:
                 found.append(Objective(name, "min", "stability"))
-                if name == "seed_spread" and not any(other in metrics for other in names):
-                    refuse(
-                        at,
-                        "is the spread of a metric, and none is searched for",
-                        name,
-                        hint=f"Add one: {listed(metrics)}",
-                    )
-                if name == "seed_spread" and self.section.seeds < 2:
-                    refuse(
-                        at,
-                        "is a standard deviation over seeds, and the search has one",
-                        name,
-                        hint="Give `seeds: 3`",
-                    )
+                spread, of = name == "seed_spread", set(metrics) & set(names)
+                rule = "is the spread of a metric, and none is searched for"
+                at.refuse(spread and not of, "", rule, name, hint=f"Add one: {listed(metrics)}")
+                rule = "is a standard deviation over seeds, and the search has one"
+                at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
             elif metrics:
                 allowed = [*metrics, *COSTS, *STABILITY]
-                refuse(at, "no such objective", name, listed(allowed), nearest(name, allowed))
-        return found
-
-    def _grid_trials(self, space: Space) -> int:
-        points = check_grid(space, (self.kind, "over"), self.document)
-        given = self.section.trials or points
-        if given < points:
-            self.document.refuse(
-                (self.kind, "trials"),
-                f"would leave {points - given} of the {points} points of the grid out",
-                given,
-                f"{points}",
-                "Leave it out, use coarser steps, or another sampler",
-            )
-        return points
+                raise Invalid("", "no such objective", name, listed(allowed), nearest(name, allowed))
+    return found
 
 
-def read_searches(
-    workload: Workload,
-    study: StudyBase,
-    design: Design,
-    metrics: Mapping[str, Metric],
-    resolve: Resolve,
-    document: Document,
-) -> list[SearchSpec | None]:
-    """The `search:` and the `tune:` of a study; None for one that it does not have."""
-    description = attempt(workload.describe, design.variants[0].configs[0])[0]
-    found: list[SearchSpec | None] = []
-    for kind, variants in (("search", design.variants[:1]), ("tune", design.variants)):
-        bases = [(v.name, config) for v in variants for config in v.configs]
-        reader = SearchReader(study, kind, bases, description, metrics, resolve, workload, document)
-        found.append(reader.read() if getattr(study, kind) is not None else None)
-    if study.search is not None and len(design.variants[0].configs) > 1:
-        document.refuse(
-            ("search",),
-            "looks at one task, and the study has several",
-            hint="Give `task`, one study for each",
-        )
+def _grid_trials(draft: Draft, kind: str, space: Space) -> int:
+    points = 0
+    with draft.document.reporting(kind, "over"):
+        points = space.grid_size()
+    given = draft.study.section(kind).trials or points
+    if given < points:
+        rule = f"would leave {points - given} of the {points} points of the grid out"
+        hint = "Leave it out, use coarser steps, or another sampler"
+        draft.document.refuse((kind, "trials"), rule, given, f"{points}", hint)
+    return points
+
+
+def _check_sampler(sampler: PartConfig, objectives: int, space: Space | None) -> None:
+    """Raises `Invalid` for a sampler that cannot search for the objectives, or has too few numbers to model."""
+    part = sampler.build()
+    if objectives > 1 and not part.several:
+        rule = f"looks for one objective; the search has {objectives}"
+        able = listed(CATALOGUE.able("sampler", "several"))
+        raise Invalid("", rule, sampler.name, able, "Choose another sampler, or one objective")
+    if space is None:
+        return
+    numbers = sum(p.kind != "choice" and p.path not in space.conditions for p in space.parameters)
+    if numbers < part.numbers:
+        rule = f"needs {part.numbers} numbers that are always searched; the space has {numbers}"
+        others = sorted({*CATALOGUE.names("sampler")} - {*CATALOGUE.able("sampler", "numbers")})
+        raise Invalid("", rule, sampler.name, listed(others))
+
+
+def read_searches(draft: Draft, metrics: Mapping[str, Metric]) -> dict[str, SearchSpec | None]:
+    """The `search:` and the `tune:` of a study; None for one with mistakes."""
+    found = {kind: _read(draft, kind, metrics) for kind in draft.study.searches()}
+    if "search" in found and len(draft.design.variants[0].configs) > 1:
+        rule = "looks at one task, and the study has several"
+        draft.document.refuse(("search",), rule, hint="Give `task`, one study for each")
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from itertools import islice
+from itertools import chain, islice
 
 Number = int | float
 Quantity = Callable[[Number], float | None]
@@ -26,32 +26,28 @@ PRECISION = 1e-6
 MAX_DIGITS = 12
 
 
-def closest(quantity: Quantity, start: Number, target: float, *, whole: bool) -> tuple[Number, float] | None:
-    """The number whose quantity is closest to `target`, and its quantity; None where the quantity is constant and
-    not the target.
+class Solver:
+    """One search, with the quantities known so far.
 
-    Starts from `start`, which must have a quantity, and keeps it where nothing is closer. whole: only whole
-    numbers are tried. Of the floats of one stair, the one with the fewest digits is returned.
+    It starts from `start`, which must have a quantity. whole: only whole numbers are tried.
     """
-    return _Search(quantity, start, whole).run(target)
 
-
-def has_effect(quantity: Quantity, start: Number, *, whole: bool) -> bool:
-    """Whether some number gives another quantity than `start` does."""
-    search = _Search(quantity, start, whole)
-    return any(search.differs(sign) for sign in (1, -1))
-
-
-class _Search:
-    """One search, with the quantities known so far."""
-
-    def __init__(self, quantity: Quantity, start: Number, whole: bool) -> None:
-        self.quantity = quantity
-        self.start = start
-        self.whole = whole
+    def __init__(self, quantity: Quantity, start: Number, *, whole: bool) -> None:
+        self.quantity, self.start, self.whole = quantity, start, whole
         self.known: dict[Number, float | None] = {}
 
-    def run(self, target: float) -> tuple[Number, float] | None:
+    def has_effect(self) -> bool:
+        """Whether some number gives another quantity than the start does."""
+        begin = self.value(self.start)
+        near = (islice(self.walk(sign), MAX_FLAT + 1) for sign in (1, -1))
+        return any(self.value(x) != begin for x in chain.from_iterable(near))
+
+    def closest(self, target: float) -> tuple[Number, float] | None:
+        """The number whose quantity is closest to `target`, and its quantity: the start where nothing is closer.
+
+        None where the quantity is constant and not the target. Of the floats of one stair, the one with the fewest
+        digits is returned.
+        """
         if self.value(self.start) == target:
             return self.start, target
         for sign in (1, -1):
@@ -67,14 +63,14 @@ class _Search:
             best = self.roundest(best)
         return best, self.value(best)
 
-    def at(self, x: Number) -> float | None:
+    def _at(self, x: Number) -> float | None:
         if x not in self.known:
             self.known[x] = self.quantity(x)
         return self.known[x]
 
     def value(self, x: Number) -> float:
         """The quantity of a number that has one."""
-        value = self.at(x)
+        value = self._at(x)
         if value is None:
             raise ValueError(f"{x} has no quantity")
         return value
@@ -89,7 +85,7 @@ class _Search:
                 want: Number = last + sign * step
                 step *= 2
             else:
-                want = self.middle(last, wall)
+                want = self._middle(last, wall)
                 if want in (last, wall):
                     return
             found = self.usable(want, last, wall, sign)
@@ -99,7 +95,7 @@ class _Search:
                 last = found
                 yield last
 
-    def middle(self, a: Number, b: Number) -> Number:
+    def _middle(self, a: Number, b: Number) -> Number:
         return (a + b) // 2 if self.whole else (a + b) / 2
 
     def usable(self, want: Number, last: Number, wall: Number | None, sign: int) -> Number | None:
@@ -107,14 +103,9 @@ class _Search:
         for distance in range(MAX_GAP if self.whole else 1):
             for x in (want + sign * distance, want - sign * distance):
                 inside = sign * (x - last) > 0 and (wall is None or sign * (wall - x) > 0)
-                if inside and self.at(x) is not None:
+                if inside and self._at(x) is not None:
                     return x
         return None
-
-    def differs(self, sign: int) -> bool:
-        """Whether the quantity changes on the way from the start."""
-        begin = self.value(self.start)
-        return any(self.value(x) != begin for x in islice(self.walk(sign), MAX_FLAT + 1))
 
     def bracket(self, sign: int, target: float) -> tuple[Number, Number] | None:
         """Two numbers between which the quantity passes the target; None where it does not in this direction."""
@@ -134,7 +125,7 @@ class _Search:
         """Bisects, until no number lies between or the target is met."""
         below = self.value(a) < target
         while True:
-            want = self.middle(a, b)
+            want = self._middle(a, b)
             if not self.whole and abs(b - a) <= PRECISION * max(abs(a), abs(b)):
                 return
             found = self.usable(want, min(a, b), max(a, b), 1)
@@ -150,6 +141,6 @@ class _Search:
             unit = Decimal(1).scaleb(-digits)
             for rounding in (ROUND_FLOOR, ROUND_CEILING):
                 rounded = float((exact / unit).to_integral_value(rounding) * unit)
-                if self.at(rounded) == value:
+                if self._at(rounded) == value:
                     return rounded
         return x

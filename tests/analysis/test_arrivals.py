@@ -11,8 +11,8 @@ import pytest
 from made_evidence import ACCURACY, LOSS, claim, study
 from scipy import stats
 
-from ablate.analysis.arrivals import arrivals
 from ablate.analysis.claims import judge_claims
+from ablate.analysis.runs import arrivals
 from ablate.core.evidence import Evidence
 
 # Reports after 0, 100, … 400 steps; accuracy is at .9 from the second, third, … on.

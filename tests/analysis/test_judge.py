@@ -10,9 +10,8 @@ from made_evidence import ACCURACY, CLINIC_A, CLINIC_B, RATES, claim, crossed, s
 from ablate.analysis.claims import judge_claims, unsettled
 from ablate.analysis.compare import compare, confirmatory
 from ablate.analysis.estimates import Mean
-from ablate.analysis.family import family_size, level, pairs, row_of
+from ablate.analysis.family import Look, family_size, level, looks, pairs, row_of
 from ablate.analysis.judge import Judged, deciding, judge, on_all, row
-from ablate.analysis.looks import Look, looks
 from ablate.analysis.paired import Differences
 from ablate.core.claim import Claim
 from ablate.core.estimate import Block

@@ -15,11 +15,11 @@ from scipy import stats
 from ablate.analysis.claims import judge_claims, unsettled
 from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
-from ablate.analysis.looks import p_sequential, weights
+from ablate.analysis.family import p_sequential, weights
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
-from ablate.report.sections.incidents import incidents
-from ablate.report.sections.seeds import seeds
+from ablate.report.sections.curves import seeds
+from ablate.report.sections.runs import incidents
 
 
 def test_weights() -> None:

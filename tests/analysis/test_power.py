@@ -11,7 +11,7 @@ from ablate.analysis.power import (
     detectable_effect,
     difference_power,
     equivalence_power,
-    seeds_for_equivalence,
+    smallest,
 )
 
 
@@ -48,9 +48,9 @@ def test_power_does_not_depend_on_the_sign_and_ends_at_one():
 
 
 @pytest.mark.parametrize(("m", "seeds"), [(1, (44, 21, 13, 7, 5)), (8, (69, 33, 20, 11, 8))])
-def test_seeds_for_equivalence_of_the_table(m, seeds):
+def test_equivalence_power_of_the_table(m, seeds):
     for margin, n in zip((0.5, 0.75, 1.0, 1.5, 2.0), seeds, strict=True):
-        assert seeds_for_equivalence(margin, alpha=0.05 / m) == n
+        assert smallest(lambda k, x=margin: equivalence_power(x, k, alpha=0.025 / m) >= 0.8) == n
         assert (
             equivalence_power(margin, n, alpha=0.025 / m)
             >= 0.8
@@ -79,5 +79,4 @@ def test_equivalence_is_declared_at_most_at_alpha_on_the_margin():
 
 
 def test_hopeless_numbers_of_seeds_are_infinite():
-    assert seeds_for_equivalence(1.0, 1.0) == math.inf
-    assert seeds_for_equivalence(0.01) == math.inf
+    assert smallest(lambda n: equivalence_power(0.01, n) >= 0.8) == math.inf

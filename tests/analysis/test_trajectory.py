@@ -7,7 +7,7 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 from scipy import stats
 
-from ablate.analysis.trajectory import COLUMNS, trajectory
+from ablate.analysis.learning import TRAJECTORY_COLUMNS, trajectory
 from ablate.core.metric import Sampling
 
 A, B = np.array([0.60, 0.65, 0.61, 0.7]), np.array([0.5, 0.52, 0.51, 0.55])
@@ -24,7 +24,7 @@ def curves(**of: list[list[float]]) -> dict[tuple[str, int], list[float]]:
 
 def test_the_paired_difference_over_training_steps_with_its_band():
     frame = trajectory(study(VALUES, curves=curves(baseline=rising(B), a=rising(A))))
-    assert tuple(frame.columns) == COLUMNS
+    assert tuple(frame.columns) == TRAJECTORY_COLUMNS
     assert list(frame["step"]) == [0, 100, 200]
     for row, part in zip(frame.itertuples(), (0.25, 0.5, 1.0), strict=True):
         known = stats.ttest_1samp(part * (A - B), 0).confidence_interval()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ablate.analysis.power import equivalence_power, seeds_for_equivalence
+from ablate.analysis.power import POWER, equivalence_power, smallest
 
 from .check import Check, Place, frequency
 from .judging import verdicts
@@ -31,7 +31,7 @@ def equivalence(rng: np.random.Generator, place: Place) -> Iterator[Check]:
         less = float(found(n, margin, 0.0).mean()) - equivalence_power(margin, n, alpha=0.025)
         what = "No difference: share of `equivalent`, less the power that the package states"
         yield Check(what, setting, less, -0.02, 0.02, place.studies)
-        less = seeds_for_equivalence(margin) - n
+        less = smallest(lambda k, m=margin: equivalence_power(m, k, alpha=0.025) >= POWER) - n
         yield Check(
             "Seeds for equivalence with a power of 80 %, less those of METHODS §3", setting, less, 0.0, 0.0
         )

@@ -23,6 +23,7 @@ from ablate.features.speed.ratios import log_ratios, speeds
 from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import measure
 from ablate.records.store import Store
+from ablate.stages.gather import gather
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
 
@@ -111,9 +112,7 @@ def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | No
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
     frame = measure(experiment, store, section, print).frame
-    features = {"speed": asdict(section.facts(1, "here"))}
-    facts = replace(facts_of(experiment), features=features)
-    return Evidence(facts, pd.DataFrame(), pd.DataFrame(), frames={"speed": frame})
+    return gather(facts_of(experiment), [], {}).having("speed", frame, asdict(section.facts(1, "here")))
 
 
 def drawn(rng: np.random.Generator, pool: Evidence, n: int) -> dict[str, str]:

@@ -106,7 +106,8 @@ def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
     assert "only timed" in said("list", "results", cwd=copy)
     said("report", "toy", cwd=copy)
     said("export", "toy", cwd=copy)
-    assert "5 processes (5 kept)" in " ".join(said("plan", "study.yaml", cwd=copy).split())
+    planned = json.loads(said("plan", "study.yaml", "--json", cwd=copy).splitlines()[0])
+    assert {planned["speed"][key] for key in ("processes", "kept")} == {5}
     assert "has no report that could be confirmed" in said("run", "study.yaml", "--confirm", cwd=copy, code=2)
     assert "holds no trials" in said("show", "toy", cwd=copy, code=2)
     shutil.copytree(copy / "results/toy", copy / "results/twin")

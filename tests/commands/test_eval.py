@@ -236,7 +236,7 @@ def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
 def test_a_study_that_was_edited_is_evaluated_by_its_name(tmp_path: Path) -> None:
     run_in(tmp_path, STUDY.replace("seeds: 2", "seeds: 1"))
     (tmp_path / "study.yaml").write_text(STUDY.replace("d_model: 8", "d_model: 16"))
-    with pytest.raises(AblateError, match="only of tiny as it was run, not as") as caught:
+    with pytest.raises(AblateError, match="only of tiny as it was run with its options, not as") as caught:
         evaluated(tmp_path)
     where = tmp_path / "results"
     assert f"`ablate eval tiny --results {where}` evaluates it as it was run" in str(caught.value)

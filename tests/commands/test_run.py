@@ -207,7 +207,7 @@ def test_a_failed_trial_is_named_with_its_record_and_tried_again(
 
 def test_of_many_failed_trials_the_report_names_every_one(run: Run) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ablate.stages.train.MAX_FAILED", 2)
+        patch.setattr("ablate.stages.running.MAX_FAILED", 2)
         outcome, printed = run(sets=["training.fault=raise", "training.fault_seed=1"])
     assert printed.count("warning: failed: ") == 3
     assert f"warning: failed: 1 more; {outcome.folder}/report.html names every one" in printed
@@ -243,7 +243,7 @@ def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(
     """At once, so that there is no curve to draw, in a metric without a value for a run that diverged."""
     always = ('if trial.seed == training["fault_seed"]', 'if training["fault"]')
     text = altered(write, always, ("metrics=metrics, curves=curves", "metrics=metrics"))
-    options = {"study": write(f"{text}metric: loss\n"), "sets": ["training.fault=diverge"]}
+    options = {"study": write(f"{text}metric: loss\ntraining: {{fault: diverge}}\n")}
     said = run(**options)[1]
     assert "[3/9] model.noise=0.3 seed 0: diverged: the toy diverged" in said
     assert "warning" not in said
@@ -260,7 +260,7 @@ def test_a_reason_that_begins_with_its_status_is_said_once(
     run: Run, tmp_path: Path, write: Callable[..., Path]
 ) -> None:
     text = altered(write, ('"diverged", "the toy', '"diverged", "diverged: the toy'))
-    said = run(study=write(text), sets=["training.fault=diverge"])[1]
+    said = run(study=write(text + "training: {fault: diverge}\n"))[1]
     assert "baseline seed 0: diverged: the toy diverged" in said
     rows = StudyFolder(tmp_path / "results", "toy").rows()
     trial = next(row["id"] for _, _, row in rows if row["status"] == "diverged")

@@ -7,8 +7,7 @@ import pytest
 from searching import GRID, PEAK_STUDY, SWEEP, prepared, search_of, train
 
 from ablate.core.cell import Cell
-from ablate.core.events import Progress
-from ablate.core.plan import FixedPlan, Plan
+from ablate.core.events import FixedPlan, Plan, Progress
 from ablate.core.record import Record
 from ablate.search.search import SearchPlan
 from ablate.stages.walk import Walk

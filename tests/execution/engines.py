@@ -8,8 +8,7 @@ from harness import TOY, TOY_STUDY
 
 from ablate.base.plugins import load_plugin
 from ablate.core.cell import Cell
-from ablate.core.engine import Engine
-from ablate.core.events import Ended, EngineEvent, Progress
+from ablate.core.events import Ended, Engine, EngineEvent, Progress
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.execution.in_process import InProcess

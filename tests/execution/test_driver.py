@@ -10,8 +10,7 @@ import pytest
 from engines import ENGINES, TOY_REF, content, run, toy_cells
 
 from ablate.core.cell import Cell
-from ablate.core.events import Asked, EngineEvent, Event, Finished, Known, Progress, Saved
-from ablate.core.plan import FixedPlan
+from ablate.core.events import Asked, EngineEvent, Event, Finished, FixedPlan, Known, Progress, Saved
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.execution.driver import drive

@@ -13,8 +13,7 @@ from harness import TOY, TOY_STUDY
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
-from ablate.core.engine import Engine
-from ablate.core.events import Ended, EngineEvent, Lost, Progress, Started
+from ablate.core.events import Ended, Engine, EngineEvent, Lost, Progress, Started
 from ablate.core.trial import Trial
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool

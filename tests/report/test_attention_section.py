@@ -16,7 +16,7 @@ from ablate.core.facts import BASELINE
 from ablate.records.evaluated import AttentionMap, Evaluated
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Text
-from ablate.report.sections.attention import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
+from ablate.report.sections.kept_weights import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
 
 STUDY = synthetic.study(num_seeds=2)
 LAST = STUDY.facts.variants[-1].name

@@ -12,7 +12,7 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.report import entries
 from ablate.report.section import Material
-from ablate.report.sections import curves, forest, headline, incidents, seeds
+from ablate.report.sections import curves, differences, headline, runs
 
 
 def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) -> None:
@@ -62,18 +62,18 @@ def test_a_variant_that_changes_several_paths_has_a_group_of_its_own(evidence: E
 
 def test_the_forest_holds_the_numbers_of_the_comparisons(evidence: Evidence) -> None:
     comparisons = compare(evidence)
-    data = forest.forest(evidence.facts, comparisons, "recall")
+    data = differences.forest(evidence.facts, comparisons, "recall")
     assert list(data["variant"]) == [e.variant for e in entries.entries(evidence.facts)]
     mine = comparisons[comparisons["metric"] == "accuracy"].set_index("variant")
     for column, of in {"value": "diff", "low": "ci_low", "high": "ci_high"}.items():
         np.testing.assert_array_equal(data[column], mine.loc[data["variant"], of])
     assert list(data["placebo"]) == [False] * (len(data) - 1) + [True]
     assert list(data["verdict"]) == list(mine.loc[data["variant"], "verdict"])
-    assert forest.forest(evidence.facts, comparisons, "no task").empty
+    assert differences.forest(evidence.facts, comparisons, "no task").empty
 
 
 def test_seeds_pair_each_run_with_the_baseline_of_its_seed(evidence: Evidence) -> None:
-    data = seeds.seeds(evidence, "recall")
+    data = curves.seeds(evidence, "recall")
     assert len(data) == 11 * 5
     value = evidence.trials.set_index(["variant", "seed"])["accuracy"]
     row = data[(data["variant"] == "model.norm=batch") & (data["seed"] == 3)].iloc[0]
@@ -91,9 +91,9 @@ def test_a_planned_seed_that_has_not_run_is_missing(evidence: Evidence) -> None:
         ~((evidence.trials["variant"] == "model.norm=batch") & (evidence.trials["seed"] == 4))
     ]
     partial = Evidence(evidence.facts, trials, evidence.curves)
-    data = seeds.seeds(partial, "recall")
+    data = curves.seeds(partial, "recall")
     assert set(data.loc[data["status"] == "missing", "variant"]) == {"model.norm=batch"}
-    assert incidents.incidents(partial)[["variant", "seed", "status"]].values.tolist() == [
+    assert runs.incidents(partial)[["variant", "seed", "status"]].values.tolist() == [
         ["model.norm=batch", 4, "missing"],
         ["training.lr=0.3", 1, "diverged"],
         [UGLY, 2, "failed"],

@@ -19,7 +19,7 @@ from ablate.report import palette
 from ablate.report.draw import marks, style
 from ablate.report.page import figures
 from ablate.report.section import Material
-from ablate.report.sections import forest, seeds
+from ablate.report.sections import curves, differences
 
 TASK = "recall"
 NAMES = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
@@ -66,7 +66,7 @@ def test_nothing_is_written_outside_a_figure_or_over_other_words(drawn: Drawn, n
 
 
 def test_the_forest_shows_zero_margin_and_every_difference(drawn: Drawn, evidence: Evidence) -> None:
-    data = forest.forest(evidence.facts, compare(evidence), TASK)
+    data = differences.forest(evidence.facts, compare(evidence), TASK)
     full, near = drawn["forest"].axes
     low, high = full.get_xlim()
     assert low < min(data["value"].min(), -0.02)
@@ -88,7 +88,7 @@ def filled(points: Collection) -> str:
 
 def test_a_single_seed_is_in_view_without_an_interval() -> None:
     alone = study(factors={"a": {"x": 0.0, "y": -0.3}}, named={}, claims=False, num_seeds=1, trouble=False)
-    data = forest.forest(alone.facts, compare(alone), TASK)
+    data = differences.forest(alone.facts, compare(alone), TASK)
     assert data["low"].isna().all()
     full = figures(material(alone))["forest"].axes[0]
     assert data["value"].between(*full.get_xlim()).all()
@@ -116,7 +116,7 @@ def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
 
 
 def test_every_seed_is_a_point_and_every_pair_a_line(drawn: Drawn, evidence: Evidence) -> None:
-    data = seeds.seeds(evidence, TASK)
+    data = curves.seeds(evidence, TASK)
     full = drawn["seeds"].axes[0]
     lines, base, points = full.collections
     assert len(points.get_offsets()) == data["value"].notna().sum()

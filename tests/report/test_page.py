@@ -23,7 +23,7 @@ from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.page import figures
 from ablate.report.section import Material
-from ablate.report.sections.incidents import Incidents
+from ablate.report.sections.runs import Incidents
 from ablate.report.terminal import print_verdicts
 from ablate.report.words import because, say
 from ablate.stages.publish import publish as publish_folder

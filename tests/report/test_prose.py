@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from ablate.report.prose import prose
 from ablate.report.section import Items, Text
+from ablate.report.sections.runs import prose
 
 
 def test_lines_of_a_paragraph_are_joined_and_blank_lines_part_paragraphs() -> None:
@@ -21,7 +21,7 @@ def test_lists_stay_lists_with_items_of_several_lines() -> None:
         Text("First:"),
         Items(["a goes on", "b"]),
         Text("Then"),
-        Items(["c lazily", "d"], numbered=True),
+        Items(["c lazily", "d"], "ol"),
     ]
 
 

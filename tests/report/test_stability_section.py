@@ -19,7 +19,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import STABILITY
 from ablate.report.answer import answers
 from ablate.report.draw import style
-from ablate.report.section import Folded, Material, Picture, Text, unfolded
+from ablate.report.section import Folded, Material, Picture, Text
 from ablate.report.sections.stability import Stability
 from ablate.report.tables import Table
 from ablate.report.words import say
@@ -78,9 +78,9 @@ def test_runs_that_diverged_are_counted_on_each_task() -> None:
 
 def test_nothing_that_differs_is_a_sentence() -> None:
     made = material(study(VALUES))
-    first, *rest = Stability().blocks(made)
+    first, *_ = Stability().blocks(made)
     assert isinstance(first, Text)
-    assert not any(isinstance(block, Picture) for block in unfolded(rest))
+    assert not Rates().applies(made)
     assert Stability().findings(made) == []
     nothing = study({"baseline": np.full(N, np.nan), "a": np.full(N, np.nan)})
     assert not Stability().applies(material(nothing))
@@ -89,7 +89,7 @@ def test_nothing_that_differs_is_a_sentence() -> None:
 def test_the_figures_show_where_runs_diverged() -> None:
     made = material(study(VALUES, stress=GRIDS, rates=RATES))
     with style.context():
-        curves, points = Rates().blocks(made)
+        curves, points = (block for block in Rates().blocks(made) if isinstance(block, Picture))
         drawn = curves.draw()
         assert all(ax.get_xscale() == "log" for ax in drawn.axes)
         words = [text.get_text() for ax in drawn.axes for text in ax.texts]

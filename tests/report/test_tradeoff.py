@@ -24,7 +24,7 @@ KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)
 
 
 def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
-    data = cost.tradeoff(evidence, compare(evidence), "recall").set_index("variant")
+    data = cost.tradeoff(evidence, compare(evidence), "recall", {}).set_index("variant")
     assert data.index[0] == BASELINE
     assert "placebo" not in data.index
     row = data.loc["training.lr=0.3"]
@@ -39,7 +39,7 @@ def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
 def test_labels_that_are_not_unique_are_names() -> None:
     factors = {"a.size": {"1": 0.0, "2": 0.0}, "b.size": {"1": 0.0, "2": 0.0}}
     made = study(factors=factors, named={}, claims=False, num_seeds=2, trouble=False)
-    data = cost.tradeoff(made, compare(made), "recall")
+    data = cost.tradeoff(made, compare(made), "recall", {})
     assert list(data["label"]) == [BASELINE, "a.size=2", "b.size=2"]
 
 

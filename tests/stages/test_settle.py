@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -47,15 +46,16 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
     other = tmp_path / "killed"
     other.mkdir()
     with_database(other / "results/store")
-    slow = Path(shutil.copy(study, other))
-    driver = start(slow, "--set", "training.seconds=0.1")
+    slow = other / "study.yaml"
+    slow.write_text(STUDY + "training: {seconds: 0.1}\n")
+    driver = start(slow)
     try:
         wait_for(lambda: len(records(other)) > 9)  # inside the second look
     finally:
         os.killpg(driver.pid, signal.SIGKILL)
         driver.communicate()
     kept = records(other)
-    done = ablate("run", slow, "--set", "training.seconds=0.1", cwd=other)
+    done = ablate("run", slow, cwd=other)
     assert done.returncode == 0, done.stderr
     assert verdicts(other) == verdicts(tmp_path)
     now = records(other)

@@ -12,14 +12,13 @@ from made_evidence import study
 from searching import PEAK_STUDY, prepared, train
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.compare import compare
-from ablate.analysis.steps import path_of, steps
+from ablate.analysis.compare import compare, path_of, steps
 from ablate.base.errors import StudyError
 from ablate.core.facts import VariantFacts
 from ablate.core.record import Record
 from ablate.report.draw import style
 from ablate.report.section import Material
-from ablate.report.sections.path import AblationPath
+from ablate.report.sections import differences
 from ablate.stages.gather import gather
 from ablate.stages.walk import Walk, as_walked
 from ablate.study.experiment import Experiment
@@ -127,14 +126,14 @@ def test_the_steps_are_judged_on_the_seeds_of_the_study(write: Callable[..., Pat
     assert not again.walks
     planned = compare(evidence)
     shown = Material(evidence, planned, judge_claims(evidence))
-    assert AblationPath().applies(shown)
-    _, picture, printed = AblationPath().blocks(shown)
+    assert differences.Path().applies(shown)
+    _, picture, printed = differences.Path().blocks(shown)
     assert [row["label"] for row in printed.rows] == ["lr 0.001", "wide kind", "heads 3", "x 0.3"]
     assert printed.rows[1]["diff"].startswith("+")
     with style.context():
         assert picture.draw().axes[0].get_lines()
     evidence.facts.variants[1:] = []
-    assert not AblationPath().applies(shown)
+    assert not differences.Path().applies(shown)
 
 
 @pytest.mark.slow
@@ -147,7 +146,7 @@ def test_a_run_trains_and_reports_the_path(write: Callable[..., Path], tmp_path:
         assert len(list((tmp_path / "results/store/trials").glob("*.json"))) == 36
         assert f"{trained} trials to train" in done.stdout or not trained
     text = (tmp_path / "results/peaks/report.md").read_text()
-    assert f"## {AblationPath.title}\n" in text
+    assert f"## {differences.Path.title}\n" in text
     assert "step 2 of the path to top takes model.kind" in text
 
 

@@ -5,12 +5,13 @@ import pytest
 from harness import TOY
 
 from ablate.base.errors import Invalid, StudyError
-from ablate.study.claims import parse_claim
+from ablate.core.metric import Metric
+from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs.design import Design
 from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
-METRICS = ("accuracy", "loss")
+METRICS = Claimable(dict.fromkeys(("accuracy", "loss"), Metric("max")))
 WRONG = """\
 metric: {name: acuracy}
 factors:
@@ -144,7 +145,7 @@ def test_an_interaction_of_what_no_single_run_has_is_refused(three: Design, metr
         f"model.effect=1 beats model.effect=0 on {metric} by more at model.noise=0.2 than at model.noise=0.1"
     )
     with pytest.raises(Invalid, match=f"takes a metric that each run has, and {metric} is none"):
-        parse_claim(text, three, (*METRICS, metric))
+        parse_claim(text, three, Claimable({**METRICS.metrics, metric: Metric("max")}))
 
 
 def test_an_interaction_that_the_design_does_not_cross_says_which_does(write: Callable[..., Path]) -> None:

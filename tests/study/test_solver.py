@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.study.solver import closest, has_effect
+from ablate.study.solver import Solver
 
 
 @st.composite
@@ -30,17 +30,17 @@ def staircases(draw: st.DrawFn) -> tuple[dict[int, int | None], int, int]:
 @given(staircases())
 def test_whole_numbers_against_brute_force(case: tuple[dict[int, int | None], int, int]) -> None:
     table, start, target = case
-    found = closest(table.get, start, target, whole=True)  # type: ignore[arg-type]
+    found = Solver(table.get, start, whole=True).closest(target)  # type: ignore[arg-type]
     taken = {n: value for n, value in table.items() if value is not None}
     if len(set(taken.values())) == 1:
         assert found == ((start, target) if taken[start] == target else None)
-        assert not has_effect(table.get, start, whole=True)  # type: ignore[arg-type]
+        assert not Solver(table.get, start, whole=True).has_effect()  # type: ignore[arg-type]
         return
     assert found is not None
     value, achieved = found
     assert taken[int(value)] == achieved
     assert abs(achieved - target) == min(abs(value - target) for value in taken.values())
-    assert has_effect(table.get, start, whole=True)  # type: ignore[arg-type]
+    assert Solver(table.get, start, whole=True).has_effect()  # type: ignore[arg-type]
 
 
 @given(
@@ -53,7 +53,7 @@ def test_floats_find_the_best_stair(width: int, slope: int, start: float, target
     def quantity(x: float) -> float | None:
         return 20_000 + slope * max(1, round(x * width)) if x > 0 else None
 
-    found = closest(quantity, start, target, whole=False)
+    found = Solver(quantity, start, whole=False).closest(target)
     assert found is not None
     value, achieved = found
     assert quantity(value) == achieved
@@ -66,7 +66,7 @@ def test_the_float_of_a_stair_has_the_fewest_digits(stair: int) -> None:
     def quantity(x: float) -> float | None:
         return 32 * math.floor(x / 0.32) if x > 0 else None
 
-    found = closest(quantity, 4.01, 32 * stair, whole=False)
+    found = Solver(quantity, 4.01, whole=False).closest(32 * stair)
     assert found is not None
     assert found[1] == 32 * stair
     decimals = next(
@@ -78,7 +78,7 @@ def test_the_float_of_a_stair_has_the_fewest_digits(stair: int) -> None:
 
 
 def test_what_fits_as_it_is_stays_where_nothing_is_nearer() -> None:
-    assert closest(lambda x: 10 * round(x), 3.7, 42, whole=False) == (3.7, 40)
+    assert Solver(lambda x: 10 * round(x), 3.7, whole=False).closest(42) == (3.7, 40)
 
 
 def test_numbers_that_have_no_quantity_are_stepped_over() -> None:
@@ -86,8 +86,8 @@ def test_numbers_that_have_no_quantity_are_stepped_over() -> None:
     def quantity(n: float) -> float | None:
         return n * n if n > 0 and n % 48 == 0 else None
 
-    assert closest(quantity, 96, 200_000, whole=True) == (432, 432 * 432)
-    assert closest(quantity, 96, 1, whole=True) == (48, 48 * 48)
+    assert Solver(quantity, 96, whole=True).closest(200_000) == (432, 432 * 432)
+    assert Solver(quantity, 96, whole=True).closest(1) == (48, 48 * 48)
 
 
 def test_a_wall_above_is_reached() -> None:
@@ -97,7 +97,7 @@ def test_a_wall_above_is_reached() -> None:
         tried.append(n)
         return 7 * n if 1 <= n <= 5_000 else None
 
-    assert closest(quantity, 3, 1_000_000, whole=True) == (5_000, 35_000)
+    assert Solver(quantity, 3, whole=True).closest(1_000_000) == (5_000, 35_000)
     assert len(tried) < 1_000
 
 
@@ -110,8 +110,8 @@ def test_no_effect(start: float, whole: bool) -> None:
         tried.append(x)
         return 5 if x >= 0 else None
 
-    assert closest(quantity, start, 6, whole=whole) is None
-    assert not has_effect(quantity, start, whole=whole)
+    assert Solver(quantity, start, whole=whole).closest(6) is None
+    assert not Solver(quantity, start, whole=whole).has_effect()
     assert len(tried) < 2_000
 
 
@@ -123,5 +123,5 @@ def test_few_evaluations() -> None:
             tried.append(x)
             return 1000 + 65 * round(x * (1 if x > 100 else 32)) if x > 0 else None
 
-        closest(quantity, 128 if whole else 4.0, 25_000, whole=whole)
+        Solver(quantity, 128 if whole else 4.0, whole=whole).closest(25_000)
         assert len(tried) < 60

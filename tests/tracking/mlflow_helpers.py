@@ -18,9 +18,9 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, VariantFacts
 from ablate.core.record import Curve, Record
 from ablate.core.trial import Trial
-from ablate.records.claims import CLAIM_COLUMNS
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.records.verdicts import CLAIM_COLUMNS
 from ablate.tracking.database import opened
 from ablate.tracking.sync import Status, sync
 

@@ -1,10 +1,8 @@
 import json
 import shutil
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -236,10 +234,11 @@ def test_a_study_of_which_nothing_is_finished_is_not_shown_yet(results):
     assert shown(results) == []
 
 
-def test_a_sync_that_is_killed_again_and_again_is_made_good_by_the_next(results):
+@pytest.mark.parametrize("kills", [(5,), pytest.param((1, 9), marks=pytest.mark.slow)])
+def test_a_sync_that_is_killed_is_made_good_by_the_next(results, kills):
     runs = [tracked("baseline", seed, output="printed") for seed in range(16)]
     folder = report(results, *runs)
-    for many in (1, 9):
+    for many in kills:
         killed = process(results)
         while len(shown(results)) < many:
             assert killed.poll() is None, killed.stdout.read()
@@ -310,7 +309,11 @@ def test_artifacts_follow_a_folder_that_has_moved(results, tmp_path):
     assert {"report.md": "# Report", "output.txt": "printed"}.items() <= texts.items()
 
 
-def test_a_sqlite_uri_elsewhere_is_made_and_its_artifacts_lie_beside_it(results, tmp_path):
+def test_a_sqlite_uri_elsewhere_is_made_with_its_artifacts_and_experiments_in_it_keep_their_place(
+    results, tmp_path
+):
+    from mlflow.tracking import MlflowClient
+
     elsewhere = tmp_path / "elsewhere" / "store"
     elsewhere.mkdir(parents=True)
     uri = f"sqlite:///{elsewhere}/mlflow.db"
@@ -318,17 +321,13 @@ def test_a_sqlite_uri_elsewhere_is_made_and_its_artifacts_lie_beside_it(results,
     assert shown(elsewhere.parent) == DONE
     assert [path.read_text() for path in (elsewhere / "artifacts").rglob("output.txt")] == ["printed"]
     assert shown(results) == []
-
-
-def test_an_experiment_of_the_users_own_keeps_its_place(results, tmp_path):
-    from mlflow.tracking import MlflowClient
-
-    uri = f"sqlite:///{tmp_path}/mine.db"
     client = MlflowClient(tracking_uri=uri)
-    client.create_experiment("study", (tmp_path / "mine").as_uri())
-    client.create_run("1", run_name="mine")
-    track(results, tracked("baseline", 0, output="printed"), uri=uri)
+    number = client.create_experiment("two", (tmp_path / "mine").as_uri())
+    client.create_run(number, run_name="mine")
+    client._tracking_client.store.engine.dispose()
+    track(results, tracked("baseline", 0, output="printed"), uri=uri, study="two")
     assert len(list((tmp_path / "mine").rglob("output.txt"))) == 1
-    with closing(sqlite3.connect(tmp_path / "mine.db")) as database:
-        rows = database.execute("SELECT name, experiment_id, lifecycle_stage FROM runs ORDER BY 1").fetchall()
-    assert rows == [(name, 1, "active") for name in ("baseline · seed 00", "mine", "study")]
+    sql = f"SELECT name, lifecycle_stage FROM runs WHERE experiment_id = {number} ORDER BY name"
+    assert query(elsewhere.parent, sql) == [
+        (name, "active") for name in ("baseline · seed 00", "mine", "two")
+    ]

@@ -33,6 +33,13 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return study.parent / "results"
 
 
+@pytest.fixture(autouse=True)
+def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How fast the machine is decides nothing."""
+    for limit in ("LIMIT", "INTERRUPTED"):
+        monkeypatch.setattr(track, limit, 150.0)
+
+
 @pytest.fixture
 def folder(published: Path, tmp_path: Path) -> StudyFolder:
     """A study with a report, of which MLflow knows nothing."""
@@ -58,7 +65,9 @@ def test_a_report_is_in_mlflow_when_the_driver_ends(folder: StudyFolder) -> None
     assert shown(folder.results) == DONE
 
 
-def test_once_a_minute_while_it_trains(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finished_at_the_end(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(tracked("baseline", 0))
         assert tracker._busy is None
@@ -74,12 +83,14 @@ def test_once_a_minute_while_it_trains(folder: StudyFolder, monkeypatch: pytest.
         tracker(tracked("baseline", 0))
         assert tracker._busy is first, "two at once"
         assert os.getpriority(os.PRIO_PROCESS, first.process.pid) in (0, 10)
-        assert tracker.rest() == ""
+        assert tracker.rest(track.LIMIT) == ""
         assert shown(folder.results) == [*TRIALS, ("toy", "RUNNING")]
         tracker._due = time.monotonic() + 1000
         tracker(tracked("baseline", 0))
         assert tracker._busy is None
     assert shown(folder.results) == [*TRIALS, ("toy", "KILLED")]
+    assert finished(folder) == []
+    assert shown(folder.results) == DONE
 
 
 @pytest.mark.slow
@@ -109,14 +120,6 @@ def test_no_process_without_trials_nor_where_tracking_is_off(
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(tracked("baseline", 0))
     assert shown(folder.results) == []
-
-
-def test_a_study_that_is_interrupted_is_shown_so_until_it_is_finished(folder: StudyFolder) -> None:
-    with Tracker(folder, None, pytest.fail) as tracker:
-        tracker(tracked("baseline", 0))
-    assert shown(folder.results) == [*TRIALS, ("toy", "KILLED")]
-    assert finished(folder) == []
-    assert shown(folder.results) == DONE
 
 
 @pytest.mark.slow

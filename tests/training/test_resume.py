@@ -13,7 +13,7 @@ from drivers import start, wait_for, workers_of
 from harness import ablate
 
 from ablate.core.cell import Cell
-from ablate.core.plan import FixedPlan
+from ablate.core.events import FixedPlan
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.execution.driver import drive

@@ -24,11 +24,11 @@ from ablate.base.reading import unreadable
 from ablate.base.registry import CATALOGUE, Slot, StrictModel
 from ablate.base.typed import word
 from ablate.commands.templates import PARTS
+from ablate.core.feature import features
 from ablate.models.reference import places
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
-from ablate.study.schema import StudyBase, StudyName
-from ablate.study.sections.metric import MetricSection
+from ablate.study.schema import MetricSection, StudyBase, StudyName, study_model
 
 SCHEMA = "ablate.schema.json"
 """The file beside the study that holds the output of `ablate schema`."""
@@ -75,8 +75,8 @@ def _problems(task: str) -> Iterator[Problem]:
 
 def study_text(name: str, task: str, schema_is_there: bool) -> str:
     """The study as YAML; where the JSON Schema is beside it, its first line points editors there."""
-    study = StudyBase.model_fields
-    sections = CATALOGUE.get("workload", study["workload"].default)().schema()
+    workload = CATALOGUE.get("workload", StudyBase.model_fields["workload"].default)()
+    study, sections = study_model(workload).model_fields, workload.schema()
     model, training = (sections[section][0] for section in ("model", "training"))
     config = CATALOGUE.get("task", task).Config  # type: ignore[attr-defined]
     built = config(name=task).build()
@@ -89,6 +89,12 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
         schema=SCHEMA,
         schema_is_there=schema_is_there,
         study=study,
+        of_features={
+            key: word(example)
+            for feature in features()
+            for key in feature.grammar()
+            for example in study[key].examples or ()
+        },
         metric=MetricSection.model_fields,
         metrics=list(built.metrics),
         task=_parameters(config, "task", values),

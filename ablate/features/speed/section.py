@@ -121,6 +121,11 @@ def _read(given: Any) -> Any:
 
 
 Speed = Annotated[
-    SpeedSection | None, BeforeValidator(_read, json_schema_input_type=OnOff | SpeedSection | None)
+    SpeedSection | None,
+    BeforeValidator(_read, json_schema_input_type=OnOff | SpeedSection | None),
+    Field(
+        description="The variants timed beside one another, after training: `on`, or {calls, over, processes, margin}.",
+        examples=["on"],
+    ),
 ]
 GRAMMAR = {"speed": (Speed, None)}

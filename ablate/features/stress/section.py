@@ -47,6 +47,15 @@ def _one(grids: dict[str, list[float]]) -> dict[str, list[float]]:
 
 Level = Annotated[float, BeforeValidator(_level), Field(gt=0)]
 Grid = Annotated[list[Level], AfterValidator(_distinct), Field(min_length=LEAST, max_length=100)]
-Stress = Annotated[dict[str, Grid], AfterValidator(_one), Field(max_length=1)]
+Stress = Annotated[
+    dict[str, Grid],
+    AfterValidator(_one),
+    Field(
+        max_length=1,
+        description="training.lr → learning rates, evenly apart on a log scale: every variant is trained at each of "
+        "them too, whatever its own, for `lr_sensitivity`.",
+        examples=[{"training.lr": [1e-3, 1e-2, 1e-1]}],
+    ),
+]
 """Path → its values in rising order."""
 GRAMMAR: dict[str, tuple[Any, Any]] = {"stress": (Stress, {})}

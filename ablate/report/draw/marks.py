@@ -1,29 +1,33 @@
-"""Points, references and limits that several figures share."""
+"""Points, rows of variants, references and limits that several figures share."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import Locator, LogLocator, MaxNLocator
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
-from ablate.core.facts import BASELINE
+from ablate.base.wording import exact
 from ablate.core.metric import Metric
+from ablate.report.draw import style
+from ablate.report.draw.hover import named, tell
 from ablate.report.draw.style import SMALL
-from ablate.report.palette import BASELINE_MARK, DOTTED, EXPLORATORY, EXPLORATORY_MARK, VERDICTS, colour
+from ablate.report.palette import DOTTED, MARKS, Mark, colour
+from ablate.report.tables import in_lines
 
 Limits = tuple[float, float]
 STEPS = [1, 2, 2.5, 5, 10]
 DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 "Ticks within each power of ten, from many to few."
-MARKS = VERDICTS | {BASELINE: BASELINE_MARK, EXPLORATORY: EXPLORATORY_MARK}
 
 
 def verdicts(
@@ -41,7 +45,7 @@ def verdicts(
         shade, inside = colour(mark.colour), rows[rows[value].between(low, high)]
         for start, end, width in intervals:
             line(inside[other], inside[start], inside[end], color=shade, lw=width)
-        face, edge = (colour("paper"), shade) if mark.hollow else (shade, "white")
+        face, edge = _colours(mark)
         ax.scatter(inside[x], inside[y], s=30, marker=mark.marker, fc=face, ec=edge, lw=0.6, zorder=4)
         outside = rows.drop(inside.index)
         for found, at in zip(outside[value], outside[other], strict=True):
@@ -51,13 +55,18 @@ def verdicts(
 
 def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
     """The entries of a legend for the verdicts that are shown."""
-    shown, found = set(verdicts), []
-    for name, mark in MARKS.items():
-        if name in shown:
-            shade = colour(mark.colour)
-            face, edge = (colour("paper"), shade) if mark.hollow else (shade, "white")
-            found.append(Line2D([], [], ls="", marker=mark.marker, color=face, mec=edge, mew=0.6, label=name))
-    return found
+    shown = [(name, mark) for name, mark in MARKS.items() if name in set(verdicts)]
+    looks = [(name, mark.marker, *_colours(mark)) for name, mark in shown]
+    return [
+        Line2D([], [], ls="", marker=marker, color=face, mec=edge, mew=0.6, label=name)
+        for name, marker, face, edge in looks
+    ]
+
+
+def _colours(mark: Mark) -> tuple[str, str]:
+    """Of the inside of a mark, and of its edge."""
+    shade = colour(mark.colour)
+    return (colour("paper"), shade) if mark.hollow else (shade, "white")
 
 
 def edge_arrow(ax: Axes, value: float, along: str, at: float, shade: str) -> None:
@@ -133,20 +142,96 @@ def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray
     return places
 
 
-def ticks(low: float, high: float, *, log: bool = False, whole: bool = False, most: int = 6) -> list[float]:
+def ticks(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
     """At most so many round numbers from low to high."""
     slack = 1e-9 * (low if log else high - low)
-
-    def inside(locator: Locator) -> list[float]:
-        return [float(tick) for tick in locator.tick_values(low, high) if low - slack <= tick <= high + slack]
-
-    powers = [inside(LogLocator(subs=steps, numticks=most + 1)) for steps in DENSITIES if log]
-    linear = inside(MaxNLocator(most - 1, steps=STEPS, integer=whole))
-    known = [found for found in powers if len(found) > 1] or [linear]
-    shown = next((found for found in known if len(found) <= most), known[-1])
-    return shown[:: -(-len(shown) // most)]
+    powers = [LogLocator(subs=steps, numticks=most) for steps in DENSITIES if log]
+    found = [
+        [float(tick) for tick in locator.tick_values(low, high) if low - slack <= tick <= high + slack]
+        for locator in (*powers, MaxNLocator(most - 1, steps=STEPS))
+    ]
+    return next((shown for shown in found if 1 < len(shown) <= most), found[-1])
 
 
 def unit_label(number: float, say: Callable[[float], str]) -> str:
     """A number in the words of `say` beside an axis: `2 ms`, not `2.00 ms`."""
     return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(number)).replace(". ", " ").removesuffix(".")
+
+
+LABEL = 30
+"Characters of a line of a label, which has at most two."
+PITCH = 0.24
+"Inches from one row to the next."
+
+
+def placed(data: pd.DataFrame) -> tuple[dict[str, float], list[str]]:
+    """The height of each variant, from 0 downwards, and their labels. `data` has the columns variant and label."""
+    rows = data.drop_duplicates("variant")
+    labels = [in_lines(label, LABEL, 2) for label in rows["label"]]
+    return {variant: float(y) for y, variant in enumerate(rows["variant"])}, labels
+
+
+def axes(
+    labels: Sequence[str], views: Sequence[Limits], measured: str, pitch: float = PITCH
+) -> tuple[Figure, list[Axes]]:
+    """A figure with one axes for each view of the same rows, `pitch` inches from one row to the next."""
+    bottom = len(labels) - 0.4
+    figure = style.new_figure(1.0 + pitch * (bottom + 0.6))
+    found = figure.subplots(1, len(views), sharey=True, squeeze=False)[0].tolist()
+    for ax, limits in zip(found, views, strict=True):
+        ax.set(xlim=limits, ylim=(bottom, -0.6))
+        ax.xaxis.set_major_locator(MaxNLocator(5 if len(views) == 1 else 3, steps=[1, 2, 2.5, 5, 10]))
+        ax.xaxis.set_major_formatter(lambda value, _: exact(round(value, 12)))
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+    found[0].set_yticks(range(len(labels)), labels)
+    for ax, words in zip(found, ("full range", "closer") if len(views) > 1 else ("",), strict=True):
+        # The names of reference lines are written below it.
+        ax.set_title(words, size=style.SMALL, weight="normal", pad=12)
+    figure.supxlabel(measured, size=style.SMALL)
+    return figure, found
+
+
+def forest(
+    data: pd.DataFrame,
+    views: Sequence[Limits],
+    measured: str,
+    *,
+    zero: float = 0.0,
+    band: tuple[Limits, str] | None = None,
+    dotted: tuple[Sequence[float], str] = ((), ""),
+) -> tuple[Figure, list[Axes]]:
+    """A row a variant: its value with its interval, over a named band and named dotted lines.
+
+    `data` has variant, label, verdict, value, low, high, and told: what is written beside a row, and said of its mark.
+    """
+    heights, labels = placed(data)
+    data = data.assign(y=data["variant"].map(heights))
+    figure, found = axes(labels, views, measured)
+    soft = colour("soft")
+    for ax in found:
+        if band is not None:
+            ax.axvspan(*band[0], color=colour("band"), lw=0, zorder=0)
+        ax.axvline(zero, color=colour("ink"), lw=0.8, zorder=1)
+        for edge in dotted[0]:
+            ax.axvline(edge, color=soft, lw=0.9, ls=DOTTED, zorder=1)
+        verdicts(ax, data, "value", "y", "x", ("low", "high", 1.6))
+        words = zip(data["label"], data["variant"], data["told"], strict=True)
+        tell(ax, data["value"], data["y"], [f"{named(label, name)}\n{told}" for label, name, told in words])
+    # A narrow figure, in a column of a paper, leaves them to the table.
+    if style.width() >= style.WIDTH:
+        write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
+    handles: list[Any] = [
+        *verdict_handles(data["verdict"]),
+        Line2D([], [], color=soft, lw=1.6, label="interval"),
+    ]
+    handles += [Patch(color=colour("band"), lw=0, label=band[1])] if band is not None else []
+    handles += [Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label=dotted[1])] if dotted[1] else []
+    style.legend(figure, handles)
+    return figure, found
+
+
+def write_right(ax: Axes, words: Mapping[float, str], shade: str) -> None:
+    """Words at the right of rows, by height."""
+    for y, said in words.items():
+        ax.text(1.04, y, said, transform=ax.get_yaxis_transform(), va="center", size=style.SMALL, color=shade)

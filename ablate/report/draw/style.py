@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib
 import numpy as np
 import seaborn
+from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
@@ -85,6 +86,14 @@ def width() -> float:
 def new_figure(height: float) -> Figure:
     """An empty figure, `height` inches high, drawn without a display and unknown to pyplot."""
     return Figure(figsize=(width(), height))
+
+
+def legend(figure: Figure, handles: Sequence[Artist]) -> None:
+    """A legend above a figure, in as many columns as there is room for."""
+    longest = 5 + max(len(str(handle.get_label())) for handle in handles)
+    figure.legend(
+        handles=handles, loc="outside upper left", ncols=max(1, min(4, int(17 * width() / longest)))
+    )
 
 
 def saved(figure: Figure, name: str) -> tuple[bytes, str]:

@@ -24,7 +24,6 @@ from ablate.core.search_table import undominated
 from ablate.report.draw import style
 from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import (
-    MARKS,
     ends,
     padded,
     spread,
@@ -34,9 +33,9 @@ from ablate.report.draw.marks import (
     verdicts,
     views,
 )
-from ablate.report.palette import DOTTED, EXPLORATORY, colour
+from ablate.report.palette import DOTTED, EXPLORATORY, MARKS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.tables import is_true, rows_of, shortened, text
+from ablate.report.tables import in_lines, is_true, rows_of
 from ablate.report.verdicts import names_of
 from ablate.report.words import say
 
@@ -147,7 +146,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         Line2D([], [], color=colour("soft"), lw=0.8, label="95 % interval"),
     ]
     handles += [Line2D([], [], label="Pareto front", **RING)] if {*costs} & {*measured()} else []
-    result.legend(handles=handles, loc="outside upper left", ncols=4)
+    style.legend(result, handles)
     return result
 
 
@@ -180,7 +179,7 @@ def _panel(ax: Axes, data: pd.DataFrame, cost: str, metric: str, gap: float) -> 
     labelled = data.loc[sorted({data.index[0], *far.index[: MAX_LABELS - 1]})]
     heights = ((labelled["mean"].clip(low, high) - low) / (high - low)).to_numpy()
     for row, from_y, y in zip(labelled.itertuples(), heights, spread(heights, gap, 0.02, 0.98), strict=True):
-        name = shortened(text(row.label), LABEL)
+        name = in_lines(row.label, LABEL, 1)
         said = name if low <= row.mean <= high else f"{name} {wording.number(row.mean, 2)}"
         ax.text(
             1.08,

@@ -9,7 +9,7 @@ from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.report.answer import answers, learned, noise_lines
-from ablate.report.section import Block, Failed, Folded, Lead, Material, Section, Sentences, Text, applying
+from ablate.report.section import Block, Failed, Folded, Items, Material, Section, Text, applying
 from ablate.report.verdicts import names_of, planned_rows
 from ablate.report.words import say
 
@@ -29,7 +29,7 @@ class Headline(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if lines := answers(material):
-            yield Lead(lines)
+            yield Items(lines, "lead")
         if material.evidence.only_measured:
             yield Text(say("answer.only_timed"))
             return
@@ -43,7 +43,7 @@ class Headline(Section):
                 failed.append(Failed(f"What “{section.title}” has found", error))
         yield from failed
         if found := [*found, *material.facts.cautions]:
-            yield Folded(say("limits.title", len(found)), [Sentences(found)])
+            yield Folded(say("limits.title", len(found)), [Items(found, "findings")])
 
 
 def gaps(evidence: Evidence) -> Iterator[str]:

@@ -34,7 +34,7 @@ class Stability(Section):
     inside = "divergence, learning-rate sensitivity and the spread over seeds"
 
     def applies(self, material: Material) -> bool:
-        return material.table("stability") is not None and bool((material.table("stability")["n"] > 0).any())
+        return any(row["n"] > 0 for row in rows_of(material.table("stability")))
 
     def findings(self, material: Material) -> list[str]:
         found = lost(rows_of(material.table("stability")), names_of(material.facts))

@@ -1,11 +1,25 @@
-"""Each variant against the baseline."""
+"""The verdicts, every comparison with all its numbers, and the claims, judged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
+from ablate.core.short_names import short_claim
 from ablate.report.section import Block, Folded, Material, Section, Terms
-from ablate.report.verdicts import names_of, planned_rows, verdict_tables
+from ablate.report.tables import Column, Table, count, is_true, p_value, rows_of, tabulated, text
+from ablate.report.verdicts import (
+    Names,
+    claim_table,
+    detectable,
+    difference_of,
+    level_of,
+    mean,
+    names_of,
+    planned_rows,
+    reason,
+    verdict_tables,
+)
 from ablate.report.words import say
 
 GUIDE = ("better", "worse", "equivalent", "inconclusive")
@@ -31,3 +45,65 @@ class Verdicts(Section):
         ]
         terms += [(word.capitalize(), say(f"verdicts.{word}")) for word in ("difference", "detectable")]
         yield Folded(say("verdicts.guide"), [Terms(terms)])
+
+
+class Comparisons(Section):
+    """The other metrics and the placebo included."""
+
+    place = 1300
+    title = "Every comparison"
+    inside = "all metrics and the placebo, with p"
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        if len(material.comparisons):
+            yield detail_table(material, names_of(material.facts))
+
+
+def detail_table(material: Material, names: Names) -> Table:
+    """A row a comparison."""
+    columns = [
+        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        Column("task", "Task", varying=True),
+        Column("metric", "Metric", varying=True),
+        Column("verdict", "Verdict"),
+        Column("difference", "Difference", True, show=difference_of),
+        Column("mean_variant", "Variant mean", True, show=lambda row: mean(row, "variant")),
+        Column("mean_baseline", "Baseline mean", True, show=lambda row: mean(row, "baseline")),
+        Column("p", "p", True, show=lambda row: p_value(row["p"])),
+        Column("n", "Seeds", True, show=lambda row: count(row["n"])),
+        Column("mde", "Detectable", True, show=detectable),
+        Column("settings", "Settings", below=True),
+        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+    ]
+    return tabulated(
+        columns, rows_of(material.comparisons), say("cost.every"), "comparisons.csv", title="variant"
+    )
+
+
+class Claims(Section):
+    """One row a claim."""
+
+    place = 200
+    title = "Claims"
+    needs_trials = False
+    open = True
+
+    def answers(self, material: Material) -> list[str]:
+        """Claims about other metrics than those of the verdicts."""
+        facts = material.facts
+        found: dict[str, list[str]] = {}
+        for row in rows_of(material.claims):
+            if row["metric"] not in facts.judged and not is_true(row["exploratory"]):
+                found.setdefault(row["verdict"], []).append(short_claim(row["claim"], facts))
+        said = [
+            say("verdicts.claimed", verdict, found[verdict])
+            for verdict in ("supported", "refuted")
+            if verdict in found
+        ]
+        return [" ".join(said)] if said else []
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        if len(material.claims):
+            short = partial(short_claim, facts=material.facts)
+            level = level_of(planned_rows(material.comparisons))
+            yield claim_table(material.claims, short, names_of(material.facts), level)

@@ -26,6 +26,9 @@ class SeedsSection(StrictModel):
     "The first seed."
     count: Annotated[int, Field(ge=1)] = 5
     "Their number."
+    # What a mapping of these two cannot say: seeds that do not follow one another, and those of the first look.
+    _numbers: tuple[int, ...] = ()
+    _least: int = 0
 
     @model_validator(mode="after")
     def _never_tune(self) -> SeedsSection:
@@ -41,62 +44,24 @@ class SeedsSection(StrictModel):
     @property
     def values(self) -> Sequence[int]:
         """The seeds, in order."""
-        return range(self.start, self.start + self.count)
+        return self._numbers or range(self.start, self.start + self.count)
 
     @property
     def looks(self) -> list[int]:
         """The numbers of seeds at which verdicts are looked at, where these decide whether more are added."""
-        return []
-
-    def __str__(self) -> str:
-        """As a study file gives them."""
-        return f"{{from: {self.start}, count: {self.count}}}" if self.start else str(self.count)
+        return list(range(self._least, self.count + 1, self._least)) if self._least else []
 
     @property
     def plain(self) -> int | dict[str, int] | list[int]:
-        """The same as data."""
-        return {"from": self.start, "count": self.count} if self.start else self.count
-
-
-class SequentialSeeds(SeedsSection):
-    """As many paired seeds as it takes: looks at every multiple of `least`, up to all of them."""
-
-    least: Annotated[int, Field(alias="min", ge=2)]
-    "Seeds of the first look."
-
-    @property
-    def looks(self) -> list[int]:
-        """The number of seeds at each look."""
-        return list(range(self.least, self.count + 1, self.least))
+        """As a study file gives them, as data."""
+        start = {"from": self.start} if self.start else {}
+        if self._least:
+            return {"min": self._least, "max": self.count} | start
+        return list(self._numbers) or (start | {"count": self.count} if start else self.count)
 
     def __str__(self) -> str:
         """As a study file gives them."""
-        return f"{{{', '.join(f'{key}: {value}' for key, value in self.plain.items())}}}"
-
-    @property
-    def plain(self) -> dict[str, int]:
-        """The same as data."""
-        return {"min": self.least, "max": self.count} | ({"from": self.start} if self.start else {})
-
-
-class ListedSeeds(SeedsSection):
-    """Paired seeds, each of which is given; `start` is the first."""
-
-    numbers: tuple[int, ...]
-
-    @property
-    def values(self) -> Sequence[int]:
-        """The seeds, in order."""
-        return self.numbers
-
-    def __str__(self) -> str:
-        """As a study file gives them."""
-        return str(self.plain)
-
-    @property
-    def plain(self) -> int | dict[str, int] | list[int]:
-        """The same as data."""
-        return list(self.numbers)
+        return str(self.plain).replace("'", "")
 
 
 def _read(given: Any) -> Any:
@@ -115,13 +80,13 @@ def _read(given: Any) -> Any:
 
 
 def _until_settled(given: dict[str, Any]) -> SeedsSection:
-    """Seeds of looks, whose `max` is a multiple of `min`."""
+    """As many seeds as it takes: looks at every multiple of `min`, up to `max`."""
     allowed = "for instance {min: 5, max: 20}, which looks at 5, 10, 15 and 20 seeds; `from` may say where they begin"
     if set(given) - {"min", "max", "from"} or not {"min", "max"} <= set(given):
         raise refusal("must have `min` and `max`, and nothing but `from` beside them", allowed)
-    least, most = given["min"], given["max"]
     if any(type(value) is not int for value in given.values()):
         raise refusal("must be whole numbers", allowed)
+    least, most, start = given["min"], given["max"], given.get("from", 0)
     if least < 2:
         raise refusal("has a first look at fewer than two seeds, which no verdict can rest on", allowed)
     if most == least:
@@ -129,10 +94,11 @@ def _until_settled(given: dict[str, Any]) -> SeedsSection:
     if most % least or most < least:
         multiples = f"{2 * least}, {3 * least}, {4 * least}, …"
         raise refusal(f"has a max, {most}, that is no multiple of its min, {least}", f"a max of {multiples}")
-    start = given.get("from", 0)
     if start + most > TUNING_SEEDS_FROM:
         raise refusal(_TOO_HIGH, f"from + max at most {TUNING_SEEDS_FROM}")
-    return SequentialSeeds.model_validate({"from": start, "count": most, "min": least})
+    seeds = SeedsSection.of(start, most)
+    seeds._least = least
+    return seeds
 
 
 def _listed(given: Sequence[Any]) -> SeedsSection:
@@ -144,10 +110,10 @@ def _listed(given: Sequence[Any]) -> SeedsSection:
         raise refusal("lists a seed twice", allowed)
     if max(given) >= TUNING_SEEDS_FROM:
         raise refusal(_TOO_HIGH, allowed)
-    first, count = min(given), len(given)
-    if max(given) - first + 1 == count:
-        return SeedsSection.of(first, count)
-    return ListedSeeds.model_validate({"from": first, "count": count, "numbers": tuple(sorted(given))})
+    seeds = SeedsSection.of(min(given), len(given))
+    if max(given) >= seeds.start + seeds.count:
+        seeds._numbers = tuple(sorted(given))
+    return seeds
 
 
 def asked_for(seeds: int | Sequence[int]) -> str:

@@ -141,7 +141,7 @@ def figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
         _panel(ax, data[data["metric"] == metric], of, metric, size)
         ax.xaxis.set_tick_params(labelbottom=metric in metrics[-across:])
     handles = [look.handle(marker="o", ms=2.5) for look in of.values()]
-    result.legend(handles=handles, loc="outside upper left", ncols=2)
+    style.legend(result, handles)
     result.supxlabel(f"{size}, log scale", size=style.SMALL)
     return result
 

@@ -15,8 +15,7 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.features.speed import timing
 from ablate.features.speed.section import SpeedFacts
-from ablate.report.draw.marks import padded, ticks
-from ablate.report.draw.rows import forest
+from ablate.report.draw.marks import forest, padded, ticks
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
 from ablate.report.tables import Row, decimals, fixed, number, rows_of

@@ -14,8 +14,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from ablate.base.wording import brief, share
 from ablate.core.facts import BASELINE, Facts
 from ablate.features.stress.sensitivity import rate_curves
-from ablate.report.draw import rows as in_rows
-from ablate.report.draw import style
+from ablate.report.draw import marks, style
 from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import padded
 from ablate.report.draw.panels import Look, lines, multiples
@@ -23,9 +22,7 @@ from ablate.report.entries import Entry, left_out, panels
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.sections.stability import side_words
-from ablate.report.tables import (
-    rows_of,
-)
+from ablate.report.tables import rows_of
 from ablate.report.verdicts import names_of
 from ablate.report.words import say
 
@@ -108,4 +105,4 @@ def sensitivities(data: pd.DataFrame) -> Figure:
     """A row a variant with its interval; `data` is of `sensitivity`."""
     ends = data[["value", "low", "high"]].to_numpy(float)
     limits = padded(min(0.0, float(np.nanmin(ends))), float(np.nanmax(ends)))
-    return in_rows.forest(data, [limits], "learning-rate sensitivity, left is less sensitive")[0]
+    return marks.forest(data, [limits], "learning-rate sensitivity, left is less sensitive")[0]

@@ -184,7 +184,7 @@ def test_a_driver_that_ends_leaves_no_process_and_loses_no_measurement(
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": str(Path(speed.__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": str(Path(speed.__file__).parents[3])},
     )
     try:
         wait_for(lambda: [*(tmp_path / "store" / "speed").glob("*.json")] and measuring(tmp_path))

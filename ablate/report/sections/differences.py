@@ -1,0 +1,222 @@
+"""Differences from the baseline: a forest plot, along a path of changes, and over training steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ablate.analysis.compare import path_of, steps
+from ablate.analysis.learning import trajectory
+from ablate.base import wording
+from ablate.core.facts import Facts
+from ablate.core.short_names import level_name
+from ablate.report.draw import marks, style
+from ablate.report.draw.hover import tell
+from ablate.report.draw.marks import Limits, views
+from ablate.report.draw.panels import Look, lines, multiples
+from ablate.report.entries import Entry, entries, left_out, panels
+from ablate.report.palette import EXPLORATORY, colour
+from ablate.report.section import Block, Material, Picture, Section, Text, by_task
+from ablate.report.tables import (
+    Column,
+    Row,
+    Table,
+    count,
+    difference,
+    in_lines,
+    rows_of,
+    significant,
+    tabulated,
+)
+from ablate.report.verdicts import level_of, names_of, planned_rows
+from ablate.report.words import say
+
+
+class Forest(Section):
+    """A figure a task."""
+
+    place = 50
+    title = "Differences from the baseline"
+    open = True
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts, level = material.facts, level_of(planned_rows(material.comparisons))
+        for task, end, of in by_task(facts):
+            data = forest(facts, material.comparisons, task.name)
+            if data["value"].isna().all():
+                continue
+            span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
+            closer, placebo = len(_views(data, facts.margin, span)) > 1, bool(data["placebo"].any())
+            caption = say(
+                "figures.forest",
+                facts.metric,
+                level if data["low"].notna().any() else "",
+                facts.margin,
+                placebo,
+                closer,
+            )
+            counts = data.loc[~data["placebo"], "verdict"].value_counts()
+            alt = say("figures.forest_alt", len(data), facts.metric + of, list(counts.items()))
+            options = facts.metric, facts.margin, span
+            yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, draw_forest, options)
+
+
+def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
+    """One row a comparison on the primary metric of a task, the planned ones first, placebos last.
+
+    Columns: variant, label, placebo, verdict (`exploratory` of what was not planned), value, low, high, told.
+    """
+    mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
+    mine = mine.rename(columns={"diff": "value", "ci_low": "low", "ci_high": "high"})
+    order = {entry.variant: i for i, entry in enumerate(entries(facts))}
+    mine = mine.sort_values("variant", key=lambda names: names.map(order).fillna(-1), kind="stable")
+    names, placebos = names_of(facts), [variant.name for variant in facts.variants if variant.placebo]
+    return mine.assign(
+        label=mine["variant"].map(lambda name: names.get(name, name)),
+        placebo=mine["variant"].isin(placebos),
+        verdict=mine["verdict"].mask(mine["exploratory"].astype(bool), EXPLORATORY),
+        told=[difference(*row) for row in mine[["value", "low", "high"]].to_numpy(float)],
+    )[["variant", "label", "placebo", "verdict", "value", "low", "high", "told"]].astype(
+        dict.fromkeys(("value", "low", "high"), float)
+    )
+
+
+def draw_forest(data: pd.DataFrame, metric: str, margin: float | None, span: float | None = None) -> Figure:
+    """Paired differences with their intervals, over the margin and the placebo's interval.
+
+    `data` is what `forest` returns, `span` the largest difference that the metric can show. Where a few differences
+    dwarf the rest, a second axis looks closer.
+    """
+    band = ((-margin, margin), f"margin ±{wording.exact(margin)}") if margin else None
+    placebo = data.loc[data["placebo"], ["low", "high"]].to_numpy(float).ravel()
+    dotted = (placebo, "placebo") if len(placebo) and not np.isnan(placebo).any() else ((), "")
+    measured = f"difference in {metric}, right is better"
+    return marks.forest(data, _views(data, margin, span), measured, band=band, dotted=dotted)[0]
+
+
+def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list[Limits]:
+    """Of the views that show every interval as far as there can be such a difference."""
+    # One seed has a difference but no interval.
+    lows, highs = data["low"].fillna(data["value"]), data["high"].fillna(data["value"])
+    reach = math.inf if span is None else max(span, data["value"].abs().max())
+    return views(lows.clip(-reach), highs.clip(upper=reach), (-margin, margin) if margin else (0.0, 0.0))
+
+
+class Path(Section):
+    """For each task a table and a figure."""
+
+    place = 55
+    title = "The path"
+    open = True
+
+    def applies(self, material: Material) -> bool:
+        return len(path_of(material.facts)) > 1
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts, found = material.facts, steps(material.evidence)
+        yield Text(say("figures.path_guide"), aside=True)
+        for task, end, of in by_task(facts):
+            mine = found[found["task"] == task.name]
+            if not len(mine):
+                continue
+            data = mine.assign(label=[_change(facts, row) for row in rows_of(mine)])
+            caption, alt = say("figures.path", facts.metric), say("figures.path_alt", len(data), of)
+            yield Picture(f"path{end}", f"{self.title}{of}", caption, alt, data, draw_path, (facts.metric,))
+            yield _path_table(data, facts.metric)
+
+
+def draw_path(data: pd.DataFrame, metric: str) -> Figure:
+    """The difference from the baseline after each step; `data` is of `analysis.steps`, with a `label` a step."""
+    result = style.new_figure(2.8)
+    ax = result.subplots()
+    x = [0, *data["step"]]
+    ax.axhline(0.0, color=colour("line"), lw=0.8, zorder=0)
+    ax.plot(x, [0.0, *data["total"]], marker="o", ms=4, color=colour("blue"))
+    ax.vlines(data["step"], data["total_low"], data["total_high"], color=colour("blue"), lw=1.4)
+    width = max(8, 66 // len(x))
+    ax.set_xticks(x, ["baseline", *(in_lines(f"+ {label}", width, 4) for label in data["label"])])
+    ax.set_xlim(-0.4, len(data) + 0.4)
+    ax.yaxis.set_major_locator(MaxNLocator(6))
+    ax.set_ylabel(f"difference in {metric}, up is better")
+    words = [
+        f"{row['variant']}\n{difference(row['total'], row['total_low'], row['total_high'])}"
+        for row in rows_of(data)
+    ]
+    tell(ax, data["step"], data["total"], words)
+    return result
+
+
+def _change(facts: Facts, row: Row) -> str:
+    level = next(variant for variant in facts.variants if variant.name == row["variant"]).changes[row["path"]]
+    return facts.labels.get(f"{row['path']}={level}") or level_name(row["path"], level)
+
+
+def _path_table(data: pd.DataFrame, metric: str) -> Table:
+    columns = [
+        Column("step", "Step", show=lambda row: count(row["step"])),
+        Column("label", "Adds", words=True),
+        Column("mean", metric, True, show=lambda row: significant(row["mean"])),
+        Column("diff", "From the step before [95 %]", True, show=lambda row: _difference(row, "diff", "ci")),
+        Column(
+            "total", "From the baseline [95 %]", True, show=lambda row: _difference(row, "total", "total")
+        ),
+        Column("n", "Seeds", True, show=lambda row: count(row["n"])),
+    ]
+    return tabulated(columns, rows_of(data), say("cost.path_table"), "trials.parquet")
+
+
+def _difference(row: Row, value: str, bounds: str) -> str:
+    return difference(row[value], row[f"{bounds}_low"], row[f"{bounds}_high"])
+
+
+class OverSteps(Section):
+    """A figure a task."""
+
+    place = 650
+    title = "Difference over training steps"
+    inside = "whether a variant is worse or only slower"
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts, found = material.facts, trajectory(material.evidence)
+        shown = panels(facts, material.comparisons)
+        for task, end, of in by_task(facts):
+            data = found[found["task"] == task.name]
+            if shown and data["step"].nunique() > 1:
+                caption = say("figures.over_steps", facts.metric, facts.margin, left_out(facts, shown))
+                alt = say("figures.over_steps_alt", of, len(shown))
+                known = task.metrics.get(facts.metric)
+                options = shown, facts.metric, facts.margin, known.span if known else None
+                yield Picture(
+                    f"over-steps{end}", f"{self.title}{of}", caption, alt, data, draw_over_steps, options
+                )
+
+
+def draw_over_steps(
+    data: pd.DataFrame,
+    shown: Mapping[str, Sequence[Entry]],
+    metric: str,
+    margin: float | None,
+    span: float | None = None,
+) -> Figure:
+    """In each panel the levels of one factor; `data` is what `trajectory` returns, of one task.
+
+    `span` is the largest difference that the metric can show, at which intervals are cut.
+    """
+    if span is not None:
+        reach = max(span, data["diff"].abs().max())
+        data = data.assign(low=data["low"].clip(-reach), high=data["high"].clip(upper=reach))
+
+    def draw(ax: Axes, of: dict[str, Look]) -> None:
+        if margin:
+            ax.axhspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
+        ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
+        lines(ax, data, of, "step", "diff")
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+
+    return multiples(shown, set(data["variant"]), draw, "step", f"difference in {metric}")
