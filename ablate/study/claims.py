@@ -141,9 +141,8 @@ class Sides:
         both = set(found[0]) & set(found[1])
         if both:
             alone = "`path=level` alone is the mean over the other factors; several levels are one variant"
-            rule = ITSELF
-            if set(found[0]) != set(found[1]):
-                rule = f"has {joined(sorted(both))} on both of its sides"
+            same = both == {*found[0], *found[1]}
+            rule = ITSELF if same else f"has {joined(sorted(both))} on both of its sides"
             raise self._invalid(rule, hint=alone if self.design.crosses else "")
         return found
 

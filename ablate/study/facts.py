@@ -8,7 +8,7 @@ from typing import Any
 from ablate.core.claim import Claim
 from ablate.core.facts import Facts, TaskFacts, VariantFacts
 from ablate.core.feature import features
-from ablate.core.metric import Description, Metric
+from ablate.core.metric import Description
 from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.metrics import target_of
@@ -38,7 +38,13 @@ def facts_of(
         looks=study.seeds.looks,
         tasks=[
             # Some other variant may have attention where the first has none.
-            TaskFacts(task, dict(d.metrics), d.outcome, d.sampling, {**_stability(others), **d.stability})
+            TaskFacts(
+                task,
+                dict(d.metrics),
+                d.outcome,
+                d.sampling,
+                {key: number for each in (*others, d) for key, number in each.stability.items()},
+            )
             for task, d, *others in zip(experiment.tasks, *described, strict=True)
         ],
         variants=[_variant(experiment, variant) for variant in experiment.variants],
@@ -76,10 +82,6 @@ def _rate(experiment: Experiment) -> str:
         return ""
     found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}
     return f"{path.rpartition('.')[2]} {found.pop():g}" if len(found) == 1 else ""
-
-
-def _stability(described: Sequence[Description]) -> dict[str, Metric]:
-    return {name: metric for description in described for name, metric in description.stability.items()}
 
 
 def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:

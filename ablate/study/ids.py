@@ -26,16 +26,13 @@ from ablate.study.sources import source_digest
 
 @dataclass(frozen=True)
 class Identity:
-    """All that the id of a config's trials stands for, beside the config itself, seed and stream."""
+    """What the id of a config's trials stands for beside the config itself, seed and stream."""
 
-    of: Mapping[str, str]
-    "Versions, device type, dtype: as the workload gives it."
-    sources: str
-    "Digest of the source that trains the config."
+    content: Mapping[str, Any]
+    """Versions, device type and dtype, as the workload gives them; the digest of the source that trains the config; and
+    of the files that its parts declare, which it does not name, name and digest."""
     files: Mapping[str, str]
     "The files of data that it reads: place → digest of the content."
-    declared: Sequence[tuple[str, str]]
-    "Of those that its parts declare, and it does not name: name and digest."
 
 
 class TrialIds:
@@ -60,12 +57,13 @@ class TrialIds:
             declared = dict(declared_files(dict.fromkeys([type(self.workload), *parts])))
             places = dict.fromkeys([*map(str, named_files(parsed)), *declared.values()])
             files = {place: digest_of_file(place) for place in places}
-            self.known[key] = Identity(
-                self.workload.identity(config),
-                self.digests[roots],
-                files,
-                [(name, files[place]) for name, place in declared.items()],
-            )
+            content: dict[str, Any] = {
+                "identity": dict(self.workload.identity(config)),
+                "sources": self.digests[roots],
+            }
+            if declared:
+                content["files"] = [(name, files[place]) for name, place in declared.items()]
+            self.known[key] = Identity(content, files)
         return self.known[key]
 
     def __call__(self, config: Config, seed: int, stream: str) -> str:
@@ -75,11 +73,8 @@ class TrialIds:
             "config": identified(config, self.irrelevant, identity.files),
             "seed": seed,
             "stream": stream,
-            "identity": dict(identity.of),
-            "sources": identity.sources,
+            **identity.content,
         }
-        if identity.declared:
-            content["files"] = identity.declared
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 

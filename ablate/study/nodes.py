@@ -32,6 +32,12 @@ _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold."""
 
 
+TOO_MANY = (
+    f"must have at most {MAX_NODES:,} keys and values, those behind an alias counted wherever it is used"
+)
+TOO_DEEP = f"must be YAML: is nested too deeply; allowed: {MAX_DEPTH} levels"
+
+
 class NotYAML(Exception):
     """What keeps a text from being read at all."""
 
@@ -51,21 +57,8 @@ class _Composer(Composer):
     def compose_node(self, parent: Any, index: Any) -> Any:
         self.count += 1
         if self.count > MAX_NODES:
-            raise too_many(self.parser.peek_event().start_mark.line + 1)
+            raise NotYAML(TOO_MANY, self.parser.peek_event().start_mark.line + 1)
         return super().compose_node(parent, index)
-
-
-def too_many(line: int) -> NotYAML:
-    """The refusal of a tree that has more than `MAX_NODES` nodes."""
-    rule = (
-        f"must have at most {MAX_NODES:,} keys and values, those behind an alias counted wherever it is used"
-    )
-    return NotYAML(rule, line)
-
-
-def too_deep(line: int | None) -> NotYAML:
-    """The refusal of a tree that is deeper than `MAX_DEPTH`."""
-    return NotYAML(f"must be YAML: is nested too deeply; allowed: {MAX_DEPTH} levels", line)
 
 
 def new_yaml() -> YAML:
@@ -81,7 +74,7 @@ def composed(text: str) -> Node | None:
     try:
         return new_yaml().compose(text)
     except MaxDepthExceededError as error:
-        raise too_deep(error.problem_mark.line + 1) from None
+        raise NotYAML(TOO_DEEP, error.problem_mark.line + 1) from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(filter(None, (error.context, error.problem)))
@@ -92,7 +85,7 @@ def composed(text: str) -> Node | None:
     except (YAMLError, ValueError) as error:
         raise NotYAML(f"must be YAML: {(str(error).splitlines() or [''])[0]}") from None
     except RecursionError:
-        raise too_deep(None) from None
+        raise NotYAML(TOO_DEEP) from None
 
 
 FAULT: Any = object()
@@ -119,9 +112,9 @@ class Reader:
             return self._fault("must not contain itself", path, line)
         # Both at the entry of the file that is read; the node may be that of an alias, far above.
         if self.count > MAX_NODES:
-            raise too_many(self.lines.get(path[:1], line))
+            raise NotYAML(TOO_MANY, self.lines.get(path[:1], line))
         if len(self.open) > MAX_DEPTH:
-            raise too_deep(self.lines.get(path[:1], line))
+            raise NotYAML(TOO_DEEP, self.lines.get(path[:1], line))
         if isinstance(node, ScalarNode):
             return self._scalar(node, path, line)
         if str(node.tag) not in (f"{_TAG}map", f"{_TAG}seq"):

@@ -40,8 +40,10 @@ def apply_patches(
             if skip_removed and has_path(config, path) and not has_path(result, path):
                 continue
             with at():
-                node, last = _parent(result, path)
-                node[last] = merged(node[last], patches[path])
+                old = value_at(result, path)
+                outer, _, last = path.rpartition(".")
+                node = value_at(result, outer) if outer else result
+                node[last] = merged(old, patches[path])
     return result
 
 
@@ -70,13 +72,6 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
         node = node[key]
         done.append(key)
     return node
-
-
-def _parent(config: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
-    """The mapping that holds the value at a dotted path, and its key in it; raises `Invalid` as `value_at` does."""
-    value_at(config, path)
-    outer, _, last = path.rpartition(".")
-    return value_at(config, outer) if outer else config, last
 
 
 def merged(old: Any, new: Any) -> Any:

@@ -52,8 +52,11 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
         symbol = todo.pop()
         if symbol not in seen:
             seen.add(symbol)
-            references = _module(symbol[0]).references(symbol[1])
-            todo += [_resolved(*found) for found in references if _is_followed(found[0], packages)]
+            for module, name in _module(symbol[0]).references(symbol[1]):
+                if is_of_plugin(module) or any(f"{module}.".startswith(f"{p}.") for p in packages):
+                    # `from package import module` names a whole module.
+                    inner = f"{module}.{name}"
+                    todo.append((inner, "") if name and _file(inner) else (module, name))
     return seen
 
 
@@ -64,15 +67,6 @@ def _declared(owner: type) -> Sequence[str]:
             where = f"{owner.__module__}.{owner.__qualname__}.source_packages"
             raise AblateError(f"{where}: there is no module {name!r}; name one that can be imported")
     return names
-
-
-def _is_followed(module: str, packages: set[str]) -> bool:
-    return is_of_plugin(module) or any(module == p or module.startswith(f"{p}.") for p in packages)
-
-
-def _resolved(module: str, name: str) -> Symbol:
-    """`from package import module` names a whole module."""
-    return (f"{module}.{name}", "") if name and _file(f"{module}.{name}") else (module, name)
 
 
 def _module(name: str) -> _Module:

@@ -54,22 +54,19 @@ class Design:
     "Every path that some variant changes."
     kind: Kind | None = None
     "None where it could not be read."
+    _labels: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def crosses(self) -> bool:
         """Whether a level stands for the mean over the other factors."""
         return self.kind is not None and self.kind.crosses
 
-    @cached_property
-    def _known(self) -> dict[str, dict[str, str]]:
-        return {}
-
     def labels(self, path: str) -> dict[str, str]:
         """Variant → label of its level at `path`; empty where the variant has no such path."""
-        if path not in self._known:
+        if path not in self._labels:
             found = labels_of(self.variants, path, self.factors.get(path, ()))
-            self._known[path] = dict(zip((v.name for v in self.variants), found, strict=True))
-        return self._known[path]
+            self._labels[path] = dict(zip((v.name for v in self.variants), found, strict=True))
+        return self._labels[path]
 
     def having(self, levels: Mapping[str, str]) -> list[Variant]:
         """The variants that have some levels, by label."""

@@ -16,6 +16,8 @@ MAX_FACTORS = 11
 """Above this the search for the best fraction takes more than a second."""
 LEAST = 3
 """The lowest resolution at which no main effects are aliases of one another."""
+Words = tuple[int, ...]
+"""Generators: each the sum of some basic factors, as bits."""
 
 
 @register("design", "fractional")
@@ -82,33 +84,30 @@ def cells(num_factors: int, resolution: int) -> list[tuple[bool, ...]]:
 
 
 @lru_cache(maxsize=32)
-def generators(num_factors: int, resolution: int) -> tuple[int, tuple[int, ...]]:
+def generators(num_factors: int, resolution: int) -> tuple[int, Words]:
     """The number of basic factors, and the basic factors, as bits, of which each of the others is the sum."""
     basic = next(
         q for q in range(1, num_factors + 1) if num_factors <= q or _best(num_factors, q, resolution)
     )
-    return basic, _best(num_factors, basic, resolution) or ()
+    return basic, _best(num_factors, basic, resolution)
 
 
 @lru_cache(maxsize=64)
-def _best(num_factors: int, basic: int, resolution: int) -> tuple[int, ...]:
+def _best(num_factors: int, basic: int, resolution: int) -> Words:
     """The generators of minimum aberration, by exhaustive search; none where no fraction has the resolution."""
     candidates = [word for word in range(1 << basic) if word.bit_count() >= resolution - 1]
-    best: tuple[list[int], tuple[int, ...]] | None = None
 
-    def extend(words: tuple[int, ...], group: list[tuple[int, int]], start: int) -> None:
-        """`group`: each product of some of `words`, as the basic factors and the others in it."""
-        nonlocal best
+    def fractions(
+        words: Words, group: list[tuple[int, int]], start: int
+    ) -> Iterator[tuple[list[int], Words]]:
+        """Each after its pattern; `group`: products of some of `words`, as the basic factors and the others in each."""
         if len(words) == num_factors - basic:
             lengths = Counter(word.bit_count() + others for word, others in group[1:])
-            pattern = [lengths[length] for length in range(resolution, num_factors + 1)]
-            if best is None or pattern < best[0]:
-                best = pattern, words
+            yield [lengths[length] for length in range(resolution, num_factors + 1)], words
             return
         for index in range(start, len(candidates)):
             new = [(word ^ candidates[index], others + 1) for word, others in group]
             if all(word.bit_count() + others >= resolution for word, others in new):
-                extend((*words, candidates[index]), group + new, index + 1)
+                yield from fractions((*words, candidates[index]), group + new, index + 1)
 
-    extend((), [(0, 0)], 0)
-    return best[1] if best else ()
+    return min(fractions((), [(0, 0)], 0), default=([], ()))[1]
