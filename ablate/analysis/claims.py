@@ -22,10 +22,9 @@ from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN
 from ablate.analysis.runs import Runs
-from ablate.core.claim import INTERACTION, Claim
-from ablate.core.estimate import Interval
 from ablate.core.evidence import Evidence
-from ablate.core.reason import Reason
+from ablate.core.facts import INTERACTION, Claim
+from ablate.core.reason import Interval, Reason
 
 LIKENESS = ("matches", "does_not_lose")
 COLUMNS = (

@@ -16,10 +16,9 @@ import numpy as np
 from ablate.analysis.estimates import Mean, Rate
 from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
 from ablate.analysis.runs import Side, solving_metric
-from ablate.core.estimate import Block
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
-from ablate.core.reason import Reason
+from ablate.core.reason import Block, Reason
 
 FLOOR_ERRORS = 3
 """Standard errors of guessing within which an accuracy counts as at its floor."""

@@ -10,8 +10,7 @@ from scipy import special
 
 from ablate.analysis.paired import Differences
 from ablate.analysis.rates import least_count, rate_p, rate_p_beyond
-from ablate.core.estimate import Block, Estimate, Interval
-from ablate.core.reason import Reason
+from ablate.core.reason import Block, Estimate, Interval, Reason
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.measures import Measure, measure_of
 from ablate.analysis.runs import Runs
-from ablate.core.claim import INTERACTION, Claim
-from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import BASELINE, INTERACTION, Claim, Facts, TaskFacts, VariantFacts
 from ablate.core.short_names import by_design
 
 

@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ablate.core.estimate import Estimate
-from ablate.core.reason import Reason
+from ablate.core.reason import Estimate, Reason
 
 Kind = Literal["beats", "matches", "does_not_lose"]
 Outcome = Literal["supported", "refuted", "inconclusive"]

@@ -19,11 +19,10 @@ from ablate.analysis.estimates import Mean, Rate
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.core.derived import Derived, Kind, Offer
-from ablate.core.estimate import Block
 from ablate.core.facts import Facts, TaskFacts
 from ablate.core.feature import derived
 from ablate.core.metric import sign
-from ablate.core.reason import Reason
+from ablate.core.reason import Block, Reason
 
 LEAST_SPREAD = 6
 """Seeds below which spreads are not compared."""

@@ -122,6 +122,8 @@ def trace(error: BaseException) -> str:
 
 def load_plugins(paths: Iterable[Path]) -> None:
     """Registers the parts of plugins; raises `AblateError` with the line at which the first faulty one fails."""
+    # Built-in parts first, so that a plugin that takes the name of one is what is refused.
+    CATALOGUE.load_builtin()
     for path in paths:
         if rule := unreadable(path, MAX_BYTES):
             raise AblateError(str(Problem(rule, hint="Name a Python file", source=str(path))))

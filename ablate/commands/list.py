@@ -30,9 +30,7 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
         print_table(overview(results), Console())
         return
     from ablate.base.plugins import load_plugins
-    from ablate.base.registry import CATALOGUE
     from ablate.report.parts import describe
 
-    CATALOGUE.load_builtin()
     load_plugins(plugins)
     click.echo(describe(slot, name))

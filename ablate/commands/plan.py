@@ -94,14 +94,6 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
     return 1 if failed else 0
 
 
-def print_plan(path: Path, options: Options, console: Console, detect: float | None = None) -> None:
-    """Prints the plan of a study, which trains nothing."""
-    from ablate.stages.plan import known_of, planned, study_of
-
-    known = known_of(study_of(path, options), options, saying(console))
-    show_plan(planned(known, options, detect), console)
-
-
 def _pilot(experiment: Experiment, seeds: int, options: Options, console: Console) -> list[str]:
     """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
     from ablate.base.locks import exclusive, interruptible, training

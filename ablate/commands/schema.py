@@ -22,11 +22,8 @@ def command(workload: str, plugins: tuple[Path, ...]) -> None:
     and begin each study with the line `# yaml-language-server: $schema=ablate.schema.json`.
     """
     from ablate.base.plugins import load_plugins
-    from ablate.base.registry import CATALOGUE
     from ablate.execution.trial import WorkloadRef
     from ablate.study.json_schema import study_schema
 
-    # First, so that a plugin that takes the name of a built-in part is the one that is refused.
-    CATALOGUE.load_builtin()
     load_plugins(plugins)
     click.echo(json.dumps(study_schema(WorkloadRef(workload).load()), indent=1, ensure_ascii=False))

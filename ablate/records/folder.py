@@ -28,9 +28,8 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.records.evaluated import Evaluated
-from ablate.records.evidence import CURVES, TRIALS, EvidenceFiles
 from ablate.records.roster import Roster
-from ablate.records.tables import load_frame, rows_and_facts, save_frame
+from ablate.records.tables import CURVES, TRIALS, EvidenceFiles, load_frame, rows_and_facts, save_frame
 from ablate.records.verdicts import CLAIMS, COMPARISONS, UNTUNED, Verdicts
 
 Kind = Literal["sweep", "tuning"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ablate.analysis.learning import Learned, baseline_learned
-from ablate.analysis.noise import noise
+from ablate.analysis.learning import Learned, baseline_learned, noise
 from ablate.base import wording
 from ablate.core.facts import Facts, TaskFacts
 from ablate.core.metric import Metric

@@ -193,15 +193,15 @@ class Shown:
     @property
     def look(self) -> str:
         """How a page lays it out: what stands out, one figure, a table for wide paper, running text; else nothing."""
-        kinds = {type(block) for block in self.blocks}
-        if self.accent:
-            return "accent"
-        if kinds == {Picture} and len(self.blocks) == 1:
-            return "drawn"
-        tables = [block for block in self.blocks if isinstance(block, Table)]
-        if any(len(table.columns) > MAX_UPRIGHT for table in tables):
-            return "wide"
-        return "prose" if kinds <= {Text, Items} else ""
+        kinds = [type(block) for block in self.blocks]
+        wide = any(isinstance(block, Table) and len(block.columns) > MAX_UPRIGHT for block in self.blocks)
+        looks = {
+            "accent": self.accent,
+            "drawn": kinds == [Picture],
+            "wide": wide,
+            "prose": {*kinds} <= {Text, Items},
+        }
+        return next((look for look, holds in looks.items() if holds), "")
 
 
 def sections() -> list[Section]:

@@ -8,10 +8,9 @@ from typing import Any
 
 from ablate.base.clock import now
 from ablate.core.cell import JUDGED, Cell
-from ablate.core.claim import Claim
 from ablate.core.events import FixedPlan
 from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.core.facts import Claim, Facts
 from ablate.core.feature import features
 from ablate.core.record import Record
 from ablate.stages.cautions import cautions

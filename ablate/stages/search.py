@@ -8,8 +8,7 @@ from functools import partial
 
 from ablate.base.errors import listed
 from ablate.core.cell import Cell
-from ablate.core.claim import Claim
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Claim
 from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ablate.core.claim import Claim
+from ablate.core.facts import Claim
 from ablate.core.record import Record
 from ablate.stages.expect import seconds_each
 from ablate.stages.judge import Work

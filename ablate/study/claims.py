@@ -20,7 +20,7 @@ from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.wording import joined
-from ablate.core.claim import INTERACTION, Claim
+from ablate.core.facts import INTERACTION, Claim
 from ablate.core.feature import derived
 from ablate.core.metric import Metric
 from ablate.core.short_names import levels_in

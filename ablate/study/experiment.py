@@ -12,8 +12,7 @@ from typing import Any
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
 from ablate.core.cell import Cell, Level
-from ablate.core.claim import Claim
-from ablate.core.facts import Matched
+from ablate.core.facts import Claim, Matched
 from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
 from ablate.core.trial import Trial

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ablate.core.claim import Claim
-from ablate.core.facts import Facts, TaskFacts, VariantFacts
+from ablate.core.facts import Claim, Facts, TaskFacts, VariantFacts
 from ablate.core.feature import features
 from ablate.core.metric import Description
 from ablate.study.designs.design import Variant

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ablate.base.errors import Invalid, listed, nearest
-from ablate.core.claim import Claim
 from ablate.core.derived import Offer
+from ablate.core.facts import Claim
 from ablate.core.feature import derived, features
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from calibration.simulations import GRID, Squares, binary
 
-from ablate.analysis.paired import Differences
-from ablate.analysis.variance import MeanSquares
+from ablate.analysis.paired import Differences, MeanSquares
 
 STUDIES = 20_000
 

@@ -13,10 +13,9 @@ from ablate.analysis.estimates import Mean
 from ablate.analysis.family import Look, family_size, level, looks, pairs, row_of
 from ablate.analysis.judge import Judged, deciding, judge, on_all, row
 from ablate.analysis.paired import Differences
-from ablate.core.claim import Claim
-from ablate.core.estimate import Block
+from ablate.core.facts import Claim
 from ablate.core.metric import Metric, Sampling
-from ablate.core.reason import Reason
+from ablate.core.reason import Block, Reason
 
 RISE = np.array([0.50, 0.52, 0.51, 0.53, 0.50, 0.52, 0.51, 0.53])
 PLAIN = {"accuracy": Metric("max", 0.001)}

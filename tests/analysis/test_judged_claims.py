@@ -16,8 +16,7 @@ from scipy import stats
 from ablate.analysis.claims import COLUMNS, judge_claims, unsettled
 from ablate.analysis.compare import compare
 from ablate.analysis.paired import Differences
-from ablate.core.claim import Claim
-from ablate.core.facts import Facts
+from ablate.core.facts import Claim, Facts
 from ablate.core.metric import Metric, Sampling
 
 BASE = np.array([0.850, 0.855, 0.848, 0.851, 0.853])

@@ -14,8 +14,7 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
 from ablate.analysis.compare import compare
-from ablate.analysis.paired import Differences
-from ablate.analysis.variance import MeanSquares
+from ablate.analysis.paired import Differences, MeanSquares
 from ablate.core.metric import Sampling
 
 HELD_OUT = Sampling("held_out", test=40, train=1000)

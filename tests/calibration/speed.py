@@ -16,9 +16,8 @@ import pandas as pd
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.estimates import Mean
 from ablate.analysis.judge import ALPHA, Kind, judge
-from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Claim
 from ablate.features.speed.ratios import log_ratios, speeds
 from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import measure

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from harness import TOY, with_database
+from planned import print_plan
 from rich.console import Console
 
-from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
 from ablate.commands.results import Results, load
 from ablate.commands.run import execute

@@ -10,13 +10,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from harness import TOY_STUDY, ablate_here, run_here, with_database
+from planned import print_plan
 from rich.console import Console
 from searching import PEAK_STUDY
 
 from ablate import load
 from ablate.base.errors import AblateError
 from ablate.commands.clean import clean
-from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness import TOY_STUDY, ablate_here, with_database
+from planned import print_plan
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StudyError
 from ablate.base.locks import exclusive
-from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show

@@ -13,13 +13,14 @@ import pytest
 from click.testing import CliRunner, Result
 from harness import TOY_STUDY
 from made_evidence import ACCURACY, study
+from planned import print_plan
 from rich.console import Console
 
 from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
 from ablate.cli import main
 from ablate.commands.clean import clean
-from ablate.commands.plan import parts, print_plan
+from ablate.commands.plan import parts
 from ablate.core.record import Record
 from ablate.execution.local_pool import default_jobs
 from ablate.records.folder import StudyFolder

@@ -11,11 +11,11 @@ from textwrap import dedent
 import pandas as pd
 import pytest
 from harness import TOY, TOY_STUDY, with_database
+from planned import print_plan
 from rich.console import Console
 
 import ablate
 from ablate.base.errors import AblateError, StudyError
-from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness import run_here
+from planned import print_plan
 from rich.console import Console
 
 from ablate.commands.clean import clean
-from ablate.commands.plan import print_plan
 from ablate.commands.report import rebuild
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder

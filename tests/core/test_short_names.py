@@ -2,8 +2,7 @@
 
 import pytest
 
-from ablate.core.claim import Claim
-from ablate.core.facts import Facts, VariantFacts
+from ablate.core.facts import Claim, Facts, VariantFacts
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 
 

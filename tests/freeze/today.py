@@ -18,7 +18,7 @@ def folder_of(path: Path) -> Any:
 
 def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     """Everything that a report says of a results folder, decided again from its evidence; nothing is drawn."""
-    from ablate.analysis.noise import noise
+    from ablate.analysis.learning import noise
     from ablate.stages.publish import material
 
     found = material(folder_of(path))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import BASELINE, Claim, Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
 
 UGLY = "<script>alert('x')</script>|`a`*b*"

@@ -10,13 +10,13 @@ from synthetic import UGLY, study
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.report import entries
+from ablate.report.draw import panels
 from ablate.report.section import Material
 from ablate.report.sections import curves, differences, headline, runs
 
 
 def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) -> None:
-    found = entries.entries(evidence.facts)
+    found = panels.entries(evidence.facts)
     assert [(e.group, e.label) for e in found[:3]] == [
         ("score", "additive scoring"),
         ("score", "dot scoring"),
@@ -30,8 +30,8 @@ def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) 
 def test_a_panel_never_has_more_than_eight_curves() -> None:
     levels = {"base": 0.0, **{f"level{i}": 0.0 for i in range(16)}}
     found = study(factors={"a.b": levels, "c": {"x": 0.0, "y": 0.0}}, named={}, claims=False, num_seeds=2)
-    panels = entries.panels(found.facts, compare(found))
-    assert {title: len(members) for title, members in panels.items()} == {
+    made = panels.panels(found.facts, compare(found))
+    assert {title: len(members) for title, members in made.items()} == {
         "b (1 of 3)": 6,
         "b (2 of 3)": 6,
         "b (3 of 3)": 4,
@@ -43,27 +43,26 @@ def test_a_panel_never_has_more_than_eight_curves() -> None:
 def test_of_too_many_panels_those_furthest_from_the_baseline_are_shown() -> None:
     factors = {f"f{i:02}": {"a": 0.0, "b": -0.02 * (i % 21)} for i in range(40)}
     found = study(factors=factors, named={}, claims=False, num_seeds=2, trouble=False)
-    panels = entries.panels(found.facts, compare(found))
-    assert len(panels) == entries.MAX_PANELS
-    assert list(panels)[-1] == entries.PLACEBO_GROUP
-    assert list(panels)[:-1] == sorted(list(panels)[:-1]), "in the order of the study"
-    assert {f"f{i:02}" for i in range(17, 21)} | {f"f{i:02}" for i in range(37, 40)} <= set(panels)
+    made = panels.panels(found.facts, compare(found))
+    assert len(made) == panels.MAX_PANELS
+    assert list(made)[-1] == panels.PLACEBO_GROUP
+    assert list(made)[:-1] == sorted(list(made)[:-1]), "in the order of the study"
+    assert {f"f{i:02}" for i in range(17, 21)} | {f"f{i:02}" for i in range(37, 40)} <= set(made)
     assert (
-        entries.left_out(found.facts, panels)
-        == "Of 41 variants, the 16 furthest from the baseline are shown."
+        panels.left_out(found.facts, made) == "Of 41 variants, the 16 furthest from the baseline are shown."
     )
 
 
 def test_a_variant_that_changes_several_paths_has_a_group_of_its_own(evidence: Evidence) -> None:
     both = dataclasses.replace(evidence.facts.variants[1], name="p=1,q=2", changes={"p": "1", "q": "2"})
     facts = dataclasses.replace(evidence.facts, variants=[evidence.facts.variants[0], both])
-    assert entries.entries(facts) == [entries.Entry("p=1,q=2", "p + q", "p 1 + q 2")]
+    assert panels.entries(facts) == [panels.Entry("p=1,q=2", "p + q", "p 1 + q 2")]
 
 
 def test_the_forest_holds_the_numbers_of_the_comparisons(evidence: Evidence) -> None:
     comparisons = compare(evidence)
     data = differences.forest(evidence.facts, comparisons, "recall")
-    assert list(data["variant"]) == [e.variant for e in entries.entries(evidence.facts)]
+    assert list(data["variant"]) == [e.variant for e in panels.entries(evidence.facts)]
     mine = comparisons[comparisons["metric"] == "accuracy"].set_index("variant")
     for column, of in {"value": "diff", "low": "ci_low", "high": "ci_high"}.items():
         np.testing.assert_array_equal(data[column], mine.loc[data["variant"], of])

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ablate.core.evidence import Evidence
-from ablate.report.draw import hover, style
+from ablate.report.draw import style
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -18,7 +18,7 @@ def told(path: Path) -> list[str]:
     """The titles of the points of a drawing; those of one place are several."""
     circles = ElementTree.parse(path).iter(f"{SVG}circle")
     titles = [circle.findtext(f"{SVG}title") or "" for circle in circles]
-    return [words for title in titles for words in title.split(hover.NEXT)]
+    return [words for title in titles for words in title.split(style.NEXT)]
 
 
 def test_a_title_lies_where_the_point_is_drawn_and_at_the_edge_for_one_outside() -> None:
@@ -27,7 +27,7 @@ def test_a_title_lies_where_the_point_is_drawn_and_at_the_edge_for_one_outside()
         ax = figure.subplots()
         ax.plot([1, 10], [0, 1], "s", ms=5)
         ax.set(xscale="log", xlim=(0.5, 20), ylim=(-0.5, 1.5))
-        hover.tell(
+        style.tell(
             ax, [1, 10, 10, 10, float("nan")], [0, 1, 1, 99, 0], ["a < b & c", "d", "e", "far", "lost"]
         )
         _, source = style.saved(figure, "x")
@@ -49,7 +49,7 @@ def test_every_run_tells_its_variant_seed_and_value(folder: Path, evidence: Evid
             row.variant
         )
         if name:
-            assert f"{name}\nseed {row.seed}: accuracy {hover.short(row.accuracy)}" in said
+            assert f"{name}\nseed {row.seed}: accuracy {style.short(row.accuracy)}" in said
     assert any(words.startswith("batch norm (model.norm=batch)\n") for words in said)
 
 

@@ -160,7 +160,7 @@ def test_the_data_of_the_front() -> None:
 @pytest.mark.parametrize("objectives", [(searches.ACCURACY,), TWO])
 def test_the_figures_are_optunas_and_the_front_ours(objectives: tuple[searches.Objective, ...]) -> None:
     found = drawn(searches.sweep(24, objectives))
-    assert set(found) == {"sweep-front", *(f"sweep-{end}" for end, _, _ in FIGURES.values())}
+    assert set(found) == {"sweep-front", *(f"sweep-{end}" for end, _ in FIGURES.values())}
     with style.context():
         for name, picture in found.items():
             figure = picture.draw()

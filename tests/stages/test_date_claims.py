@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from made_evidence import study
 
-from ablate.core.claim import Claim
+from ablate.core.facts import Claim
 from ablate.records.folder import StudyFolder
 from ablate.stages.claims import date_claims, with_waiting
 

@@ -56,7 +56,7 @@ def create(target: Path, task: str) -> Path:
     """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
     path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
     if problems := [*problems_of(path), *_problems(task)]:
-        raise AblateError("\n".join(map(str, problems)))
+        raise _refused(*problems)
     return write({path: study_text(path.stem, task, (path.parent / SCHEMA).is_file())})[0]
 
 

@@ -10,8 +10,8 @@ from ablate.base.clock import now
 from ablate.base.errors import AblateError, Problem, StudyError, listed
 from ablate.base.locks import exclusive, interruptible
 from ablate.base.typed import at_results, typed
-from ablate.core.claim import Claim
 from ablate.core.evidence import Evidence
+from ablate.core.facts import Claim
 from ablate.features.speed.checks import lacks_operations
 from ablate.features.speed.section import SpeedSection
 from ablate.features.speed.stage import measure, was_timed

@@ -22,11 +22,10 @@ from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, Floats, mean_interval
 from ablate.analysis.runs import Runs
 from ablate.core.derived import Derived, Offer
-from ablate.core.estimate import Block
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.metric import Metric
-from ablate.core.reason import Reason
+from ablate.core.reason import Block, Reason
 from ablate.core.speed import CALLS, TimedCall
 from ablate.features.speed.section import COLUMNS as FRAME
 from ablate.features.speed.section import LEAST, SpeedFacts

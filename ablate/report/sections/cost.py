@@ -22,7 +22,6 @@ from ablate.core.feature import features
 from ablate.core.metric import Metric
 from ablate.core.search_table import undominated
 from ablate.report.draw import style
-from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import (
     ends,
     padded,
@@ -33,6 +32,7 @@ from ablate.report.draw.marks import (
     verdicts,
     views,
 )
+from ablate.report.draw.style import named, short, tell
 from ablate.report.palette import DOTTED, EXPLORATORY, MARKS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import in_lines, is_true, rows_of

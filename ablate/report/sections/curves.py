@@ -18,7 +18,6 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report.draw import style
-from ablate.report.draw.hover import named, short, tell
 from ablate.report.draw.marks import (
     Limits,
     axes,
@@ -30,8 +29,8 @@ from ablate.report.draw.marks import (
     views,
     write_right,
 )
-from ablate.report.draw.panels import Look, lines, multiples
-from ablate.report.entries import Entry, entries, left_out, panels
+from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
+from ablate.report.draw.style import named, short, tell
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 from ablate.report.words import say

@@ -17,10 +17,9 @@ from ablate.base import wording
 from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
 from ablate.report.draw import marks, style
-from ablate.report.draw.hover import tell
 from ablate.report.draw.marks import Limits, views
-from ablate.report.draw.panels import Look, lines, multiples
-from ablate.report.entries import Entry, entries, left_out, panels
+from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
+from ablate.report.draw.style import tell
 from ablate.report.palette import EXPLORATORY, colour
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (
@@ -162,17 +161,21 @@ def _path_table(data: pd.DataFrame, metric: str) -> Table:
         Column("step", "Step", show=lambda row: count(row["step"])),
         Column("label", "Adds", words=True),
         Column("mean", metric, True, show=lambda row: significant(row["mean"])),
-        Column("diff", "From the step before [95 %]", True, show=lambda row: _difference(row, "diff", "ci")),
         Column(
-            "total", "From the baseline [95 %]", True, show=lambda row: _difference(row, "total", "total")
+            "diff",
+            "From the step before [95 %]",
+            True,
+            show=lambda row: difference(row["diff"], row["ci_low"], row["ci_high"]),
+        ),
+        Column(
+            "total",
+            "From the baseline [95 %]",
+            True,
+            show=lambda row: difference(row["total"], row["total_low"], row["total_high"]),
         ),
         Column("n", "Seeds", True, show=lambda row: count(row["n"])),
     ]
     return tabulated(columns, rows_of(data), say("cost.path_table"), "trials.parquet")
-
-
-def _difference(row: Row, value: str, bounds: str) -> str:
-    return difference(row[value], row[f"{bounds}_low"], row[f"{bounds}_high"])
 
 
 class OverSteps(Section):

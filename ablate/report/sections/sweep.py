@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,19 @@ from ablate.report import searches
 from ablate.report.draw import style
 from ablate.report.palette import colour
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
-from ablate.report.tables import NOTHING, Column, Table, count, fixed, number, plus_minus, short, text
+from ablate.report.tables import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    count,
+    fixed,
+    number,
+    plus_minus,
+    short,
+    tabulated,
+    text,
+)
 from ablate.report.words import say
 
 TOP, MAX_FRONT = 10, 20
@@ -42,13 +56,13 @@ class Sweep(searches.OfSearch, Section):
             yield from (winners, Text(say("search.winners_guide"), aside=True))
         yield from _fronts(searched)
         if best := best_table(searched):
-            yield Folded(f"{best.caption.partition(';')[0]} ({len(best.rows)})", [best])
+            yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
         tried: list[Block] = [
             status_table(searched),
             searches.space_table(searched),
             Terms(how_searched(searched)),
         ]
-        yield Folded("What was tried", tried)
+        yield Folded(say("search.tried"), tried)
 
     def answers(self, material: Material) -> list[str]:
         searched = searches.table(material)
@@ -157,16 +171,12 @@ def _fronts(searched: SearchTable) -> Iterator[Picture]:
         if len(data) < 2 or data["x"].nunique() < 2:
             continue
         name, against = searches.named(upright), searches.named(across)
-        front = wording.counted(int(data["front"].sum()), "setting")
-        out = len(data) - int(_near(data["y"], upright).sum())
-        far = f" {wording.counted(out, 'setting')} far worse than the rest not shown." if out else ""
+        front, out = int(data["front"].sum()), len(data) - int(_near(data["y"], upright).sum())
         yield Picture(
             f"sweep-front{f'-{i + 1}' if i else ''}",
-            f"{name[0].upper()}{name[1:]} against {against}",
-            f"Every setting with a value. The line is the front, {front}: no other setting is at least as good as one "
-            f"of them in both and better in one. Means on the tuning seeds, on which the best look better than they "
-            f"are.{far}",
-            f"The {name} of {len(data)} settings against {against}, {front} on the front.",
+            say("search.front_title", name, against),
+            say("search.front", front, out),
+            say("search.front_alt", name, len(data), against, front),
             data,
             draw_front,
             (upright, across),
@@ -229,27 +239,36 @@ def best_table(searched: SearchTable) -> Table | None:
         return None
     objectives = [o for o in searched.facts.objectives if o.name not in searches.COSTS]
     measured = next((o for o in objectives if o.source in searches.MEASURED), None)
-    names = {o.name: searches.named(o) for o in objectives}
     ends = short(searched.paths)
+
+    def of_objective(one: Objective) -> Column:
+        words = searches.named(one)
+
+        def show(row: Row) -> str:
+            return plus_minus(number(row[one.name]), number(row["spread"]) if one is measured else None)
+
+        return Column(f"objective {one.name}", words[0].upper() + words[1:], True, show=show)
+
     columns = [
-        Column("number", "Setting"),
-        *(Column(f"objective {name}", words[0].upper() + words[1:], True) for name, words in names.items()),
-        *(Column(cost, words, True) for cost, words in searches.COSTS.items() if found[cost].notna().any()),
-        *(Column(f"path {p.path}", ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
+        Column(
+            "number", "Setting", show=lambda row: ", ".join(filter(None, (f"{row['number']}", row["chosen"])))
+        ),
+        *map(of_objective, objectives),
+        *(
+            Column(cost, words, True, show=partial(_of, count, cost))
+            for cost, words in searches.COSTS.items()
+        ),
+        *(
+            Column(p.path, ends[p.path], p.kind != "choice", show=partial(_of, searches.value, p.path))
+            for p in searched.facts.parameters
+        ),
         *([Column("status", "Status")] if (found["status"] != "completed").any() else []),
     ]
-    rows = []
-    for row in found.to_dict("records"):
-        name = f", {text(row['chosen'])}" if text(row["chosen"]) else ""
-        cells = {"number": f"{int(row['number'])}{name}", "status": text(row["status"])}
-        cells |= {key: count(row[key]) for key in searches.COSTS}
-        cells |= {f"path {path}": searches.value(row[path]) or NOTHING for path in searched.paths}
-        for objective in objectives:
-            spread = number(row["spread"]) if objective is measured else None
-            cells[f"objective {objective.name}"] = plus_minus(number(row[objective.name]), spread)
-        rows.append(cells)
-    which = "The Pareto front" if others else "The best settings by what the search saw"
-    return Table(columns, rows, f"{which}; mean ± standard deviation over tuning seeds", "sweep.parquet")
+    return tabulated(columns, found.to_dict("records"), say("search.best", bool(others)), "sweep.parquet")
+
+
+def _of(say: Callable[[Any], str], key: str, row: Row) -> str:
+    return say(row[key]) or NOTHING
 
 
 def status_table(searched: SearchTable) -> Table:
@@ -272,23 +291,20 @@ def status_table(searched: SearchTable) -> Table:
         Column("numbers", "Which", words=True),
         Column("reason", "Why", words=True),
     ]
-    return Table(columns, rows, "Every setting, by how it ended", "sweep.parquet")
+    return Table(columns, rows, say("search.every"), "sweep.parquet")
 
 
 def how_searched(searched: SearchTable) -> list[tuple[str, str]]:
     """How the search was done, as pairs of a term and its description."""
     facts = searched.facts
-    turned = {"max": "more is better", "min": "less is better"}
-    objectives = wording.joined([f"{searches.named(o)} ({turned[o.direction]})" for o in facts.objectives])
-    shown = ", ".join(map(str, facts.seeds[:5])) + (", …" if len(facts.seeds) > 5 else "")
-    seconds = searched.trials["train_seconds"].astype(float).sum()
+    objectives = [(searches.named(one), one.direction == "max") for one in facts.objectives]
     pairs = [
-        ("Objectives" if len(facts.objectives) > 1 else "Objective", objectives),
-        ("Settings", f"{len(searched.trials)} of {facts.trials} asked for, in batches of {facts.batch}"),
-        ("Tuning seeds", f"{len(facts.seeds)} ({shown}); no verdict rests on them"),
+        ("Objectives" if len(objectives) > 1 else "Objective", say("search.objectives", objectives)),
+        ("Settings", say("search.settings", len(searched.trials), facts.trials, facts.batch)),
+        ("Tuning seeds", say("search.seeds", facts.seeds)),
         ("Sampler", facts.sampler),
         ("Pruner", facts.pruner),
-        ("Training time", f"{seconds:,.0f} s in all" if seconds > 0 else ""),
+        ("Training time", say("search.time", searched.trials["train_seconds"].astype(float).sum())),
         ("Suggested by", ", ".join(f"{name} {version}" for name, version in facts.versions.items())),
     ]
     return [(term, text(description)) for term, description in pairs if text(description)]

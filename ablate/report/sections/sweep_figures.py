@@ -19,29 +19,18 @@ from ablate.report import searches
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section
 from ablate.report.tables import short
+from ablate.report.words import say
 from ablate.search.table import rebuilt
 from ablate.search.wrapped import quiet
 
 FIGURES = {
-    "optimization_history": ("history", "History", "in the order in which they were chosen"),
-    "param_importances": (
-        "importances",
-        "Importances",
-        "and how much the best tenth differs from all in each path (PED-ANOVA, Watanabe et al. 2023)",
-    ),
-    "slice": (
-        "slices",
-        "Slices",
-        "against each path; the others vary as well, and darker settings came later",
-    ),
-    "parallel_coordinate": ("parallel", "Parallel coordinates", "as lines across the searched paths"),
-    "contour": (
-        "contour",
-        "Contour",
-        "over two searched numbers; between settings the surface is a guide to the eye",
-    ),
+    "optimization_history": ("history", "History"),
+    "param_importances": ("importances", "Importances"),
+    "slice": ("slices", "Slices"),
+    "parallel_coordinate": ("parallel", "Parallel coordinates"),
+    "contour": ("contour", "Contour"),
 }
-"Optuna's name of a figure → the end of the name of its file, its title, and its caption after `The settings`."
+"Optuna's name of a figure → the end of the name of its file, and its title."
 LEAST = 8
 "Settings with a value below which nothing but their history is drawn."
 
@@ -63,11 +52,11 @@ class SweepFigures(searches.OfSearch, Section):
         numbers = [p.path for p in found.facts.parameters if p.kind != "choice"]
         numbers = [path for path in numbers if found.trials.loc[data.index, path].nunique() > 1]
         enough = len(data) >= LEAST and data[objective.name].nunique() > 1
-        for name, (end, title, how) in FIGURES.items() if enough else list(FIGURES.items())[: len(data) > 0]:
+        for name, (end, title) in FIGURES.items() if enough else list(FIGURES.items())[: len(data) > 0]:
             if name == "contour" and len(numbers) < 2:
                 continue
-            caption = f"The {words} of the settings, {how}. Means over the tuning seeds."
-            alt = f"{title} of {len(data)} settings by {words}."
+            caption = say("search.optuna", name, words)
+            alt = say("search.optuna_alt", title, len(data), words)
             yield Picture(f"sweep-{end}", title, caption, alt, data, draw, (found, name, words, numbers[:2]))
 
 

@@ -16,13 +16,11 @@ from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.core.short_names import short_names
 from ablate.report import searches
 from ablate.report.draw.marks import padded, references
-from ablate.report.draw.panels import Look, lines, multiples
-from ablate.report.entries import Entry, panels
+from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (
     NOTHING,
     Column,
-    Row,
     Table,
     count,
     difference,
@@ -116,23 +114,24 @@ def budget_table(searched: SearchTable, spent: pd.DataFrame) -> Table:
         Column("note", "Note", below=True),
     ]
     cells = [
-        {"variant": text(row["variant"]), "task": text(row["task"]), "note": _note(row)}
+        {
+            "variant": text(row["variant"]),
+            "task": text(row["task"]),
+            "note": say(
+                "search.note", number(row["best"]) is None, list(row["edges"].items()), is_true(row["rising"])
+            ),
+        }
         | {key: count(row[key]) for key in ("settings", "seeds", "trainings", "seconds", *LOST)}
         | {f"of {path}": searches.value(row[path]) or NOTHING for path in searched.paths}
-        | {"best": (significant if abs(number(row["best"]) or 0) >= 1000 else _three)(row["best"])}
+        | {
+            "best": significant(row["best"])
+            if abs(number(row["best"]) or 0) >= 1000
+            else fixed(row["best"], 3)
+        }
         for row in rows_of(spent)
     ]
     caption = say("search.budgets", of)
     return Table(columns, cells, caption, "tuning.parquet")
-
-
-def _three(value: object) -> str:
-    return fixed(value, 3)
-
-
-def _note(row: Row) -> str:
-    edges = list(row["edges"].items())
-    return say("search.note", number(row["best"]) is None, edges, is_true(row["rising"]))
 
 
 def parity(search: SearchFacts, spent: pd.DataFrame) -> str:

@@ -15,10 +15,9 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.features.speed import timing
 from ablate.report.draw import style
-from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import ticks, unit_label
-from ablate.report.draw.panels import Look, looks
-from ablate.report.entries import MAX_CURVES, entries
+from ablate.report.draw.panels import MAX_CURVES, Look, entries, looks
+from ablate.report.draw.style import named, tell
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import (

@@ -15,10 +15,9 @@ from ablate.base.wording import brief, share
 from ablate.core.facts import BASELINE, Facts
 from ablate.features.stress.sensitivity import rate_curves
 from ablate.report.draw import marks, style
-from ablate.report.draw.hover import named, tell
 from ablate.report.draw.marks import padded
-from ablate.report.draw.panels import Look, lines, multiples
-from ablate.report.entries import Entry, left_out, panels
+from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, panels
+from ablate.report.draw.style import named, tell
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.sections.stability import side_words

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from ablate.commands.options import saying
+from ablate.commands.plan import show_plan
+from ablate.stages.options import Options
+from ablate.stages.plan import known_of, planned, study_of
+
+
+def print_plan(path: Path, options: Options, console: Console, detect: float | None = None) -> None:
+    """Prints the plan of a study, as `ablate plan` does."""
+    known = known_of(study_of(path, options), options, saying(console))
+    show_plan(planned(known, options, detect), console)
