@@ -176,7 +176,7 @@ def test_a_part_of_a_model_has_its_cost_with_a_value_for_each_required_parameter
             PLUGIN.replace("needed: int", "needed: str"),
             ["cannot be built at d_model 64, num_layers 1: ValidationError"],
         ),
-        (("workload", "toy"), Path(TOY).read_text(), ["no parameters"]),
+        (("workload", "listed"), Path(TOY).read_text().replace('"toy"', '"listed"'), ["no parameters"]),
     ],
 )
 def test_a_part_of_a_plugin_is_described(
