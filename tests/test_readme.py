@@ -117,7 +117,8 @@ def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
     options = ("--set", "training.steps=3", "--set", "training.eval_every=3")
     done = ablate("run", "primer.yaml", "--jobs", "1", "--seeds", "2", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    variants = set(load(tmp_path / "results" / "primer").trials.variant)
+    (folder,) = (tmp_path / "results").glob("primer@*")
+    variants = set(load(folder).trials.variant)
     assert {
         f"model.feedforward.activation=squared_relu(scale={scale})" for scale in ("1.0", "0.5")
     } < variants

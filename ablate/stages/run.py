@@ -28,8 +28,7 @@ def follow(run: Run) -> Outcome:
     run, search = searching(run)
     for caution in cautions(run.experiment):
         run.say(f"note: {caution}.")
-    planned = run.experiment.cells() if search is None else []
-    planned += run.experiment.beside(planned)
+    planned = [] if search is not None else Work.of(run.experiment, ()).cells
     ran = {cell.variant for cell in planned if run.store.has(cell.id)}
     measured = {metric for feature in features() for metric in feature.begun(run)}
     claims = date_claims(run.folder, given.claims, ran, measured, begun=search is not None and search.begun)

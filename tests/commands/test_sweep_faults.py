@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -52,9 +53,17 @@ def kill(driver: subprocess.Popen[str], folder: Path) -> None:
     wait_for(lambda: not workers_of(folder), 20)
 
 
+def at_once(study: Path) -> Path:
+    """The study, whose trainings take no time from now on."""
+    study.write_text(re.sub(r"(?<=seconds: )[0-9.]+", "0", study.read_text()))
+    return study
+
+
 def whole(study: Path) -> pd.DataFrame:
     """The table of a sweep that nothing interrupts."""
-    finish(start(study, "--results", "whole", "--set", "training.seconds=0", jobs=2))
+    text = study.read_text()
+    finish(start(at_once(study), "--results", "whole", jobs=2))
+    study.write_text(text)
     return table(study.parent / "whole")
 
 
@@ -73,7 +82,7 @@ def test_a_sweep_that_is_killed_again_and_again_at_any_moment(
         kill(driver, study.parent)
         assert kept.items() <= records(study.parent).items(), "a finished trial was trained again"
         kept = records(study.parent)
-    finish(start(study, "--set", "training.seconds=0", jobs=2))
+    finish(start(at_once(study), jobs=2))
     assert kept.items() <= records(study.parent).items()
     pd.testing.assert_frame_equal(table(study.parent / "results"), expected)
 
@@ -91,7 +100,7 @@ def test_an_interruption_says_what_is_kept(write: Callable[..., Path]) -> None:
         in stderr
     )
     assert "Traceback" not in stderr
-    assert "at most" in finish(start(study, "--set", "training.seconds=0"))
+    assert "at most" in finish(start(at_once(study)))
 
 
 @pytest.mark.slow
