@@ -48,9 +48,10 @@ def test_nothing_is_installed_by_a_name_that_is_not_ours() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_its_commands_run_in_their_order(tmp_path: Path) -> None:
     for line in commands("ablate"):
-        done = ablate(*line[1:], cwd=tmp_path, timeout=200)
+        done = ablate(*line[1:], cwd=tmp_path, timeout=400)
         assert done.returncode == 0, (line, done.stderr)
     assert (tmp_path / "results/mine/report.html").is_file()
 
