@@ -3,9 +3,9 @@
 The rooms of the house, from the door to the cellar; imports point down this list and never up:
 
     cli         the command line: finds the commands
-    commands    one file a command: what it reads, which stages it runs, what it prints
+    commands    one file a command: what it reads, which steps of the route it takes, what it prints
     features    one folder a capability that a study or a user may ask for, complete
-    stages      from a file to a report, on one route
+    route       from a file to a report, on one route
     report      sections of a report, one file each; page, markdown and terminal
     analysis    from evidence to comparisons and verdicts
     tracking    MLflow, synchronised from finished records
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from ablate.base.errors import Invalid
     from ablate.base.registry import PartConfig, register
     from ablate.commands.results import Results, load, run
-    from ablate.stages.options import Options
+    from ablate.route.options import Options
 
 __all__ = ["DataFile", "Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
 
 _WHERE = {
     "DataFile": "base.datafile",
     "Invalid": "base.errors",
-    "Options": "stages.options",
+    "Options": "route.options",
     "PartConfig": "base.registry",
     "Results": "commands.results",
     "load": "commands.results",

@@ -80,7 +80,7 @@ def run_here(study: Path, *, width: int = 300, **options: object) -> tuple[Any, 
     from rich.console import Console
 
     from ablate.commands.run import execute
-    from ablate.stages.options import Options
+    from ablate.route.options import Options
 
     results = study.parent / "results"
     with_database(results / "store")

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from ablate.commands.options import saying
 from ablate.commands.plan import show_plan
-from ablate.stages.options import Options
-from ablate.stages.plan import known_of, planned, study_of
+from ablate.route.options import Options
+from ablate.route.plan import known_of, planned, study_of
 
 
 def print_plan(path: Path, options: Options, console: Console, detect: float | None = None) -> None:

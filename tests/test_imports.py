@@ -12,7 +12,7 @@ import ablate
 ROOT = Path(__file__).parents[1] / "ablate"
 ORDER = (
     *("base", "core", "components", "tasks", "study", "models", "training", "records", "search", "execution"),
-    *("tracking", "analysis", "report", "stages", "features", "commands", "cli", "__init__", "__main__"),
+    *("tracking", "analysis", "report", "route", "features", "commands", "cli", "__init__", "__main__"),
 )
 """From the cellar to the door: a module imports what stands before its own room, and its own room."""
 FACES = {"__init__.py", "__main__.py", "cli.py"}
@@ -142,8 +142,8 @@ def loaded_by(statement: str) -> set[str]:
         ("import ablate.analysis.compare, ablate.analysis.claims", {"torch", "mlflow", "matplotlib"}),
         ("import ablate.report.page", {"torch", "mlflow"}),
         ("import ablate.report.terminal", {"torch", "mlflow", "pandas", "matplotlib"}),
-        ("import ablate.stages.track", {"torch", "mlflow", "pandas"}),
-        ("import ablate.stages.cached", {"torch", "mlflow", "pandas", "matplotlib"}),
+        ("import ablate.route.track", {"torch", "mlflow", "pandas"}),
+        ("import ablate.route.cached", {"torch", "mlflow", "pandas", "matplotlib"}),
     ],
 )
 def test_what_is_heavy_is_loaded_only_where_it_is_used(statement: str, absent: set[str]) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 import ablate
 from ablate.commands.run import execute
 from ablate.records.store import Store
-from ablate.stages.options import Options
+from ablate.route.options import Options
 
 STUDY = """
 name: tiny

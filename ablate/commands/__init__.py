@@ -1,1 +1,1 @@
-"""One file a command: what it reads, which stages it runs, what it prints."""
+"""One file a command: what it reads, which steps of the route it takes, what it prints."""

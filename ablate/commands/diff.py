@@ -24,8 +24,8 @@ def command(a: Path, b: Path, results: Path) -> None:
     from rich.text import Text
 
     from ablate.report.terminal import print_table
-    from ablate.stages.choose import report_folder
-    from ablate.stages.diff import difference_of
+    from ablate.route.choose import report_folder
+    from ablate.route.diff import difference_of
 
     console = Console()
     found = difference_of(report_folder(a, results), report_folder(b, results))

@@ -31,8 +31,8 @@ def command(study: Path, results: Path, **options: Any) -> None:
     """
     from rich.console import Console
 
-    from ablate.stages.evaluate import Asked, evaluate
-    from ablate.stages.publish import print_results
+    from ablate.route.evaluate import Asked, evaluate
+    from ablate.route.publish import print_results
 
     console = Console()
     folder = evaluate(study, results, saying(console), saying(console, "warning"), Asked(**options))

@@ -13,7 +13,7 @@ from ablate.base.errors import listed
 from ablate.base.passwords import masked
 from ablate.base.wording import counted
 from ablate.commands.options import REPORTED, RESULTS, safe, warn
-from ablate.stages.options import folder_of
+from ablate.route.options import folder_of
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
@@ -88,8 +88,8 @@ def command(
     """
     from ablate.base.files import write_files
     from ablate.report.paper import for_paper
-    from ablate.stages.choose import report_folder
-    from ablate.stages.publish import material
+    from ablate.route.choose import report_folder
+    from ablate.route.publish import material
 
     folder, faults = report_folder(study, results), list[str]()
     if optuna is not None:

@@ -25,7 +25,7 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
         from rich.console import Console
 
         from ablate.report.terminal import print_table
-        from ablate.stages.overview import overview
+        from ablate.route.overview import overview
 
         print_table(overview(results), Console())
         return

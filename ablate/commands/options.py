@@ -14,7 +14,7 @@ import click
 
 from ablate.base.passwords import masked
 from ablate.base.printable import printable
-from ablate.stages.options import Options
+from ablate.route.options import Options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,7 +96,7 @@ def printing(as_json: bool) -> Iterator[Console]:
 
 def gated(folder: StudyFolder, gate: bool, strict: bool) -> int:
     """The exit code that the claims of a report ask for; names those that do on standard error."""
-    from ablate.stages.gate import pass_gate
+    from ablate.route.gate import pass_gate
 
     code, lines = pass_gate(folder.claims(), strict=strict) if gate or strict else (0, [])
     for line in lines:

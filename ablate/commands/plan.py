@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.search_table import Parameter
-    from ablate.stages.options import Options
-    from ablate.stages.plan import Planned
+    from ablate.route.options import Options
+    from ablate.route.plan import Planned
     from ablate.study.experiment import Experiment
     from ablate.study.searches import SearchSpec
 
@@ -75,8 +75,8 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
     Exit codes: 0: done; 1: some trials of the pilot failed; 2: the study or the command line is invalid; 130:
     interrupted.
     """
-    from ablate.stages.options import Options
-    from ablate.stages.plan import known_of, planned, study_of
+    from ablate.route.options import Options
+    from ablate.route.plan import known_of, planned, study_of
 
     settings, failed = Options(**options), []
     with printing(as_json) as console:
@@ -88,7 +88,7 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
         if not as_json:
             show_plan(found, console)
     if as_json:
-        from ablate.stages.as_json import plan_object, written
+        from ablate.route.as_json import plan_object, written
 
         click.echo(written(plan_object(found, failed)))
     return 1 if failed else 0
@@ -98,7 +98,7 @@ def _pilot(experiment: Experiment, seeds: int, options: Options, console: Consol
     """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
     from ablate.base.locks import exclusive, interruptible, training
     from ablate.commands.run import telling_what_is_kept
-    from ablate.stages.plan import known_of, pilot
+    from ablate.route.plan import known_of, pilot
 
     say = saying(console)
     known = known_of(experiment, options, saying(console, "warning"), read_only=False)

@@ -34,7 +34,7 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
         folder = rebuild(study, results, console)
     code = gated(folder, gate, strict)
     if as_json:
-        from ablate.stages.as_json import report_object, written
+        from ablate.route.as_json import report_object, written
 
         click.echo(written(report_object(folder, code=code)))
     return code
@@ -42,8 +42,8 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
 
 def rebuild(study: Path, results: Path, console: Console) -> StudyFolder:
     """Writes the report of a study again; `study` is a study file, the name of a study, or its results folder."""
-    from ablate.stages.choose import report_folder
-    from ablate.stages.publish import print_results, publish
+    from ablate.route.choose import report_folder
+    from ablate.route.publish import print_results, publish
 
     folder = report_folder(study, results)
     publish(folder, saying(console, "warning"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError, Gather, Problem, listed, nearest
-from ablate.stages.options import Options
+from ablate.route.options import Options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ class Results:
     def figures(self) -> dict[str, Figure]:
         """The figures of the report by name: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
         from ablate.report.page import figures
-        from ablate.stages.publish import material
+        from ablate.route.publish import material
 
         return figures(material(_study(self.folder)))
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
-    from ablate.stages.options import Options, Outcome
+    from ablate.route.options import Options, Outcome
 
 
 @click.command("run")
@@ -67,7 +67,7 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     is invalid; 3: with --strict, no claim is refuted, and one is inconclusive, incomplete or not judged; 130:
     interrupted. Exploratory claims count too.
     """
-    from ablate.stages.options import Options
+    from ablate.route.options import Options
 
     with printing(as_json) as console:
         outcome = execute(study, Options(**options), console)
@@ -82,7 +82,7 @@ def ended(outcome: Outcome, as_json: bool, gate: bool = False, strict: bool = Fa
     code = gated(folder, gate, strict)
     code = 1 if outcome.failed else code
     if as_json:
-        from ablate.stages.as_json import report_object, written
+        from ablate.route.as_json import report_object, written
 
         click.echo(written(report_object(folder, outcome, code)))
     return code
@@ -99,10 +99,10 @@ class InterruptedRunError(AblateError):
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Reads a study, runs what is missing of it, and reports; prints to the console as it goes."""
-    from ablate.stages.cached import up_to_date
-    from ablate.stages.options import Outcome
-    from ablate.stages.place import explained, place, refuse_another
-    from ablate.stages.publish import print_results
+    from ablate.route.cached import up_to_date
+    from ablate.route.options import Outcome
+    from ablate.route.place import explained, place, refuse_another
+    from ablate.route.publish import print_results
     from ablate.study.document import read_document
 
     say, warn = saying(console), saying(console, "warning")
@@ -118,17 +118,17 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     from ablate.base.collector import gc_paused
     from ablate.base.locks import exclusive, interruptible
     from ablate.records.store import Store
-    from ablate.stages.engine import standby
+    from ablate.route.engine import standby
 
     with closing(standby(document, options.jobs)) as ready:
         with gc_paused():
             from ablate.execution.progress import Display
-            from ablate.stages.confirm import confirming
-            from ablate.stages.engine import Workers
-            from ablate.stages.run import follow
-            from ablate.stages.running import Listeners, Run
-            from ablate.stages.select import select
-            from ablate.stages.track import Tracker
+            from ablate.route.confirm import confirming
+            from ablate.route.engine import Workers
+            from ablate.route.run import follow
+            from ablate.route.running import Listeners, Run
+            from ablate.route.select import select
+            from ablate.route.track import Tracker
             from ablate.study.prepare import prepare
 
             experiment = prepare(document, confirm=options.confirm)

@@ -42,7 +42,7 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
     Exit codes: 0: done; 1: some trials failed; 2: the study or the command line is invalid; 130: interrupted.
     """
     from ablate.commands.run import ended, execute
-    from ablate.stages.options import Options
+    from ablate.route.options import Options
 
     options["sets"] = (*options["sets"], *([f"search.trials={trials}"] if trials else []))
     with printing(as_json) as console:

@@ -37,7 +37,7 @@ def prepare(
 
     Raises `StudyError` with all mistakes against the schema; where there is none, with all mistakes of meaning, as far
     as they do not follow from one another. `sets` and `seeds` are those of the options; see `load` for `confirm`, and
-    `ablate.stages.confirm` for what is left of a study to confirm.
+    `ablate.route.confirm` for what is left of a study to confirm.
     """
     read = source if isinstance(source, Document) else read_document(source)
     read.apply(sets, seeds)

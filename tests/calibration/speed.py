@@ -22,7 +22,7 @@ from ablate.features.speed.ratios import log_ratios, speeds
 from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import measure
 from ablate.records.store import Store
-from ablate.stages.gather import gather
+from ablate.route.gather import gather
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
 

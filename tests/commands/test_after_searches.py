@@ -15,7 +15,7 @@ from ablate.commands.results import Results, load
 from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options
+from ablate.route.options import Options
 
 STUDY = f"""
 name: toy

@@ -16,10 +16,10 @@ from harness import ablate as typed
 
 import ablate.features.speed.stage
 from ablate.records.folder import StudyFolder
-from ablate.stages.cached import up_to_date
-from ablate.stages.claims import WAITING
-from ablate.stages.options import Options
-from ablate.stages.place import place
+from ablate.route.cached import up_to_date
+from ablate.route.claims import WAITING
+from ablate.route.options import Options
+from ablate.route.place import place
 from ablate.study.document import read_document
 
 FASTER, BETTER = (

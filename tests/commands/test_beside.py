@@ -22,7 +22,7 @@ from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options, Outcome
+from ablate.route.options import Options, Outcome
 
 Run = Callable[..., tuple[Outcome, str]]
 TUNE = "tune: {over: {training.lr: {choice: [1e-3, 1e-2, 1e-1]}}, trials: 2, untuned: off}\n"

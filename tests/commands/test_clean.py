@@ -23,7 +23,7 @@ from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.stages.options import Options, Outcome
+from ablate.route.options import Options, Outcome
 
 Said = tuple[str, str]
 """What was said, what was warned of."""

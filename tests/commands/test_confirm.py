@@ -23,9 +23,9 @@ from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import say
-from ablate.stages.confirm import NothingDecided
-from ablate.stages.options import Options, Outcome
-from ablate.stages.publish import describe
+from ablate.route.confirm import NothingDecided
+from ablate.route.options import Options, Outcome
+from ablate.route.publish import describe
 from ablate.tracking.server import bring_up_to_date
 
 Run = Callable[..., tuple[Outcome, str]]

@@ -18,8 +18,8 @@ from ablate.cli import main
 from ablate.core.evidence import Evidence
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
-from ablate.stages.diff import MISSING, Pair, Row, flattened, matched, seeds_in_words, settings
-from ablate.stages.publish import publish
+from ablate.route.diff import MISSING, Pair, Row, flattened, matched, seeds_in_words, settings
+from ablate.route.publish import publish
 
 NOISE = np.array([0.004, -0.003, 0.001, -0.002, 0.003, 0.0])
 BASE = 0.8 + NOISE

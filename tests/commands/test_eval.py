@@ -21,8 +21,8 @@ from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.evaluated import Evaluated
 from ablate.records.folder import StudyFolder
-from ablate.stages.evaluate import Asked, evaluate
-from ablate.stages.options import Options, Outcome
+from ablate.route.evaluate import Asked, evaluate
+from ablate.route.options import Options, Outcome
 from ablate.study.prepare import prepare
 
 STUDY = """

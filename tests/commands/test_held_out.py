@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ablate.commands.run import execute
 from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options
+from ablate.route.options import Options
 
 STUDY = """
 name: small

@@ -26,9 +26,9 @@ from ablate.execution.local_pool import default_jobs
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.tables import Table
-from ablate.stages.claims import date_claims
-from ablate.stages.options import Options
-from ablate.stages.plan import Planned, known_of, planned, study_of
+from ablate.route.claims import date_claims
+from ablate.route.options import Options
+from ablate.route.plan import Planned, known_of, planned, study_of
 from ablate.study.prepare import prepare
 
 STUDY = """

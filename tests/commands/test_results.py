@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 import ablate
 from ablate.base.errors import AblateError, StudyError
 from ablate.commands.results import Results
-from ablate.stages.options import Options
+from ablate.route.options import Options
 from ablate.study.prepare import prepare
 
 TOY_DICT: dict[str, Any] = {

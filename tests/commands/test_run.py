@@ -20,7 +20,7 @@ from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options, Outcome
+from ablate.route.options import Options, Outcome
 
 Run = Callable[..., tuple[Outcome, str]]
 
@@ -207,7 +207,7 @@ def test_a_failed_trial_is_named_with_its_record_and_tried_again(
 
 def test_of_many_failed_trials_the_report_names_every_one(run: Run) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ablate.stages.running.MAX_FAILED", 2)
+        patch.setattr("ablate.route.running.MAX_FAILED", 2)
         outcome, printed = run(sets=["training.fault=raise", "training.fault_seed=1"])
     assert printed.count("warning: failed: ") == 3
     assert f"warning: failed: 1 more; {outcome.folder}/report.html names every one" in printed

@@ -19,7 +19,7 @@ from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.stages.options import Options
+from ablate.route.options import Options
 
 # A name that a shell would take apart, and a trial that fails.
 STUDY = (

@@ -16,7 +16,7 @@ from ablate.commands.report import rebuild
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.report.words import say
-from ablate.stages.options import Options, Outcome
+from ablate.route.options import Options, Outcome
 
 PLUGIN = Path(__file__).parents[1] / "rated.py"
 STUDY = f"""

@@ -27,7 +27,7 @@ from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.search_table import COLUMNS, SearchTable
 from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options, Outcome
+from ablate.route.options import Options, Outcome
 
 Sweep = Callable[..., tuple[Outcome, str]]
 

@@ -19,7 +19,7 @@ from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options, Outcome
+from ablate.route.options import Options, Outcome
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM
 
 Run = Callable[..., tuple[Outcome, str]]

@@ -315,7 +315,7 @@ def _mlflow() -> list[str]:
 
     from mlflow.tracking import MlflowClient
 
-    from ablate.stages.publish import describe
+    from ablate.route.publish import describe
     from ablate.tracking.server import bring_up_to_date
 
     bring_up_to_date(toy_folder() / "results", describe, print)  # the run may have left it to this

@@ -19,7 +19,7 @@ def folder_of(path: Path) -> Any:
 def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     """Everything that a report says of a results folder, decided again from its evidence; nothing is drawn."""
     from ablate.analysis.learning import noise
-    from ablate.stages.publish import material
+    from ablate.route.publish import material
 
     found = material(folder_of(path))
     return {
@@ -84,8 +84,8 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
     from ablate.features.stress.grid import stressed
-    from ablate.stages.choose import _point, judged, spec_of
-    from ablate.stages.search import for_sweep
+    from ablate.route.choose import _point, judged, spec_of
+    from ablate.route.search import for_sweep
     from ablate.study.prepare import prepare
 
     experiment, folder = prepare(study), folder_of(results)

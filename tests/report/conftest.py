@@ -8,7 +8,7 @@ import synthetic
 
 from ablate.core.evidence import Evidence
 from ablate.records.folder import StudyFolder
-from ablate.stages.publish import publish as publish_folder
+from ablate.route.publish import publish as publish_folder
 
 
 def published(evidence: Evidence, folder: Path) -> Path:

@@ -25,7 +25,7 @@ from ablate.report.markdown import markdown_line, summary_markdown
 from ablate.report.page import written
 from ablate.report.section import Failed, pictures, shown, unfolded
 from ablate.report.summary import summary
-from ablate.stages.publish import material
+from ablate.route.publish import material
 
 GOLDEN = Path(__file__).parent / "golden"
 PUBLISHED = ["quickstart", "lookup", "stability", "speed-scoring", "sweep-digits"]

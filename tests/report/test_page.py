@@ -26,7 +26,7 @@ from ablate.report.section import Material
 from ablate.report.sections.runs import Incidents
 from ablate.report.terminal import print_verdicts
 from ablate.report.words import because, say
-from ablate.stages.publish import publish as publish_folder
+from ablate.route.publish import publish as publish_folder
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
 VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}

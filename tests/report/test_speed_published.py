@@ -20,9 +20,9 @@ from ablate.commands.results import load
 from ablate.core.evidence import Evidence
 from ablate.features.speed.ratios import scaling, speeds
 from ablate.records.folder import StudyFolder
-from ablate.stages.as_json import report_object, written
-from ablate.stages.publish import describe, print_table, publish
-from ablate.stages.publish import material as published_material
+from ablate.route.as_json import report_object, written
+from ablate.route.publish import describe, print_table, publish
+from ablate.route.publish import material as published_material
 
 
 @pytest.fixture(scope="module")

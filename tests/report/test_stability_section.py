@@ -23,7 +23,7 @@ from ablate.report.section import Folded, Material, Picture, Text
 from ablate.report.sections.stability import Stability
 from ablate.report.tables import Table
 from ablate.report.words import say
-from ablate.stages.publish import describe, publish
+from ablate.route.publish import describe, publish
 from ablate.tracking.parent import parent_of
 
 N = 5

@@ -26,8 +26,8 @@ from ablate.report.sections.sweep import MAX_REASONS, Sweep, best_table, pareto,
 from ablate.report.sections.sweep_figures import FIGURES
 from ablate.report.tables import Table
 from ablate.report.words import say
+from ablate.route.publish import publish
 from ablate.search.table import rebuilt
-from ablate.stages.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
 

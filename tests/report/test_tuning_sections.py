@@ -24,7 +24,7 @@ from ablate.report.draw import style
 from ablate.report.section import Material, Picture
 from ablate.report.sections.tuning import Tuning, budget_table, change_table
 from ablate.report.tables import Table
-from ablate.stages.publish import publish
+from ablate.route.publish import publish
 
 NORMS = {"model.norm": {"layer": 0.0, "batch": -0.002, "rms": 0.001}}
 BEFORE = {"model.norm": {"layer": 0.0, "batch": -0.05, "rms": 0.001}}

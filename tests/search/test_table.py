@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
+from ablate.route.choose import _point
 from ablate.search.table import _front, best
-from ablate.stages.choose import _point
 from ablate.study.space import Space
 
 SCORE = Objective("score", "max", "validation")

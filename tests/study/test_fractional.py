@@ -9,7 +9,7 @@ import pytest
 from harness import TOY
 
 from ablate.base.errors import StudyError
-from ablate.stages.cautions import cautions
+from ablate.route.cautions import cautions
 from ablate.study.designs.fractional import cells, generators
 from ablate.study.prepare import prepare
 

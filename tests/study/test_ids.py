@@ -317,7 +317,5 @@ def test_analysis_and_report_are_no_part_of_a_trial() -> None:
     workload: Any = CATALOGUE.get("workload", "sequence")()
     modules = {module for module, _ in sources.definitions(workload.sources(None))}
     assert not {
-        m
-        for m in modules
-        if m.startswith(("ablate.analysis", "ablate.report", "ablate.stages", "ablate.cli"))
+        m for m in modules if m.startswith(("ablate.analysis", "ablate.report", "ablate.route", "ablate.cli"))
     }

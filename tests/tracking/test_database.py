@@ -178,7 +178,7 @@ def test_a_name_that_sqlite_uris_cannot_hold_is_refused(tmp_path):
 
 def test_a_driver_imports_no_mlflow():
     code = """
-import sys, ablate.stages.track, ablate.tracking.server
+import sys, ablate.route.track, ablate.tracking.server
 print([name for name in ("mlflow", "pandas", "torch", "sqlalchemy") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -15,8 +15,8 @@ from mlflow_helpers import NOLOAD, shown, tracked
 
 from ablate.core.events import Asked, Started
 from ablate.records.folder import StudyFolder
-from ablate.stages import track
-from ablate.stages.track import Tracker
+from ablate.route import track
+from ablate.route.track import Tracker
 
 pytestmark = [pytest.mark.filterwarnings(NOLOAD), pytest.mark.usefixtures("tracking")]
 

@@ -17,15 +17,15 @@ from ablate.features.speed.section import SpeedSection
 from ablate.features.speed.stage import measure, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.cached import staying_current
-from ablate.stages.choose import as_reported, study_path
-from ablate.stages.claims import date_claims, is_measured
-from ablate.stages.confirm import changed, confirming
-from ablate.stages.engine import reference
-from ablate.stages.gather import gather
-from ablate.stages.options import Options
-from ablate.stages.place import place, refuse_another, reported, source_of
-from ablate.stages.publish import publish
+from ablate.route.cached import staying_current
+from ablate.route.choose import as_reported, study_path
+from ablate.route.claims import date_claims, is_measured
+from ablate.route.confirm import changed, confirming
+from ablate.route.engine import reference
+from ablate.route.gather import gather
+from ablate.route.options import Options
+from ablate.route.place import place, refuse_another, reported, source_of
+from ablate.route.publish import publish
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.given import resolved_text

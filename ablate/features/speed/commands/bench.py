@@ -35,8 +35,8 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
     from ablate.commands.run import InterruptedRunError
     from ablate.features.speed.bench import bench
     from ablate.report.terminal import print_verdicts
-    from ablate.stages.options import Options
-    from ablate.stages.publish import print_places
+    from ablate.route.options import Options
+    from ablate.route.publish import print_places
 
     with printing(as_json) as console:
         settings = Options(**options)
@@ -48,7 +48,7 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)
     if as_json:
-        from ablate.stages.as_json import report_object, written
+        from ablate.route.as_json import report_object, written
 
         click.echo(written(report_object(folder)))
     return 0

@@ -36,7 +36,7 @@ def publish(
 
     `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
     """
-    from ablate.stages.claims import with_waiting
+    from ablate.route.claims import with_waiting
 
     with gc_paused():
         from ablate.report.answer import answers, noise_lines

@@ -121,7 +121,7 @@ def main() -> None:
 
 def _synced(folder: StudyFolder, uri: str | None, status: Status, warn: Callable[[str], None]) -> str:
     """Why MLflow could not be brought up to date, or nothing."""
-    from ablate.stages.publish import describe
+    from ablate.route.publish import describe
 
     # The driver alone writes to the store.
     store, trains = Store(folder.results / "store", read_only=True), status == "RUNNING"

@@ -9,16 +9,16 @@ from ablate.base.errors import AblateError, StoreError
 from ablate.core.cell import Cell
 from ablate.core.feature import features
 from ablate.core.record import Record
-from ablate.stages.cached import remember
-from ablate.stages.cautions import cautions
-from ablate.stages.claims import date_claims
-from ablate.stages.gather import comparable
-from ablate.stages.judge import Work
-from ablate.stages.options import Outcome
-from ablate.stages.publish import print_places, print_table, publish
-from ablate.stages.running import Run, Unfinished
-from ablate.stages.search import searching
-from ablate.stages.train import choose_variants, train
+from ablate.route.cached import remember
+from ablate.route.cautions import cautions
+from ablate.route.claims import date_claims
+from ablate.route.gather import comparable
+from ablate.route.judge import Work
+from ablate.route.options import Outcome
+from ablate.route.publish import print_places, print_table, publish
+from ablate.route.running import Run, Unfinished
+from ablate.route.search import searching
+from ablate.route.train import choose_variants, train
 from ablate.study.given import resolved_text
 
 

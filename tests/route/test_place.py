@@ -14,9 +14,9 @@ from made_evidence import study as made
 from ablate.base.errors import StudyError
 from ablate.core.evidence import Evidence
 from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options
-from ablate.stages.place import place, source_of
-from ablate.stages.place import refuse_another as refuse
+from ablate.route.options import Options
+from ablate.route.place import place, source_of
+from ablate.route.place import refuse_another as refuse
 from ablate.study.document import read_document
 from ablate.study.prepare import prepare
 

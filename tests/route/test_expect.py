@@ -6,7 +6,7 @@ import pytest
 
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.stages.expect import seconds_each, seconds_known
+from ablate.route.expect import seconds_each, seconds_known
 from ablate.study.experiment import Experiment
 from ablate.study.prepare import prepare
 

@@ -12,7 +12,7 @@ from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
 from ablate.report.tables import NOTHING, Column, Table
 from ablate.report.verdicts import planned_rows
-from ablate.stages.place import reported
+from ablate.route.place import reported
 
 COLUMNS = [
     Column("name", "report"),

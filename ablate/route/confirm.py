@@ -17,8 +17,8 @@ from ablate.base.wording import counted, joined
 from ablate.core.feature import features
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
-from ablate.stages.choose import as_reported
-from ablate.stages.claims import is_measured
+from ablate.route.choose import as_reported
+from ablate.route.claims import is_measured
 from ablate.study.experiment import Experiment
 from ablate.study.load import load
 from ablate.study.schema import StudyBase

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
 from ablate.records.verdicts import SCALING, SPEED, STABILITY
-from ablate.stages.options import Outcome
+from ablate.route.options import Outcome
 
 if TYPE_CHECKING:
-    from ablate.stages.plan import Planned
+    from ablate.route.plan import Planned
 
 TEXT = {
     *("variant", "baseline", "task", "metric", "verdict", "settings"),

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from ablate.core.facts import Claim
 from ablate.core.record import Record
-from ablate.stages.expect import seconds_each
-from ablate.stages.judge import Work
-from ablate.stages.running import Run
-from ablate.stages.search import SearchStage
-from ablate.stages.walk import Walk
+from ablate.route.expect import seconds_each
+from ablate.route.judge import Work
+from ablate.route.running import Run
+from ablate.route.search import SearchStage
+from ablate.route.walk import Walk
 
 
 def choose_variants(run: Run, search: SearchStage | None, claims: Sequence[Claim]) -> Work:

@@ -13,8 +13,8 @@ from ablate.base.errors import AblateError
 from ablate.core.cell import Cell
 from ablate.core.trial import Trial
 from ablate.records.folder import StudyFolder
-from ablate.stages.overview import overview
-from ablate.stages.publish import publish
+from ablate.route.overview import overview
+from ablate.route.publish import publish
 
 ENDS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88], "b": [0.5, 0.7, 0.4, 0.55]}
 

@@ -9,7 +9,7 @@ from made_evidence import study
 
 from ablate.core.facts import Claim
 from ablate.records.folder import StudyFolder
-from ablate.stages.claims import date_claims, with_waiting
+from ablate.route.claims import date_claims, with_waiting
 
 FIRST = Claim("a beats baseline on loss", "beats", "loss", ["a"], ["baseline"], 0.0)
 LATE = Claim("a beats baseline on accuracy", "beats", "accuracy", ["a"], ["baseline"], 0.0)

@@ -26,12 +26,12 @@ from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report import words
-from ablate.stages.cached import staying_current
-from ablate.stages.choose import as_reported, study_path
-from ablate.stages.confirm import confirming
-from ablate.stages.options import Options
-from ablate.stages.publish import publish
-from ablate.stages.select import select
+from ablate.route.cached import staying_current
+from ablate.route.choose import as_reported, study_path
+from ablate.route.confirm import confirming
+from ablate.route.options import Options
+from ablate.route.publish import publish
+from ablate.route.select import select
 from ablate.study.designs.design import Resolve
 from ablate.study.document import EMPTY, parse_value
 from ablate.study.experiment import Experiment

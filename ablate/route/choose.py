@@ -11,8 +11,8 @@ from ablate.base.errors import AblateError, Problem, StudyError, listed, nearest
 from ablate.core.facts import BASELINE
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import Kind, StudyFolder
+from ablate.route.walk import as_walked
 from ablate.search.table import best
-from ablate.stages.walk import as_walked
 from ablate.study.designs.design import Variant
 from ablate.study.document import read_document
 from ablate.study.experiment import Experiment

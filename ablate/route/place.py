@@ -17,7 +17,7 @@ from ablate.base.wording import joined
 from ablate.core import names
 from ablate.core.facts import Facts
 from ablate.records.folder import StudyFolder
-from ablate.stages.options import Options
+from ablate.route.options import Options
 from ablate.study.document import Document, PathKey
 from ablate.study.labels import short_label
 from ablate.study.sections.seeds import Seeds, SeedsSection

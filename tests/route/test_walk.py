@@ -19,8 +19,8 @@ from ablate.core.record import Record
 from ablate.report.draw import style
 from ablate.report.section import Material
 from ablate.report.sections import differences
-from ablate.stages.gather import gather
-from ablate.stages.walk import Walk, as_walked
+from ablate.route.gather import gather
+from ablate.route.walk import Walk, as_walked
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 

@@ -17,9 +17,9 @@ from ablate.execution.driver import drive
 from ablate.execution.progress import Display
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
-from ablate.stages.engine import Workers, preload
-from ablate.stages.options import Options, Outcome
-from ablate.stages.track import Tracker
+from ablate.route.engine import Workers, preload
+from ablate.route.options import Options, Outcome
+from ablate.route.track import Tracker
 from ablate.study.experiment import Experiment
 
 Say = Callable[[str], None]

@@ -14,7 +14,7 @@ from ablate.core.cell import Cell, Level
 from ablate.core.record import Curve, Record
 from ablate.core.trial import Trial
 from ablate.records.folder import StudyFolder
-from ablate.stages.gather import comparable, gather
+from ablate.route.gather import comparable, gather
 
 VALUES = {
     f"test/{name}{at}": np.arange(4, dtype=np.float32) + number

@@ -13,14 +13,14 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim, Facts
 from ablate.core.feature import features
 from ablate.core.record import Record
-from ablate.stages.cautions import cautions
-from ablate.stages.claims import is_measured
-from ablate.stages.gather import comparable, gather
-from ablate.stages.options import Options
-from ablate.stages.place import source_of
-from ablate.stages.running import Run
-from ablate.stages.select import select
-from ablate.stages.settle import UNTUNED, Settling, Until
+from ablate.route.cautions import cautions
+from ablate.route.claims import is_measured
+from ablate.route.gather import comparable, gather
+from ablate.route.options import Options
+from ablate.route.place import source_of
+from ablate.route.running import Run
+from ablate.route.select import select
+from ablate.route.settle import UNTUNED, Settling, Until
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 

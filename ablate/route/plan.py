@@ -35,13 +35,13 @@ from ablate.execution.local_pool import default_jobs
 from ablate.execution.progress import Display
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.cautions import cautions
-from ablate.stages.confirm import confirming
-from ablate.stages.engine import Workers, standby
-from ablate.stages.expect import Known, Pace, Place, seconds_each, seconds_known
-from ablate.stages.gather import comparable, gather
-from ablate.stages.options import Options
-from ablate.stages.walk import Walk
+from ablate.route.cautions import cautions
+from ablate.route.confirm import confirming
+from ablate.route.engine import Workers, standby
+from ablate.route.expect import Known, Pace, Place, seconds_each, seconds_known
+from ablate.route.gather import comparable, gather
+from ablate.route.options import Options
+from ablate.route.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare

@@ -15,13 +15,13 @@ from ablate.core.record import Record
 from ablate.core.search_table import SearchTable, setting_name
 from ablate.records.folder import Kind
 from ablate.records.store import Store
+from ablate.route.choose import choose, spec_of
+from ablate.route.expect import seconds_each
+from ablate.route.judge import Work, as_given
+from ablate.route.running import Run
 from ablate.search.search import Search, SearchPlan
 from ablate.search.table import table
 from ablate.search.wrapped import versions
-from ablate.stages.choose import choose, spec_of
-from ablate.stages.expect import seconds_each
-from ablate.stages.judge import Work, as_given
-from ablate.stages.running import Run
 from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
 from ablate.study.schema import PLACEBO, winner_names

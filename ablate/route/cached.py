@@ -19,12 +19,12 @@ from ablate.core.feature import features
 from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
-from ablate.stages.options import Options
-from ablate.stages.place import reported
+from ablate.route.options import Options
+from ablate.route.place import reported
 from ablate.study.document import Document
 
 if TYPE_CHECKING:
-    from ablate.stages.running import Run
+    from ablate.route.running import Run
 
 _PACKAGES = (
     *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ablate.base.registry import register
-from ablate.stages.cautions import cautions
+from ablate.route.cautions import cautions
 from ablate.study.prepare import prepare
 from ablate.tasks.recall import Recall
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
-from ablate.stages.publish import describe, print_places, publish
+from ablate.route.publish import describe, print_places, publish
 
 DECIDED = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88]}
 OPEN = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.52, 0.63, 0.54, 0.55]}

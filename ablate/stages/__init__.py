@@ -1,1 +1,0 @@
-"""The stages of a command: functions from values to values."""
