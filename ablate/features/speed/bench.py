@@ -21,11 +21,11 @@ from ablate.route.cached import staying_current
 from ablate.route.choose import as_reported, study_path
 from ablate.route.claims import date_claims, is_measured
 from ablate.route.confirm import changed, confirming
-from ablate.route.engine import reference
 from ablate.route.gather import gather
 from ablate.route.options import Options
 from ablate.route.place import place, refuse_another, reported, source_of
 from ablate.route.publish import publish
+from ablate.route.running import reference
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.given import resolved_text
