@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import NoReturn
 
-from ablate.base.collector import gc_paused
+from ablate.base.process import gc_paused
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
