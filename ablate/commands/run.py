@@ -115,8 +115,8 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
         print_results(folder, console)
         return Outcome(folder.path)
-    from ablate.base.collector import gc_paused
-    from ablate.base.locks import exclusive, interruptible
+    from ablate.base.locks import exclusive
+    from ablate.base.process import gc_paused, interruptible
     from ablate.records.store import Store
 
     with gc_paused():

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from ablate.base import wording
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.core.cell import Cell
 from ablate.core.events import Asked, Event, Finished, Known, Started
 from ablate.core.record import Record, outcome

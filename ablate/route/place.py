@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, StudyError
-from ablate.base.passwords import masked
+from ablate.base.text import masked
 from ablate.base.wording import joined
 from ablate.core import names
 from ablate.core.facts import Facts

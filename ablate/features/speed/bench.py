@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from ablate.base.clock import now
 from ablate.base.errors import AblateError, Problem, StudyError, listed
-from ablate.base.locks import exclusive, interruptible
-from ablate.base.typed import at_results, typed
+from ablate.base.locks import exclusive
+from ablate.base.process import interruptible, now
+from ablate.base.text import at_results, typed
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim
 from ablate.features.speed.checks import lacks_operations

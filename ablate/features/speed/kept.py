@@ -16,9 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.base.digests import digest_of_data
 from ablate.base.errors import StoreError
-from ablate.base.files import write_text
+from ablate.base.files import digest_of_data, write_text
 from ablate.records.environment import machine, versions
 
 FORMAT = 1
