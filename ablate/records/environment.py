@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.base.passwords import masked
+from ablate.base.text import masked
 
 PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "statsmodels", "mlflow", "optuna", "scikit-learn")
 

@@ -19,10 +19,9 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ablate.base.digests import digest_of
 from ablate.base.errors import StoreError
-from ablate.base.files import replacing
-from ablate.base.typed import at_results
+from ablate.base.files import digest_of, replacing
+from ablate.base.text import at_results
 from ablate.core.record import Record
 from ablate.core.trial import Checkpoint, Trial
 from ablate.records.record_file import CorruptRecordError, decoded, encoded

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
+from ablate.base.files import digest_of
 from ablate.base.plugins import plugin_files
 from ablate.core import names
 from ablate.records.environment import here

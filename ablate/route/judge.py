@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.base.clock import now
+from ablate.base.process import now
 from ablate.core.cell import JUDGED, Cell
 from ablate.core.events import FixedPlan
 from ablate.core.evidence import Evidence

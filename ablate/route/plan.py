@@ -37,10 +37,10 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.cautions import cautions
 from ablate.route.confirm import confirming
-from ablate.route.engine import Workers, standby
-from ablate.route.expect import Known, Pace, Place, seconds_each, seconds_known
+from ablate.route.expect import Known, Pace, Place, seconds_known
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
+from ablate.route.running import Workers
 from ablate.route.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
@@ -255,12 +255,10 @@ def pilot(known: Known, seeds: int, options: Options, console: Console) -> list[
         if cell.variant not in placebos
     ]
     known.folder.roster.add(cells)
-    workers = Workers(experiment, options.jobs, standby(experiment.document, options.jobs))
+    workers = Workers(experiment, options.jobs)
     # Without a metric: only the spread is of interest, and no variant should look better than another.
     display = Display(console, f"{experiment.study.name}, pilot", "", workers.jobs)
     with workers, display:
-        todo = {c.id: (c.variant, c.task) for c in cells if not store.has(c.id)}
-        display.expected = seconds_each(experiment.cells(), [*todo.values()], store)
         records = drive(FixedPlan(cells), workers, store, display)
     failed: dict[str, str] = {}
     for cell in cells:

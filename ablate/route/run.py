@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.core.cell import Cell
+from ablate.core.facts import Claim
 from ablate.core.feature import Measured, features
 from ablate.core.record import Record
 from ablate.route.cached import remember
@@ -17,8 +18,8 @@ from ablate.route.judge import Work
 from ablate.route.options import Outcome
 from ablate.route.publish import print_places, print_table, publish
 from ablate.route.running import Run, Unfinished
-from ablate.route.search import searching
-from ablate.route.train import choose_variants, train
+from ablate.route.search import SearchStage, searching
+from ablate.route.walk import Walk
 from ablate.study.given import resolved_text
 
 
@@ -38,7 +39,10 @@ def follow(run: Run) -> Outcome:
             with run.training():
                 work = choose_variants(run, search, claims)
                 run = replace(run, experiment=work.experiment)
-                trained, records = train(run, work)
+                run.folder.roster.add(work.cells)
+                plan = work.plan()
+                records = run.drive(plan, work.wanted(run.options), fresh=run.options.fresh)
+                trained = work.after(plan)
         except Unfinished as unfinished:
             return unfinished.outcome
         measured = _measure(run, records)
@@ -56,6 +60,21 @@ def follow(run: Run) -> Outcome:
         _close_roster(run, [*work.cells, *given.cells()])
         tracked = tracker.finish()
     return _ended(run, trained, records, measured, tracked=tracked)
+
+
+def choose_variants(run: Run, search: SearchStage | None, claims: Sequence[Claim]) -> Work:
+    """The trials of a study whose variants a search or a path has chosen, where it has one; or `Unfinished`."""
+    if search is not None:
+        return search.chosen(run, claims)
+    if not run.experiment.walks:
+        return Work.of(run.experiment, claims)
+    walk = Walk(run.experiment)
+    records = run.drive(walk, later=walk.later, fresh=run.options.fresh)
+    run.folder.roster.add(walk.cells)
+    if not walk.over:
+        raise run.unfinished("path", walk.cells, records)
+    work = Work.of(walk.walked, claims)
+    return replace(work, cells=[*work.cells, *walk.cells])
 
 
 def _forget_searches(run: Run) -> None:

@@ -15,7 +15,6 @@ from ablate.core.search_table import SearchTable, setting_name
 from ablate.records.folder import Kind
 from ablate.records.store import Store
 from ablate.route.choose import choose, spec_of
-from ablate.route.expect import seconds_each
 from ablate.route.judge import Work, as_given
 from ablate.route.running import Run
 from ablate.search.search import Search, SearchPlan
@@ -117,11 +116,6 @@ class SearchStage:
         """Searches until the budget is used, or a failed trial ends it; the trials of what it has chosen."""
         for remark in self.spec.remarks:
             self.say(f"note: {remark}.")
-        if not self.over:
-            places = [(one.variant, one.task) for one in self.plan.searches]
-            run.listeners.display.expected = seconds_each(
-                self.experiment.cells(), places, run.store, self.table()
-            )
         records = run.drive(self.plan, later=self.later)
         table = self.table()
         tried = [cell for _, cell in table.cells(swept=self.kind == "sweep")]

@@ -12,8 +12,8 @@ from typing import Any
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
-from ablate.base.passwords import masked, masked_inside
-from ablate.base.reading import unreadable
+from ablate.base.files import unreadable
+from ablate.base.text import masked, masked_inside
 from ablate.study.nodes import FAULT, MAX_DEPTH, NotYAML, Reader, composed
 from ablate.study.nodes import PathKey as PathKey
 from ablate.study.patch import document_keys, is_empty, set_in_document

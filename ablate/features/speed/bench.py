@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ablate.base.clock import now
 from ablate.base.errors import AblateError, Problem, StudyError, listed
-from ablate.base.locks import exclusive, interruptible
-from ablate.base.typed import at_results, typed
+from ablate.base.locks import exclusive
+from ablate.base.process import interruptible, now
+from ablate.base.text import at_results, typed
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim
 from ablate.features.speed.checks import lacks_operations
@@ -22,11 +22,11 @@ from ablate.route.cached import staying_current
 from ablate.route.choose import as_reported, study_path
 from ablate.route.claims import date_claims, is_measured
 from ablate.route.confirm import changed, confirming
-from ablate.route.engine import reference
 from ablate.route.gather import gather
 from ablate.route.options import Options
 from ablate.route.place import place, refuse_another, reported, source_of
 from ablate.route.publish import publish
+from ablate.route.running import reference
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.given import resolved_text

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.base.digests import digest_of_data
-from ablate.base.files import write_text
+from ablate.base.files import digest_of_data, write_text
 from ablate.records.record_file import CorruptRecordError
 from ablate.records.store import Store, read_bytes
 

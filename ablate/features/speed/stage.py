@@ -26,9 +26,8 @@ from ablate.features.speed.section import COLUMNS, SpeedFacts, SpeedSection
 from ablate.records.environment import here, machine
 from ablate.records.store import Store
 from ablate.report.words import say as words
-from ablate.route.engine import reference
 from ablate.route.place import reported
-from ablate.route.running import Run
+from ablate.route.running import Run, reference
 from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.patch import apply_patches, value_at

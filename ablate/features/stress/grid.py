@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.base.wording import brief
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence, no_rows
