@@ -26,9 +26,8 @@ def stressed(experiment: Experiment, cell: Cell) -> list[Cell]:
 
     A placebo has none: its learning rate is the baseline's.
     """
-    variant = next(variant for variant in experiment.variants if variant.name == cell.variant)
     found = []
-    for path, levels in experiment.study.section("stress").items() if not variant.placebo else ():
+    for path, levels in experiment.study.section("stress").items() if not cell.trial.stream else ():
         for level in levels:
             config = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
             trial = experiment.trial(config, cell.seed)
