@@ -98,7 +98,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
         chosen = judged(for_sweep(experiment, print) if kind == "sweep" else experiment, kind, table)
         cells = chosen.cells()
         named["judged"] = [(cell.name, cell.id) for cell in cells]
-        named["stress"] = [(cell.name, cell.id) for cell in stressed(chosen, cells)]
+        named["stress"] = [(cell.name, cell.id) for cell in chosen.companions(cells)]
         if not tried:
             continue
         variants = {variant.name: variant for variant in experiment.variants}
