@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
-from ablate.base.locks import exclusive, interruptible
-from ablate.base.typed import at_results, typed
+from ablate.base.locks import exclusive
+from ablate.base.process import interruptible
+from ablate.base.text import at_results, typed
 from ablate.base.wording import counted
 from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE

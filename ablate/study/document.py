@@ -20,8 +20,8 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
-from ablate.base.passwords import masked, masked_inside
-from ablate.base.reading import unreadable
+from ablate.base.files import unreadable
+from ablate.base.text import masked, masked_inside
 from ablate.study.patch import document_keys, is_empty, set_in_document
 from ablate.study.sections.seeds import Asked, asked_for
 

@@ -14,8 +14,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
+from ablate.base.files import unreadable
 from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
-from ablate.base.reading import unreadable
 from ablate.base.registry import CATALOGUE, PartConfig, Slot
 from ablate.core import names
 from ablate.core.workload import Workload

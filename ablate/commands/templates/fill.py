@@ -20,9 +20,9 @@ import jinja2
 from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.reading import unreadable
+from ablate.base.files import unreadable
 from ablate.base.registry import CATALOGUE, Slot, StrictModel
-from ablate.base.typed import word
+from ablate.base.text import word
 from ablate.commands.templates import PARTS
 from ablate.core.feature import grammar
 from ablate.models.reference import places
