@@ -1,7 +1,5 @@
 """Each score on one query and one key, read off its definition."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

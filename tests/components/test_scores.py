@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -48,10 +46,9 @@ def queries_and_keys(d_q: int = D_K) -> tuple[Tensor, Tensor]:
 
 
 def by_hand(name: str, score: Score, q: Tensor, k: Tensor) -> Tensor:
-    logits = torch.empty(B, H, T_Q, T_K, dtype=torch.float64)
-    for b, h, i, j in torch.cartesian_prod(*map(torch.arange, logits.shape)).tolist():
-        logits[b, h, i, j] = FORMULAS[name](score, h, q[b, h, i], k[b, h, j])
-    return logits
+    places = torch.cartesian_prod(*map(torch.arange, (B, H, T_Q, T_K))).tolist()
+    logits = [FORMULAS[name](score, h, q[b, h, i], k[b, h, j]) for b, h, i, j in places]
+    return torch.stack(logits).view(B, H, T_Q, T_K)
 
 
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)

@@ -1,7 +1,5 @@
 """Attention read off its definition, one query and one key at a time; no kernels, no batches."""
 
-from __future__ import annotations
-
 import torch
 from score_formulas import FORMULAS
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Attention in every combination of its parts, small enough to be checked by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

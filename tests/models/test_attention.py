@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from attention_by_hand import allowed_pairs, attention_output, attention_weights

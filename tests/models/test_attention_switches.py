@@ -1,7 +1,5 @@
 """The switches of attention beside those that its definition by hand shows: widths, norms, and what they refuse."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from attention_cases import NO_POSITION, SIZES, B, D, H, T, Tilt, attention

@@ -1,7 +1,5 @@
 """Attention weights of any layer and what sums them up; largest logits and dead units."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -6,8 +6,6 @@ whose backward pass is not the derivative of its forward pass by `surrogate_grad
 slot whose derivative it takes instead.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

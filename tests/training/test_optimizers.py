@@ -1,7 +1,5 @@
 """Optimisers, weight decay and clipping against the formulas, written out in float64."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Spikes of a training loss, against their definition written out."""
 
-from __future__ import annotations
-
 import math
 from statistics import stdev
 
