@@ -14,7 +14,6 @@ from ablate.base.datafile import FOLDER
 from ablate.base.errors import Invalid, Problem, described, listed, nearest
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import StrictModel
-from ablate.core.feature import features
 from ablate.core.workload import Workload
 from ablate.study.designs.design import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
@@ -92,9 +91,8 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
 
 def check_number(draft: Draft) -> None:
     """Refuses a study of more trials than anyone trains."""
-    each = 1 + sum(feature.companions(draft.study) for feature in features())
     variants = draft.design.variants
-    count = len(variants) * len(variants[0].configs) * draft.study.seeds.count * each
+    count = len(variants) * len(variants[0].configs) * draft.study.seeds.count
     if count > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
         draft.document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")

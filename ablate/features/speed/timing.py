@@ -152,10 +152,10 @@ def how_measured(evidence: Evidence) -> str:
     return say("speed.measured", *numbers, busy if busy >= BUSY else 0.0)
 
 
-def told(evidence: Evidence) -> tuple[str, str]:
-    """The same for the methods of a paper, and as it is."""
+def account(evidence: Evidence) -> str:
+    """The same, with what is made of it."""
     found = how_measured(evidence)
-    return (say("methods.speed", found), found) if found else ("", "")
+    return say("methods.speed", found) if found else ""
 
 
 def over(facts: Facts) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -22,38 +21,22 @@ COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason",
 """One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none."""
 
 
-def stressed(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of the grid, seed by seed; where a value is the variant's own, its trial is that of `cells`.
+def stressed(experiment: Experiment, cell: Cell) -> list[Cell]:
+    """The runs of one cell at each learning rate; where that is its own, they share a trial.
 
     A placebo has none: its learning rate is the baseline's.
     """
-    if not experiment.study.section("stress"):
-        return []
-    ((path, levels),) = experiment.study.section("stress").items()
-    word = path.rpartition(".")[2]
-    own = {cell.id: cell.trial for cell in cells}
-    settings = [
-        (variant, index, level, experiment.resolve(apply_patches(config, {path: level})))
-        for variant in experiment.variants
-        if not variant.placebo
-        for index, config in enumerate(variant.configs)
-        for level in levels
-    ]
-    return [
-        Cell(
-            variant.name,
-            task := experiment.tasks[index],
-            seed,
+    found = []
+    for path, levels in experiment.study.section("stress").items() if not cell.trial.stream else ():
+        for level in levels:
+            config = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
+            trial = experiment.trial(config, cell.seed)
             # Only the trials of the comparison are evaluated.
-            own.get((trial := experiment.trial(config, seed)).id) or replace(trial, checkpoint="none"),
-            f"{variant.name}{experiment.on(task)} seed {seed} at {word} {level:g}",
-            {**experiment.levels(variant, index), path: level},
-            role="stress",
-            size=partial(experiment.size, variant, index),
-        )
-        for seed in experiment.study.seeds.values
-        for variant, index, level, config in settings
-    ]
+            trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
+            name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
+            levels_of = {**cell.levels, path: level}
+            found.append(replace(cell, trial=trial, name=name, levels=levels_of, role="stress"))
+    return found
 
 
 def stress_frame(
@@ -77,11 +60,12 @@ def stress_frame(
 
 def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     """The size of the grid."""
-    runs, grid = len(stressed(experiment, experiment.cells())), experiment.study.section("stress").items()
+    runs = sum(cell.role == "stress" for cell in experiment.companions(experiment.cells()))
+    grid = experiment.study.section("stress").items()
     return [say("plan.stress", path, [f"{rate:g}" for rate in rates], runs) for path, rates in grid], None
 
 
-def told(evidence: Evidence) -> tuple[str, str]:
+def account(evidence: Evidence) -> str:
     """The grid."""
     grids = evidence.facts.features.get("stress", {}).items()
-    return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grids), ""
+    return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grids)
