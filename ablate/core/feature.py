@@ -147,7 +147,13 @@ def features() -> tuple[Feature, ...]:
     return tuple(found)
 
 
-def derived() -> dict[str, Derived]:
+def grammar() -> dict[str, tuple[Any, Any]]:
+    """The sections that features add to a study: name → (type, default)."""
+    return {name: section for feature in features() for name, section in feature.grammar().items()}
+
+
+@functools.cache
+def derived() -> Mapping[str, Derived]:
     """All metrics that claims may use beside those of tasks."""
     from ablate.core.derived import DERIVED
 
