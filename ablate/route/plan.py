@@ -120,7 +120,7 @@ def planned(known: Known, options: Options, detect: float | None = None, *, pilo
     """The plan of a study; see `power` for `detect` and `piloted`. Trains and writes nothing."""
     experiment, store = known.experiment, known.store
     cells = experiment.cells()
-    grid = experiment.beside(cells)
+    grid = experiment.companions(cells)
     records = {i: record for i in {cell.trial.id for cell in [*cells, *grid]} if (record := store.load(i))}
     done = {c.id for c in [*grid, *cells] if store.is_finished(records.get(c.id), c.trial.checkpoint)}
     as_given = experiment.tune is None or experiment.trains_untuned
@@ -232,7 +232,7 @@ def _asked(known: Known, pace: Pace, detect: float, tasks: list[Outlook]) -> Ask
         return Asked(detect, middle, None)
     planned = experiment.study.seeds.values[:seeds]
     cells = experiment.cells(planned)
-    cells += [cell for cell in experiment.beside(cells) if cell.seed in planned]
+    cells += [cell for cell in experiment.companions(cells) if cell.seed in planned]
     finished = cells
     if tuned := experiment.tune is not None:  # what a search has chosen has other trials
         finished = [cell for _, cell, _ in known.folder.rows() if cell.judged and cell.seed in planned]

@@ -9,7 +9,6 @@ from functools import partial
 from ablate.base.errors import listed
 from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE, Claim
-from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
 from ablate.core.search_table import SearchTable, setting_name
@@ -103,7 +102,8 @@ class SearchStage:
         """Trainings that the comparison of the chosen settings takes, at most."""
         study, searched = self.experiment.study, {search.variant for search in self.plan.searches}
         variants = len(searched) if self.kind == "tuning" else 1 + self.spec.winners + study.placebo
-        each = 1 + sum(feature.companions(study) for feature in features())
+        first = self.experiment.cells()[:1]
+        each = len(first) + len(self.experiment.companions(first))
         each += self.kind == "tuning" and self.experiment.trains_untuned
         return study.seeds.count * len(self.experiment.tasks) * variants * each
 
