@@ -25,8 +25,8 @@ from ablate.records.environment import command_line
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
 from ablate.route.options import Options, Outcome
-from ablate.route.track import Tracker
 from ablate.study.experiment import Experiment
+from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
 MAX_FAILED = 12
