@@ -126,7 +126,7 @@ def speed_table(
     if not over:
         n = max(int(number(row["n"]) or 0) for row in rows)
         said = say("speed.caption", MEASURES[call], task if several else "", n, floors(rows).get(call))
-    return tabulated(columns, rows, said, "speed.csv", title="variant")
+    return tabulated(columns, rows, said, "speed.csv")
 
 
 def floors(rows: Sequence[Row]) -> dict[str, float]:

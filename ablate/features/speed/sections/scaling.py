@@ -106,7 +106,7 @@ def slope_table(rows: Sequence[Row], names: Names, over: str) -> Table:
     columns += [Column(metric, timing.HEADS[metric], True) for metric in timing.MEASURES]
     nothing = dict.fromkeys(timing.MEASURES, NOTHING)
     variants = [{"variant": variant, **nothing, **found} for variant, found in cells.items()]
-    return tabulated(columns, variants, say("speed.slopes", over), "scaling.csv", title="variant")
+    return tabulated(columns, variants, say("speed.slopes", over), "scaling.csv")
 
 
 def lines(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
