@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,45 +115,40 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
         print_results(folder, console)
         return Outcome(folder.path)
-    from ablate.base.collector import gc_paused
-    from ablate.base.locks import exclusive, interruptible
+    from ablate.base.locks import exclusive
+    from ablate.base.process import gc_paused, interruptible
     from ablate.records.store import Store
-    from ablate.route.engine import standby
 
-    with closing(standby(document, options.jobs)) as ready:
-        with gc_paused():
-            from ablate.execution.progress import Display
-            from ablate.route.confirm import confirming
-            from ablate.route.engine import Workers
-            from ablate.route.run import follow
-            from ablate.route.running import Listeners, Run
-            from ablate.route.select import select
-            from ablate.route.track import Tracker
-            from ablate.study.prepare import prepare
+    with gc_paused():
+        from ablate.execution.progress import Display
+        from ablate.route.confirm import confirming
+        from ablate.route.run import follow
+        from ablate.route.running import Listeners, Run, Workers
+        from ablate.route.select import select
+        from ablate.route.track import Tracker
+        from ablate.study.prepare import prepare
 
-            experiment = prepare(document, confirm=options.confirm)
-            refuse_another(experiment, options.results)
-            experiment = confirming(experiment, options.results, options.seeds)
-        if options.sweep and experiment.search is None:
-            rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
-            raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
-        # Unknown names are refused before anything is written.
-        select(experiment.cells(), options.only, options.seed)
-        store = Store(options.results / "store", warn)
-        with exclusive(store.root, folder.name, say), interruptible():
-            if differs:
-                say(explained(folder, differs))
-            experiment = experiment.reporting(folder.name, differs)
-            workers = Workers(experiment, options.jobs, ready)
-            searches = options.sweep or experiment.tune is not None
-            at_most = searches or experiment.walks or bool(experiment.study.seeds.looks)
-            display = Display(
-                console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most
-            )
-            listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
-            planned = None if searches else {cell.id for cell in experiment.cells()}
-            with telling_what_is_kept(folder, store, planned):
-                return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
+        experiment = prepare(document, confirm=options.confirm)
+        refuse_another(experiment, options.results)
+        experiment = confirming(experiment, options.results, options.seeds)
+    if options.sweep and experiment.search is None:
+        rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
+        raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
+    # Unknown names are refused before anything is written.
+    select(experiment.cells(), options.only, options.seed)
+    store = Store(options.results / "store", warn)
+    with exclusive(store.root, folder.name, say), interruptible():
+        if differs:
+            say(explained(folder, differs))
+        experiment = experiment.reporting(folder.name, differs)
+        workers = Workers(experiment, options.jobs)
+        searches = options.sweep or experiment.tune is not None
+        at_most = searches or experiment.walks or bool(experiment.study.seeds.looks)
+        display = Display(console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most)
+        listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
+        planned = None if searches else {cell.id for cell in experiment.cells()}
+        with telling_what_is_kept(folder, store, planned):
+            return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
 
 
 @contextmanager

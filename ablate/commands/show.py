@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.typed import at_results
+from ablate.base.text import at_results
 from ablate.commands.options import RESULTS, safe, warn
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +25,18 @@ if TYPE_CHECKING:
     from ablate.core.record import Record
 
 PACKAGE = "ablate.features"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a feature knows of its measurements after a run."""
+
+    frame: pd.DataFrame
+    "Kept under its name, where it has rows."
+    facts: Mapping[str, Any]
+    "How it was measured, plain data."
+    files: Sequence[Path] | None
+    "Of the store, that the report rests on beside records; None where something is missing."
 
 
 class Feature:
@@ -53,24 +66,16 @@ class Feature:
         """Its sections of a study: name → (type, default)."""
         return {}
 
-    def confirming(self, claims: Sequence[Any]) -> Mapping[str, Any]:
-        """What its sections are where a study is repeated on other seeds for these claims: those that change."""
-        return {}
-
     def check(self, draft: Any) -> None:
         """Refuses mistakes of meaning in its sections, by `draft.document`; baseline and variants can be built."""
-
-    def companions(self, study: Any) -> int:
-        """How many trainings accompany each that is judged."""
-        return 0
 
     def facts(self, experiment: Any) -> Mapping[str, Any]:
         """What it keeps with the facts of a study, plain data under its name."""
         return {}
 
-    def beside(self, experiment: Any, cells: Sequence[Cell]) -> list[Cell]:
-        """The trainings that accompany the judged `cells`; their role is its name."""
-        return []
+    def companions(self, experiment: Any, cell: Cell) -> Sequence[Cell]:
+        """The trainings that accompany a judged cell; their role is its name."""
+        return ()
 
     def frame(
         self, experiment: Any, cells: Sequence[Cell], records: Mapping[str, Record]
@@ -78,32 +83,21 @@ class Feature:
         """What it keeps of the trainings that it asked for; one row a trial, under its name. None: nothing."""
         return None
 
-    def begun(self, run: Any) -> Iterable[str]:
-        """The metrics that a new claim comes too late for, as something measured is known already."""
-        return ()
+    def begun(self, run: Any) -> bool:
+        """Whether a new claim about its metrics comes too late, as something measured is known already."""
+        return False
 
-    def measure(self, run: Any) -> None:
-        """Measures what is missing, after training; `AblateError` is a warning."""
-
-    def measured(self, run: Any) -> tuple[pd.DataFrame, Mapping[str, Any]] | None:
-        """What is known of its measurements, as a frame under its name, with facts; None: nothing."""
+    def measure(self, run: Any, missing: bool) -> Measured | None:
+        """Measures what is `missing`, after training, and returns what is known; `AblateError` is a warning."""
         return None
-
-    def inputs(self, run: Any) -> Sequence[Path] | None:
-        """The files of the store that the report rests on beside records; None where something is missing."""
-        return ()
 
     def plan(self, experiment: Any, store: Any) -> tuple[list[str], Mapping[str, Any] | None]:
         """What `ablate plan` says of it, in sentences and as plain data under its name; None: nothing."""
         return [], None
 
-    def place(self, files: Sequence[str]) -> Any:
-        """What the files among `inputs` belong to beside their content, such as a machine, as plain data; or None."""
-        return None
-
-    def told(self, evidence: Evidence) -> tuple[str, str]:
-        """What it did, in sentences: for the methods of a paper, and for `How it was run` under its title."""
-        return "", ""
+    def account(self, evidence: Evidence) -> str:
+        """What it did, in sentences, for the methods of a paper and for `How it was run`; empty: nothing."""
+        return ""
 
     def costs(self) -> Mapping[str, tuple[str, Callable[[float], str]]]:
         """Metric of its table of its own name, at the study's own size → the label of its axis, and how a value is
@@ -153,7 +147,13 @@ def features() -> tuple[Feature, ...]:
     return tuple(found)
 
 
-def derived() -> dict[str, Derived]:
+def grammar() -> dict[str, tuple[Any, Any]]:
+    """The sections that features add to a study: name → (type, default)."""
+    return {name: section for feature in features() for name, section in feature.grammar().items()}
+
+
+@functools.cache
+def derived() -> Mapping[str, Derived]:
     """All metrics that claims may use beside those of tasks."""
     from ablate.core.derived import DERIVED
 

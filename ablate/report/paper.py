@@ -13,7 +13,7 @@ import pandas as pd
 from ablate.analysis.family import family_size
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.core.feature import derived, features
 from ablate.core.short_names import short_claim
 from ablate.report.draw import style
@@ -144,7 +144,7 @@ def methods(material: Material) -> str:
     """
     facts, searched = material.facts, material.searched
     planned = planned_rows(material.comparisons)
-    measured = " ".join(filter(None, (feature.told(material.evidence)[0] for feature in features())))
+    measured = " ".join(filter(None, (feature.account(material.evidence) for feature in features())))
     if not planned and not measured:
         return ""
     sides = Runs(material.evidence).sides()

@@ -13,7 +13,7 @@ from typing import Any
 from ablate.base.errors import AblateError, Problem, described, listed
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
-from ablate.base.typed import word
+from ablate.base.text import word
 from ablate.models.reference import SECTION, SIGNATURE, Cost, cost_of, places, settings_for
 from ablate.study.json_schema import fields, summary
 from ablate.study.sections.search import SearchSection

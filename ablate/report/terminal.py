@@ -11,8 +11,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ablate.base.output import plain
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.records.folder import StudyFolder
 from ablate.report.palette import VERDICTS
 from ablate.report.summary import summary
@@ -33,7 +32,7 @@ def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = Fa
     if found.answer:
         console.print()
     for line in found.answer:
-        console.print(_text(line, console, "bold"))
+        console.print(_text(line, "bold"))
     for table in found.tables:
         print_table(table, console)
 
@@ -56,14 +55,14 @@ def print_table(table: Table, console: Console) -> None:
     for row in table.rows:
         colours = [_colour(row[column.key]) if column.key == "verdict" else "" for column in columns]
         cells = zip((row[column.key] for column in columns), colours, strict=True)
-        shown.add_row(*(_text(words, console, colour) for words, colour in cells))
+        shown.add_row(*(_text(words, colour) for words, colour in cells))
     console.print()
     if table.caption:
-        console.print(_text(table.caption, console, "bold"))
+        console.print(_text(table.caption, "bold"))
     console.print(shown)
     below = [column for column in table.columns if column.below]
     for note in (f"{row[first.key]}: {row[c.key]}" for row in table.rows for c in below if row[c.key]):
-        console.print(Padding(_text(note, console, "dim"), (0, 0, 0, GAP), expand=False))
+        console.print(Padding(_text(note, "dim"), (0, 0, 0, GAP), expand=False))
 
 
 def _room(column: Column, rows: Sequence[Row]) -> int:
@@ -74,6 +73,5 @@ def _colour(verdict: str) -> str:
     return COLOURS[VERDICTS[verdict].colour] if verdict in VERDICTS else ""
 
 
-def _text(words: str, console: Console, style: str = "") -> Text:
-    words = printable(words)
-    return Text(plain(words) if console.options.ascii_only else words, style=style)
+def _text(words: str, style: str = "") -> Text:
+    return Text(printable(words), style=style)

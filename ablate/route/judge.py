@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.base.clock import now
+from ablate.base.process import now
 from ablate.core.cell import JUDGED, Cell
 from ablate.core.events import FixedPlan
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim, Facts
-from ablate.core.feature import features
+from ablate.core.feature import Measured, features
 from ablate.core.record import Record
 from ablate.route.cautions import cautions
 from ablate.route.claims import is_measured
@@ -53,7 +53,7 @@ class Work:
     ) -> Work:
         """The trials of a study, with those that features train beside them, and others."""
         cells = experiment.cells()
-        return cls(experiment, given or experiment, claims, [*cells, *experiment.beside(cells), *others])
+        return cls(experiment, given or experiment, claims, [*cells, *experiment.companions(cells), *others])
 
     def role(self, name: str) -> list[Cell]:
         """The cells with a role."""
@@ -97,7 +97,9 @@ class Work:
         frames = {name: frame for name, frame in found if frame is not None}
         return replace(gather(facts, self.role(JUDGED), records), frames=frames)
 
-    def save_evidence(self, run: Run, records: Mapping[str, Record]) -> None:
+    def save_evidence(
+        self, run: Run, records: Mapping[str, Record], measured: Mapping[str, Measured]
+    ) -> None:
         """Writes the evidence, with the claims that these variants can settle, and what features have measured."""
         if untuned := self.role("untuned"):
             given = [replace(cell, variant=cell.variant.removesuffix(UNTUNED)) for cell in untuned]
@@ -106,9 +108,9 @@ class Work:
         facts = self.facts(run.workers.where.environment(), cautions(self.experiment))
         source = source_of(self.experiment.path, run.folder)
         found = self.evidence(replace(facts, source=source, reported=now()), records)
-        for feature in features():
-            if (measured := feature.measured(run)) is not None:
-                found = found.having(feature.name, *measured)
+        for name, known in measured.items():
+            if len(known.frame):
+                found = found.having(name, known.frame, known.facts)
         run.folder.save_evidence(found)
 
     def facts(self, environment: Mapping[str, Any] | None = None, limits: Sequence[str] = ()) -> Facts:

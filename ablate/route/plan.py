@@ -37,10 +37,10 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.cautions import cautions
 from ablate.route.confirm import confirming
-from ablate.route.engine import Workers, standby
-from ablate.route.expect import Known, Pace, Place, seconds_each, seconds_known
+from ablate.route.expect import Known, Pace, Place, seconds_known
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
+from ablate.route.running import Workers
 from ablate.route.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
@@ -120,7 +120,7 @@ def planned(known: Known, options: Options, detect: float | None = None, *, pilo
     """The plan of a study; see `power` for `detect` and `piloted`. Trains and writes nothing."""
     experiment, store = known.experiment, known.store
     cells = experiment.cells()
-    grid = experiment.beside(cells)
+    grid = experiment.companions(cells)
     records = {i: record for i in {cell.trial.id for cell in [*cells, *grid]} if (record := store.load(i))}
     done = {c.id for c in [*grid, *cells] if store.is_finished(records.get(c.id), c.trial.checkpoint)}
     as_given = experiment.tune is None or experiment.trains_untuned
@@ -232,7 +232,7 @@ def _asked(known: Known, pace: Pace, detect: float, tasks: list[Outlook]) -> Ask
         return Asked(detect, middle, None)
     planned = experiment.study.seeds.values[:seeds]
     cells = experiment.cells(planned)
-    cells += [cell for cell in experiment.beside(cells) if cell.seed in planned]
+    cells += [cell for cell in experiment.companions(cells) if cell.seed in planned]
     finished = cells
     if tuned := experiment.tune is not None:  # what a search has chosen has other trials
         finished = [cell for _, cell, _ in known.folder.rows() if cell.judged and cell.seed in planned]
@@ -255,12 +255,10 @@ def pilot(known: Known, seeds: int, options: Options, console: Console) -> list[
         if cell.variant not in placebos
     ]
     known.folder.roster.add(cells)
-    workers = Workers(experiment, options.jobs, standby(experiment.document, options.jobs))
+    workers = Workers(experiment, options.jobs)
     # Without a metric: only the spread is of interest, and no variant should look better than another.
     display = Display(console, f"{experiment.study.name}, pilot", "", workers.jobs)
     with workers, display:
-        todo = {c.id: (c.variant, c.task) for c in cells if not store.has(c.id)}
-        display.expected = seconds_each(experiment.cells(), [*todo.values()], store)
         records = drive(FixedPlan(cells), workers, store, display)
     failed: dict[str, str] = {}
     for cell in cells:

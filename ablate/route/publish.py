@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.collector import gc_paused
 from ablate.base.errors import StudyError
-from ablate.base.passwords import masked
-from ablate.base.printable import printable
-from ablate.base.typed import at_results, typed
+from ablate.base.process import gc_paused
+from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.feature import derived, features
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason

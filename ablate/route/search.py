@@ -9,14 +9,12 @@ from functools import partial
 from ablate.base.errors import listed
 from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE, Claim
-from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
 from ablate.core.search_table import SearchTable, setting_name
 from ablate.records.folder import Kind
 from ablate.records.store import Store
 from ablate.route.choose import choose, spec_of
-from ablate.route.expect import seconds_each
 from ablate.route.judge import Work, as_given
 from ablate.route.running import Run
 from ablate.search.search import Search, SearchPlan
@@ -104,7 +102,8 @@ class SearchStage:
         """Trainings that the comparison of the chosen settings takes, at most."""
         study, searched = self.experiment.study, {search.variant for search in self.plan.searches}
         variants = len(searched) if self.kind == "tuning" else 1 + self.spec.winners + study.placebo
-        each = 1 + sum(feature.companions(study) for feature in features())
+        first = self.experiment.cells()[:1]
+        each = len(first) + len(self.experiment.companions(first))
         each += self.kind == "tuning" and self.experiment.trains_untuned
         return study.seeds.count * len(self.experiment.tasks) * variants * each
 
@@ -117,11 +116,6 @@ class SearchStage:
         """Searches until the budget is used, or a failed trial ends it; the trials of what it has chosen."""
         for remark in self.spec.remarks:
             self.say(f"note: {remark}.")
-        if not self.over:
-            places = [(one.variant, one.task) for one in self.plan.searches]
-            run.listeners.display.expected = seconds_each(
-                self.experiment.cells(), places, run.store, self.table()
-            )
         records = run.drive(self.plan, later=self.later)
         table = self.table()
         tried = [cell for _, cell in table.cells(swept=self.kind == "sweep")]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.core.cell import Cell
 from ablate.core.record import Record
 from ablate.records.roster import digest_with_files

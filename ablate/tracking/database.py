@@ -18,10 +18,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ablate.base.digests import digest_of
 from ablate.base.errors import StoreError
-from ablate.base.files import remove_leftovers, replacing
-from ablate.base.passwords import masked
+from ablate.base.files import digest_of, remove_leftovers, replacing
+from ablate.base.text import masked
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "artifacts"

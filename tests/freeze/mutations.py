@@ -1,15 +1,16 @@
 """How many random faults the fast tests find: `python -m tests.freeze.mutations` writes `mutations.json`.
 
-A fixed seed draws statements that work (no import, definition or docstring) of the rooms that change, and a fault for
-each. Each is put into a copy of the tree, never into the tree itself, and met with the fast tests of its room: first
-those that name its module, until one fails or they have used their time on the processor.
+A seed draws statements that work (no import, definition or docstring) of the rooms that change, and a fault for each.
+Each is put into a copy of the tree, never into the tree itself, and met with the fast tests of its room, first those
+that name its module: until one fails, hangs, or their time is over. A test that hangs finds its fault; time that is
+over does not. The file keeps the figures `before` the rooms changed; a run writes `now`.
 """
 
 import argparse
 import ast
+import contextlib
 import importlib
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -23,65 +24,31 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-ROOMS = (
-    *("core", "records", "study", "search", "speed", "route", "analysis", "tracking", "report"),
-    *("features", "commands"),
-)
-"""Those that change; one that is not there, or no longer, has no statements."""
-BESIDE = {"route": ["commands"], "core": ["analysis", "study"]}
+RECORD = Path(__file__).with_name("mutations.json")
+ROOMS = ("core", "records", "study", "search", "features", "route", "analysis", "tracking", "report")
+ALSO = {"route": ["commands"], "core": ["analysis", "study"], "features": ["report"]}
 """Room → other rooms whose tests are its own too."""
-FLIPPED = {
-    **{
-        ast.Lt: ast.GtE,
-        ast.GtE: ast.Lt,
-        ast.Gt: ast.LtE,
-        ast.LtE: ast.Gt,
-        ast.Eq: ast.NotEq,
-        ast.NotEq: ast.Eq,
-    },
-    **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is},
-    **{
-        ast.Add: ast.Sub,
-        ast.Sub: ast.Add,
-        ast.Mult: ast.Div,
-        ast.Div: ast.Mult,
-        ast.And: ast.Or,
-        ast.Or: ast.And,
-    },
-}
-PLAIN = (
-    ast.Import,
-    ast.ImportFrom,
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.Pass,
-    ast.Assert,
+OPPOSITE = (
+    *((ast.Lt, ast.GtE), (ast.Gt, ast.LtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot)),
+    *((ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or)),
 )
+FLIPPED = {one: other for pair in OPPOSITE for one, other in (pair, pair[::-1])}
+SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Continue, ast.Break)
+IDLE = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass, ast.Assert)
 NAME = re.compile(r"[\w.@=-]+")
-HEAVY = (
-    "matplotlib.pyplot",
-    "mlflow",
-    "optuna",
-    "pandas",
-    "pytest",
-    "scipy.stats",
-    "seaborn",
-    "statsmodels.api",
-    "torch",
-)
+HEAVY = ("matplotlib.pyplot", "mlflow", "optuna", "pandas", "pytest", "scipy.stats", "seaborn")
+HEAVY += ("statsmodels.api", "torch")
 """Imported once, before each fault gets a fork of this process; nothing of `ablate`."""
-SEED, COUNT, SECONDS = 22, 100, 12
-"""SECONDS on the processor for the tests of one fault."""
+SEED, COUNT = 22, 100
+PROCESSOR, WALL, HANGS = 12, 40, 30
+"""Seconds that the tests of a fault may take of the processor and of the clock, and that one test may take."""
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """`new` in place of what stands from `start` to `end`, both (line from 1 on, byte)."""
 
     path: str
@@ -95,8 +62,8 @@ class Fault:
         return self.path.split("/")[1]
 
     def __str__(self) -> str:
-        cut = [" ".join(text.split())[:70] for text in (self.old, self.new)]
-        return f"{self.path}:{self.start[0]}: {cut[0]} → {cut[1]}"
+        old, new = (" ".join(text.split())[:70] for text in (self.old, self.new))
+        return f"{self.path}:{self.start[0]}: {old} → {new}"
 
     def within(self, source: bytes) -> bytes:
         """The source with the fault."""
@@ -117,54 +84,59 @@ def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
             todo += ast.iter_child_nodes(node)
 
 
-def changed(node: ast.AST) -> Iterator[str]:
-    """What a node may be replaced by."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in FLIPPED:
-        ops = [FLIPPED[type(node.ops[0])](), *node.ops[1:]]
-        yield f"({ast.unparse(ast.Compare(node.left, ops, node.comparators))})"
-    elif isinstance(node, ast.BoolOp):
-        yield f"({ast.unparse(ast.BoolOp(FLIPPED[type(node.op)](), node.values))})"
-    elif isinstance(node, ast.BinOp) and type(node.op) in FLIPPED:
-        yield f"({ast.unparse(ast.BinOp(node.left, FLIPPED[type(node.op)](), node.right))})"
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield f"({ast.unparse(node.operand)})"
-    elif isinstance(node, ast.IfExp):
-        yield f"({ast.unparse(ast.IfExp(node.test, node.orelse, node.body))})"
-    elif isinstance(node, ast.Constant):
-        if isinstance(node.value, (bool, int, float)):
-            yield str(not node.value if isinstance(node.value, bool) else node.value + 1)
-        elif isinstance(node.value, str) and NAME.fullmatch(node.value):
-            yield repr(node.value + "x")  # a name or a code; sentences are not drawn
+def replacement(node: ast.AST) -> str:
+    """What a node may be replaced by; empty where by nothing."""
+    match node:
+        case ast.Compare(left, [op, *ops], values) if type(op) in FLIPPED:
+            return f"({ast.unparse(ast.Compare(left, [FLIPPED[type(op)](), *ops], values))})"
+        case ast.BoolOp(op, values):
+            return f"({ast.unparse(ast.BoolOp(FLIPPED[type(op)](), values))})"
+        case ast.BinOp(left, op, right) if type(op) in FLIPPED:
+            return f"({ast.unparse(ast.BinOp(left, FLIPPED[type(op)](), right))})"
+        case ast.UnaryOp(ast.Not(), operand):
+            return f"({ast.unparse(operand)})"
+        case ast.IfExp(test, body, orelse):
+            return f"({ast.unparse(ast.IfExp(test, orelse, body))})"
+        case ast.Constant(bool(value)):
+            return str(not value)
+        case ast.Constant(int(value) | float(value)):
+            return str(value + 1)
+        case ast.Constant(str(value)) if NAME.fullmatch(value):
+            return repr(value + "x")  # a name or a code; sentences are not drawn
+    return ""
 
 
 def faults_of(statement: ast.stmt, path: str, source: str) -> list[Fault]:
     """All that may be done to one statement."""
-
-    def fault(node: ast.AST, new: str) -> Fault:
-        old = ast.get_source_segment(source, node) or ""
-        start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-        return Fault(path, start, end, old, new)
-
-    found = [fault(node, new) for node in expressions(statement) for new in changed(node)]
+    changes: list[tuple[Any, str]] = [(node, replacement(node)) for node in expressions(statement)]
     if isinstance(statement, (ast.If, ast.While)):
-        found.append(fault(statement.test, f"(not ({ast.unparse(statement.test)}))"))
-    elif isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Continue, ast.Break)):
-        found.append(fault(statement, "pass"))
+        changes.append((statement.test, f"(not ({ast.unparse(statement.test)}))"))
+    elif isinstance(statement, SIMPLE):
+        changes.append((statement, "pass"))
     elif isinstance(statement, ast.Return) and statement.value is not None:
-        found.append(fault(statement, "return None"))
-    return found
+        changes.append((statement, "return None"))
+    return [
+        Fault(
+            path,
+            (node.lineno, node.col_offset),
+            (node.end_lineno, node.end_col_offset),
+            ast.get_source_segment(source, node) or "",
+            new,
+        )
+        for node, new in changes
+        if new
+    ]
 
 
-def drawn(only: str, count: int, seed: int) -> list[Fault]:
-    """`count` faults, each of another statement."""
+def drawn(paths: list[Path], count: int, seed: int) -> list[Fault]:
+    """`count` faults of some modules, each of another statement."""
     chances = []
-    for room in [only] if only else ROOMS:
-        for path in sorted((ROOT / "ablate" / room).rglob("*.py")):
-            source = path.read_text(encoding="utf-8")
-            for node in ast.walk(ast.parse(source)):
-                said = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-                if isinstance(node, ast.stmt) and not isinstance(node, PLAIN) and not said:
-                    chances.append(faults_of(node, str(path.relative_to(ROOT)), source))
+    for path in paths:
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)):
+            described = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if isinstance(node, ast.stmt) and not isinstance(node, IDLE) and not described:
+                chances.append(faults_of(node, str(path.relative_to(ROOT)), source))
     chances = [found for found in chances if found]
     rng = random.Random(seed)
     return [rng.choice(found) for found in rng.sample(chances, min(count, len(chances)))]
@@ -173,7 +145,7 @@ def drawn(only: str, count: int, seed: int) -> list[Fault]:
 def tests_of(fault: Fault, tree: Path) -> list[str]:
     """Test files: of its room those named after the module, all that import it, then the others of its room."""
     module, stem = fault.path.removesuffix(".py").replace("/", "."), Path(fault.path).stem
-    parts = [*Path(fault.path).parts[1:-1], *BESIDE.get(fault.room, [])]
+    parts = [*Path(fault.path).parts[1:-1], *ALSO.get(fault.room, [])]
     files = [path for part in parts for path in sorted((tree / "tests" / part).rglob("test_*.py"))]
     near = [path for path in files if stem in path.stem]
     known = [path for path in sorted((tree / "tests").rglob("test_*.py")) if path.parent.name != "freeze"]
@@ -181,65 +153,75 @@ def tests_of(fault: Fault, tree: Path) -> list[str]:
     return [str(path.relative_to(tree)) for path in dict.fromkeys([*near, *files])]
 
 
-def met(fault: Fault, base: Path, scratch: Path) -> str:
+def killer(fault: Fault, base: Path, tests: list[str]) -> str:
     """The first test that fails with the fault in a copy of the tree; empty where none does."""
-    tree = Path(tempfile.mkdtemp(dir=scratch)) / "tree"
-    shutil.copytree(base, tree, copy_function=os.link, symlinks=True)
-    source = (tree / fault.path).read_bytes()
-    (tree / fault.path).unlink()
-    (tree / fault.path).write_bytes(fault.within(source))
-    pid = os.fork()
-    if not pid:
-        try:
-            _test(fault, tree)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(70)
-    began, status = time.monotonic(), 0
-    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
-        time.sleep(0.1)
-        if time.monotonic() - began > 30 * SECONDS:
-            os.killpg(pid, signal.SIGKILL)
-    status = ended[1]
-    said = (tree.parent / "output").read_text(encoding="utf-8", errors="replace")
-    shutil.rmtree(tree.parent, ignore_errors=True)
-    if os.WIFSIGNALED(status) or not os.WEXITSTATUS(status):  # their time was over, or all pass
+    with tempfile.TemporaryDirectory(dir=base.parent, ignore_cleanup_errors=True) as scratch:
+        tree = Path(scratch) / "tree"
+        shutil.copytree(base, tree, copy_function=os.link, symlinks=True)
+        source = (tree / fault.path).read_bytes()
+        (tree / fault.path).unlink()
+        (tree / fault.path).write_bytes(fault.within(source))
+        pid = os.fork()
+        if not pid:
+            try:
+                _test(tree, tests or tests_of(fault, tree))
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(70)
+        began, (ended, status) = time.monotonic(), (0, 0)
+        while not ended:
+            time.sleep(0.1)
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if not ended and time.monotonic() - began > WALL + 2 * HANGS:
+                os.kill(pid, signal.SIGKILL)
+        _end(pid)
+        output = (Path(scratch) / "output").read_text(encoding="utf-8", errors="replace")
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        return "hangs"
+    if code in (0, 3):  # all pass, or their time is over
         return ""
-    named = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
-    if os.WEXITSTATUS(status) not in (
-        1,
-        2,
-        4,
-    ):  # a test has failed, could not be collected, or no conftest be loaded
-        raise RuntimeError(f"{fault}: {said}")
-    return named[1] if named else said.strip().splitlines()[-1]
+    if code == 70:
+        raise RuntimeError(f"{fault}: {output}")
+    named = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+    return named[1] if named else output.strip().splitlines()[-1]
 
 
-def _test(fault: Fault, tree: Path) -> None:
+def _end(group: int) -> None:
+    """Processes that a test has left."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+class _Time:
+    """Ends a session of pytest whose time is over, between two tests."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+
+    def pytest_runtest_logstart(self) -> None:
+        import pytest
+
+        if time.process_time() > PROCESSOR or time.monotonic() - self.began > WALL:
+            pytest.exit("their time is over", returncode=3)
+
+
+def _test(tree: Path, tests: list[str]) -> None:
     """In a process of its own, which ends with pytest."""
     import pytest
 
     os.setsid()
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 2))
+    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR + HANGS, PROCESSOR + HANGS + 2))
     output = os.open(tree.parent / "output", os.O_WRONLY | os.O_CREAT)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.chdir(tree)
     sys.path.insert(0, str(tree))
     os.environ["PYTHONPATH"] = str(tree)
-    words = [
-        "-q",
-        "-x",
-        "--assert=plain",
-        "-p",
-        "no:cacheprovider",
-        "--timeout",
-        "60",
-        "-m",
-        "not slow and not browser",
-    ]
-    code = pytest.main([*words, "--basetemp", str(tree.parent / "temp"), *tests_of(fault, tree)])
+    words = ["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "--timeout", str(HANGS)]
+    words += ["-m", "not slow and not browser", "--basetemp", str(tree.parent / "temp")]
+    code = pytest.main([*words, *tests], plugins=[_Time()])
     sys.stdout.flush()
     os._exit(int(code))
 
@@ -248,11 +230,10 @@ def copied(folder: Path) -> Path:
     """A clone with what is not committed yet."""
     subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(folder)], check=True)
     listed = ["git", "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard"]
-    for name in filter(
-        None, subprocess.run(listed, cwd=ROOT, capture_output=True, text=True).stdout.split("\0")
-    ):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, found.split("\0")):
         if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
         else:
             (folder / name).unlink(missing_ok=True)
@@ -261,34 +242,35 @@ def copied(folder: Path) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--only", default="", metavar="ROOM", help="faults of this room alone; nothing is written"
-    )
+    only = "modules or folders to draw from, without a record"
+    parser.add_argument("--only", nargs="+", default=[], metavar="PATH", help=only)
+    parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="in place of the room's")
     parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=SEED)
     given = parser.parse_args()
-    faults = drawn(given.only, given.count, given.seed)
+    places = [ROOT / path for path in given.only or [f"ablate/{room}" for room in ROOMS]]
+    paths = [path for place in places for path in (sorted(place.rglob("*.py")) or [place])]
     os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
     for name in HEAVY:
         importlib.import_module(name)
-    with tempfile.TemporaryDirectory(prefix="ablate-mutations-") as scratch:
-        base, killers = copied(Path(scratch) / "base"), []
-        with multiprocessing.get_context("fork").Pool(given.jobs) as pool:
-            for fault, killer in zip(
-                faults, pool.imap(partial(met, base=base, scratch=Path(scratch)), faults), strict=True
-            ):
-                killers.append(killer)
-                print(f"{'killed' if killer else 'ALIVE '} {fault}  {killer}", flush=True)
-    drawn_in = Counter(fault.room for fault in faults)
-    killed = Counter(fault.room for fault, killer in zip(faults, killers, strict=True) if killer)
-    rooms = {room: f"{killed[room]} of {drawn_in[room]}" for room in sorted(drawn_in)}
-    found = {"seed": given.seed, "killed": f"{killed.total()} of {len(faults)}", "rooms": rooms}
-    alive = sorted(str(fault) for fault, killer in zip(faults, killers, strict=True) if not killer)
-    print(json.dumps(found, indent=1))
-    if not given.only:
-        text = json.dumps({**found, "alive": alive}, indent=1, ensure_ascii=False)
-        Path(__file__).with_name("mutations.json").write_text(text + "\n", encoding="utf-8")
+    killed, alive = Counter[str](), []
+    faults = drawn(paths, given.count, given.seed)
+    with tempfile.TemporaryDirectory(prefix="ablate-mutations-", ignore_cleanup_errors=True) as scratch:
+        base = copied(Path(scratch) / "base")
+        for fault in faults:
+            began = time.monotonic()
+            found = killer(fault, base, given.tests)
+            killed[fault.room] += bool(found)
+            alive += [] if found else [str(fault)]
+            spent = f"{time.monotonic() - began:.0f} s"
+            print(f"{'killed' if found else 'ALIVE '} {spent} {fault}  {found}", flush=True)
+    rooms = Counter(fault.room for fault in faults)
+    now: dict[str, Any] = {"seed": given.seed, "killed": f"{killed.total()} of {len(faults)}"}
+    now["rooms"] = {room: f"{killed[room]} of {drawn_in}" for room, drawn_in in sorted(rooms.items())}
+    print(json.dumps(now, indent=1))
+    if not given.only and not given.tests:
+        kept = json.loads(RECORD.read_text(encoding="utf-8")) | {"now": {**now, "alive": sorted(alive)}}
+        RECORD.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

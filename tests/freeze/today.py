@@ -83,13 +83,12 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
-    from ablate.features.stress.grid import stressed
     from ablate.route.choose import _point, judged, spec_of
     from ablate.route.search import for_sweep
     from ablate.study.prepare import prepare
 
     experiment, folder = prepare(study), folder_of(results)
-    found = {"given": experiment.cells(), "stress": stressed(experiment, experiment.cells())}
+    found = {"given": experiment.cells(), "stress": experiment.companions(experiment.cells())}
     named = {kind: [(cell.name, cell.id) for cell in cells] for kind, cells in found.items()}
     for kind in ("sweep", "tuning"):
         table = folder.search_table(kind)
@@ -99,7 +98,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
         chosen = judged(for_sweep(experiment, print) if kind == "sweep" else experiment, kind, table)
         cells = chosen.cells()
         named["judged"] = [(cell.name, cell.id) for cell in cells]
-        named["stress"] = [(cell.name, cell.id) for cell in stressed(chosen, cells)]
+        named["stress"] = [(cell.name, cell.id) for cell in chosen.companions(cells)]
         if not tried:
             continue
         variants = {variant.name: variant for variant in experiment.variants}

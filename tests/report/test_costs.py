@@ -102,7 +102,7 @@ def test_what_is_matched_is_said_with_the_largest_residual(facts: Facts) -> None
     ]
     said, rest = costs.equality(fair)
     by = "model.feedforward.expansion"
-    assert said == say("cost.matched", "Parameters", "baseline", by, -0.3/85)
+    assert said == say("cost.matched", "Parameters", "baseline", by, -0.3 / 85)
     assert rest == say("cost.not_matched", [("FLOPs", "−4.0 %", "0 %")])
     number = dataclasses.replace(fair, match=MatchFacts("flops", "model.d_model", "250000", 0.01))
     assert next(costs.equality(number)).startswith("FLOPs matched to 250,000 by model.d_model")

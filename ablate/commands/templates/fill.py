@@ -20,11 +20,11 @@ import jinja2
 from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.reading import unreadable
+from ablate.base.files import unreadable
 from ablate.base.registry import CATALOGUE, Slot, StrictModel
-from ablate.base.typed import word
+from ablate.base.text import word
 from ablate.commands.templates import PARTS
-from ablate.core.feature import features
+from ablate.core.feature import grammar
 from ablate.models.reference import places
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
@@ -89,12 +89,7 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
         schema=SCHEMA,
         schema_is_there=schema_is_there,
         study=study,
-        of_features={
-            key: word(example)
-            for feature in features()
-            for key in feature.grammar()
-            for example in study[key].examples or ()
-        },
+        of_features={key: word(example) for key in grammar() for example in study[key].examples or ()},
         metric=MetricSection.model_fields,
         metrics=list(built.metrics),
         task=_parameters(config, "task", values),

@@ -135,6 +135,10 @@ class Provenance(Section):
         yield Terms(provenance(material.evidence))
 
 
+CITED = re.compile(r" ?\[@[a-z0-9@; ]+\]")
+"Papers, which only the methods of a paper cite."
+
+
 def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     """How the study was run, as pairs of a term and its description; what is not known is left out."""
     facts, known = evidence.facts, dict(evidence.facts.environment)
@@ -159,5 +163,5 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
             "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
             "Test data": "; ".join(pools),
         }
-    pairs |= {feature.name.capitalize(): feature.told(evidence)[1] for feature in features()}
+    pairs |= {feature.name.capitalize(): CITED.sub("", feature.account(evidence)) for feature in features()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]
