@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from ablate.report.palette import VERDICTS
-from ablate.report.summary import Summary
 from ablate.report.tables import Table
 
 
@@ -34,12 +32,3 @@ def markdown_table(table: Table) -> str:
 
 def _cell(words: str, key: str) -> str:
     return f"{VERDICTS[words].sign} {words}" if key == "verdict" and words in VERDICTS else words
-
-
-def summary_markdown(found: Summary) -> str:
-    """For the description of a run in MLflow, which is narrow: without spare columns and those below rows."""
-    parts = [found.question, *map(markdown_line, found.answer)]
-    for table in found.tables:
-        narrow = [column for column in table.columns if not column.below and not column.spare]
-        parts += [markdown_line(table.caption), markdown_table(replace(table, columns=narrow))]
-    return "\n\n".join(filter(None, parts)) + "\n"
