@@ -142,7 +142,7 @@ def loaded_by(statement: str) -> set[str]:
         ("import ablate.analysis.compare, ablate.analysis.claims", {"torch", "mlflow", "matplotlib"}),
         ("import ablate.report.page", {"torch", "mlflow"}),
         ("import ablate.report.terminal", {"torch", "mlflow", "pandas", "matplotlib"}),
-        ("import ablate.route.track", {"torch", "mlflow", "pandas"}),
+        ("import ablate.tracking.tracker", {"torch", "mlflow", "pandas"}),
         ("import ablate.route.cached", {"torch", "mlflow", "pandas", "matplotlib"}),
     ],
 )

@@ -125,8 +125,8 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         from ablate.route.run import follow
         from ablate.route.running import Listeners, Run, Workers
         from ablate.route.select import select
-        from ablate.route.track import Tracker
         from ablate.study.prepare import prepare
+        from ablate.tracking.tracker import Tracker
 
         experiment = prepare(document, confirm=options.confirm)
         refuse_another(experiment, options.results)

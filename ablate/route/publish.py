@@ -98,14 +98,6 @@ def _checkpoint(folder: StudyFolder) -> str:
         return "none"
 
 
-def describe(folder: StudyFolder) -> str:
-    """Question, answer and verdicts in markdown, for MLflow."""
-    from ablate.report.markdown import summary_markdown
-    from ablate.report.summary import summary
-
-    return printable(summary_markdown(summary(folder)))
-
-
 def print_results(folder: StudyFolder, console: Console) -> None:
     """The verdicts of a study, and where the report and MLflow are."""
     print_table(folder, console)

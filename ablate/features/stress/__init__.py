@@ -12,7 +12,7 @@ class StressFeature(
     Feature,
     metrics="sensitivity:SENSITIVITY",
     grammar="section:GRAMMAR",
-    check="checks:check_stress",
+    check="grid:check_stress",
     companions="grid:stressed",
     frame="grid:stress_frame",
     plan="grid:plan",

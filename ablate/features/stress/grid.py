@@ -8,17 +8,46 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.base.errors import NOT_GIVEN, nearest
 from ablate.base.text import printable
 from ablate.base.wording import brief
 from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence, no_rows
+from ablate.core.evidence import Evidence
+from ablate.core.metric import HELD_OUT
 from ablate.core.record import Record
 from ablate.report.words import say
+from ablate.study.checks import Draft, attempt, refuse_own
+from ablate.study.document import PathKey
+from ablate.study.expand import report_at
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
 
 COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
 """One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none."""
+
+
+def check_stress(draft: Draft) -> None:
+    """Refuses a grid that the workload cannot be trained over, or over what is compared; the baseline is valid."""
+    workload, document = draft.workload, draft.document
+    baseline = draft.design.variants[0].configs
+    for path, levels in draft.study.section("stress").items():
+        at: PathKey = ("stress", path)
+        if path != workload.rate_path:
+            rule = "cannot be stressed: only the learning rate can"
+            if workload.rate_path is None:
+                rule += f", of which {draft.study.workload} names no path"
+            rates = list(filter(None, [workload.rate_path]))
+            document.refuse(at, rule, NOT_GIVEN, "".join(rates), nearest(path, rates))
+            continue
+        if any(HELD_OUT not in workload.describe(config).stability for config in baseline):
+            rule = f"needs a workload whose records have `{HELD_OUT}`, which {draft.study.workload} does not declare"
+            document.refuse(at, rule)
+        for index, level in enumerate(levels):
+            for config in baseline:
+                problems = attempt(draft.resolve, apply_patches(config, {path: level}))[1]
+                report_at(problems, {path: level}, (*at, index), document)
+        rule = f"is what `stress` trains every variant over, so that no variant can have a {path} of its own"
+        refuse_own(path, rule, f"Take it out, or compare {path} without `stress`", draft)
 
 
 def stressed(experiment: Experiment, cell: Cell) -> list[Cell]:
@@ -34,8 +63,9 @@ def stressed(experiment: Experiment, cell: Cell) -> list[Cell]:
             # Only the trials of the comparison are evaluated.
             trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
             name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
-            levels_of = {**cell.levels, path: level}
-            found.append(replace(cell, trial=trial, name=name, levels=levels_of, role="stress"))
+            found.append(
+                replace(cell, trial=trial, name=name, levels={**cell.levels, path: level}, role="stress")
+            )
     return found
 
 
@@ -53,9 +83,8 @@ def stress_frame(
         for cell in cells
         if (record := records.get(cell.id)) is not None
     ]
-    if not rows:
-        return no_rows(COLUMNS)
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"test_loss": float, "initial_loss": float})
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame
 
 
 def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
