@@ -118,7 +118,10 @@ def test_an_interaction_of_variants_named_by_hand(write: Callable[..., Path]) ->
     [
         ({"more": "model.nois=0.2"}, "unknown factor 'model.nois'; given"),
         ({"less": "model.noise=7"}, "model.noise has no level '7'"),
-        ({"less": "model.noise=0.2"}, "takes two levels of one factor, not model.noise=0.2 and model.noise=0.2"),
+        (
+            {"less": "model.noise=0.2"},
+            "takes two levels of one factor, not model.noise=0.2 and model.noise=0.2",
+        ),
         ({"less": "model.width=4"}, "takes two levels of one factor, not model.noise=0.2 and model.width=4"),
         ({"a": "model.noise=0.2"}, "model.noise=0.2 itself sets model.noise, the factor after `at`"),
         ({"b": "model.effect=1.0"}, "compares model.effect=1.0,model.noise=0.2 and"),
