@@ -23,9 +23,10 @@ from ablate.study.checks import (
 from ablate.study.document import Document, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
-from ablate.study.labels import task_labels
+from ablate.study.labels import level_labels
 from ablate.study.load import load
 from ablate.study.match import check_match, match_variants
+from ablate.study.patch import key_of
 from ablate.study.schema import config_model
 from ablate.study.searches import read_searches
 from ablate.study.sections.seeds import Asked
@@ -47,7 +48,9 @@ def prepare(
     sections = list(workload.schema())
     resolve = partial(resolved, config_model(workload), folder=study.base(path))
     baseline = study.configs(sections)
-    tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
+    given = [config["task"] for config in baseline] if "task" in sections else []
+    labels = level_labels(given)
+    tasks = [labels[key_of(task)] for task in given] or [""]
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.refuse(("tasks",), "names the same task twice", task)
     before = len(document.problems)
