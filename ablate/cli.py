@@ -100,8 +100,13 @@ class Group(click.Group):
             fault, problems = safe(str(error)), [safe(str(p)) for p in getattr(error, "problems", [])]
             click.echo(fault, err=True)
             code = error.exit_code
-        except KeyboardInterrupt:
-            fault = "Interrupted; no trial was running."
+        except KeyboardInterrupt as error:
+            kept = (
+                f"{error} are kept; run the same command to continue"
+                if str(error)
+                else "no trial was running"
+            )
+            fault = f"Interrupted; {kept}."
             click.echo(fault, err=True)
             code = 130
         except BrokenPipeError:

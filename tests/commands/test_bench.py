@@ -178,7 +178,8 @@ def test_what_cannot_be_timed_is_refused_before_anything_is_written(
 
 def test_its_options_are_checked(write: Callable[..., Path], tmp_path: Path) -> None:
     write(STUDY)
-    assert "4 is not in the range" in said("bench", "study.yaml", "--processes", 4, cwd=tmp_path, code=2)
+    few = said("bench", "study.yaml", "--set", "speed.processes=4", cwd=tmp_path, code=2)
+    assert "greater than or equal to 5" in few
     assert "is neither a study file nor" in said("bench", "nothing", cwd=tmp_path, code=2)
 
 
@@ -223,7 +224,7 @@ def test_after_a_run_speed_is_added_to_its_report(write: Callable[..., Path], tm
     study, folder = write(text), StudyFolder(tmp_path / "results", "toy")
     run_here(study)
     trials, claims = folder.evidence().trials, folder.claims()
-    said("bench", "toy", "--processes", 5, cwd=tmp_path)
+    said("bench", "toy", "--set", "speed.processes=5", cwd=tmp_path)
     pd.testing.assert_frame_equal(folder.evidence().trials, trials)
     assert folder.claims() == claims
     assert run_here(study)[1].startswith("Nothing to train")
@@ -259,9 +260,9 @@ def test_what_is_timed_is_what_was_trained_or_it_is_said(write: Callable[..., Pa
         return " ".join(f"{done.stdout} {done.stderr}".split())
 
     alone("run", "study.yaml")
-    assert "trained with other sources" not in alone("bench", "toy", "--processes", 5)
+    assert "trained with other sources" not in alone("bench", "toy", "--set", "speed.processes=5")
     plugin.write_text(TOY.read_text().replace("100 * width", "101 * width"))
-    printed = alone("bench", "toy", "--processes", 5)
+    printed = alone("bench", "toy", "--set", "speed.processes=5")
     assert "baseline, model.width=40, placebo: trained with other sources" in printed
 
 

@@ -1,4 +1,4 @@
-"""`ablate bench`."""
+"""`ablate bench`: times the variants of a study, adds what it found to the report of the study, and trains nothing."""
 
 from __future__ import annotations
 
@@ -12,17 +12,11 @@ from ablate.commands.options import AS_JSON, REPORTED, RESULTS, SETS, printing, 
 
 @click.command("bench")
 @REPORTED
-@click.option(
-    "--processes",
-    type=click.IntRange(5, 1000),
-    metavar="N",
-    help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
-)
 @SETS
 @RESULTS
 @click.option("--fresh", is_flag=True, help="Measure again what is kept.")
 @AS_JSON
-def command(study: Path, processes: int | None, as_json: bool, **options: Any) -> int:
+def command(study: Path, as_json: bool, **options: Any) -> int:
     """Time a study's variants beside one another; train nothing.
 
     STUDY is a study file, or the name of a study that has been run. Fresh processes, one after the other, time a
@@ -32,19 +26,13 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
 
     Exit codes: 0: done; 1: a variant cannot be timed; 2: the study or the command line is invalid; 130: interrupted.
     """
-    from ablate.commands.run import InterruptedRunError
     from ablate.features.speed.bench import bench
     from ablate.report.terminal import print_verdicts
     from ablate.route.options import Options
     from ablate.route.publish import print_places
 
     with printing(as_json) as console:
-        settings = Options(**options)
-        try:
-            folder = bench(study, settings, processes, saying(console), saying(console, "warning"))
-        except KeyboardInterrupt as error:
-            kept = str(error) or "Processes that finished"
-            raise InterruptedRunError(kept, settings.results / "store") from None
+        folder = bench(study, Options(**options), saying(console), saying(console, "warning"))
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)
     if as_json:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ablate.core.facts import Facts
-from ablate.records.evaluated import TEST, AttentionMap
+from ablate.features.evaluate.kept import TEST, AttentionMap, Evaluated
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, fixed
@@ -30,19 +29,25 @@ class KeptWeights(Section):
     inside = "evaluations of the trained models, without training again"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        if material.evaluated and (table := evaluation_table(material.evaluated.rows, material.facts)):
+        found = evaluated(material)
+        if table := evaluation_table(found.rows, material.facts):
             yield from (table, Text(say("cost.weights_guide"), aside=True))
-        if material.left_out:
-            yield Text(material.left_out, aside=True)
+        if found.left_out:
+            yield Text(say("evaluate.gone", found.left_out), aside=True)
 
 
-def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table | None:
+def evaluated(material: Material) -> Evaluated:
+    """What was evaluated; nothing where it was not."""
+    found: Evaluated = material.kept.get("evaluate") or Evaluated()
+    return found
+
+
+def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
     """A row per variant, task and slice: mean ± standard deviation over seeds of each metric; None without rows.
 
     Numbers of single layers are left to the file.
     """
-    found = pd.DataFrame(rows, columns=["variant", "task", "slice", "metric", "value"])
-    found = found[~found["metric"].str.contains("/", regex=False)]
+    found = rows[~rows["metric"].astype(str).str.contains("/", regex=False)]
     if found.empty:
         return None
     order = {variant.name: i for i, variant in enumerate(facts.variants)}
@@ -93,7 +98,7 @@ class Attention(Section):
     inside = "the weights of one example, as heat maps of every layer and head"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
+        facts, maps = material.facts, evaluated(material).maps
         if not maps:
             return
         names = names_of(facts)
