@@ -114,8 +114,6 @@ class SearchStage:
 
     def chosen(self, run: Run, claims: Sequence[Claim]) -> Work:
         """Searches until the budget is used, or a failed trial ends it; the trials of what it has chosen."""
-        for remark in self.spec.remarks:
-            self.say(f"note: {remark}.")
         records = run.drive(self.plan, later=self.later)
         table = self.table()
         tried = [cell for _, cell in table.cells(swept=self.kind == "sweep")]

@@ -14,6 +14,8 @@ from typing import Any
 import pandas as pd
 
 from ablate.base.errors import AblateError, Problem, StudyError, listed
+from ablate.base.locks import exclusive
+from ablate.base.process import interruptible
 from ablate.base.text import at_results, typed
 from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE
@@ -26,7 +28,7 @@ from ablate.report.words import say as words
 from ablate.route.choose import as_reported
 from ablate.route.options import Options
 from ablate.route.publish import publish
-from ablate.route.revisit import at_rest, reread
+from ablate.route.revisit import reread
 from ablate.route.select import select
 from ablate.study.checks import in_variants
 from ablate.study.document import parse_set
@@ -56,7 +58,7 @@ def evaluate(
     changes = _changes(options.sets)
     _check(changes, cells, experiment)
     store, ids = Store(options.results / "store", warn), {cell.id for cell in every}
-    with at_rest(given.path, folder, store, say):
+    with exclusive(store.root, folder.name, say), interruptible():
         folder.evidence()  # a report that can be read, before anything is evaluated
         kind, kept = _kept(cells, store, experiment)
         new = _evaluated(kept, kind, [{}, *([changes] if changes else [])], store, experiment)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Problem, StudyError, listed
-from ablate.base.process import now
+from ablate.base.locks import exclusive
+from ablate.base.process import interruptible, now
 from ablate.base.text import at_results, typed
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim
@@ -24,7 +25,7 @@ from ablate.route.gather import gather
 from ablate.route.options import Options
 from ablate.route.place import source_of
 from ablate.route.publish import publish
-from ablate.route.revisit import at_rest, reread
+from ablate.route.revisit import reread
 from ablate.route.running import reference
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
@@ -34,20 +35,22 @@ from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
 Say = Callable[[str], None]
 
 
-def bench(path: Path, options: Options, say: Say, warn: Say) -> StudyFolder:
+def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:
     """Times what is missing of a study, writes its report, and returns its folder.
 
-    `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. Raises
-    `StudyError` where nothing can be timed at all, and `CannotBeTimedError` for a variant.
+    `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `processes`:
+    their number, in place of the study's. Raises `StudyError` where nothing can be timed at all, and
+    `CannotBeTimedError` for a variant.
     """
-    # How variants are timed changes nothing of what is reported beside.
-    given, folder, differs = reread(path, options, apart="speed")
+    given, folder, differs = reread(path, options)
     if rule := lacks_operations(given.workload, given.study):
         hint = "Override `operations` of the workload"
         raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(given.path))])
-    section = given.study.section("speed") or SpeedSection()
+    section: SpeedSection = given.study.section("speed") or SpeedSection()
+    if processes is not None:
+        section = section.model_copy(update={"processes": processes})
     store = Store(options.results / "store", warn)
-    with at_rest(given.path, folder, store, say):
+    with exclusive(store.root, folder.name, say), interruptible():
         experiment = given.reporting(folder.name, differs)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder, warn) if trained else experiment

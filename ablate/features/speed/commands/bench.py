@@ -12,11 +12,17 @@ from ablate.commands.options import AS_JSON, REPORTED, RESULTS, SETS, printing, 
 
 @click.command("bench")
 @REPORTED
+@click.option(
+    "--processes",
+    type=click.IntRange(5, 1000),
+    metavar="N",
+    help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
+)
 @SETS
 @RESULTS
 @click.option("--fresh", is_flag=True, help="Measure again what is kept.")
 @AS_JSON
-def command(study: Path, as_json: bool, **options: Any) -> int:
+def command(study: Path, processes: int | None, as_json: bool, **options: Any) -> int:
     """Time a study's variants beside one another; train nothing.
 
     STUDY is a study file, or the name of a study that has been run. Fresh processes, one after the other, time a
@@ -32,7 +38,7 @@ def command(study: Path, as_json: bool, **options: Any) -> int:
     from ablate.route.publish import print_places
 
     with printing(as_json) as console:
-        folder = bench(study, Options(**options), saying(console), saying(console, "warning"))
+        folder = bench(study, Options(**options), processes, saying(console), saying(console, "warning"))
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)
     if as_json:
