@@ -1,4 +1,4 @@
-"""The files of `results/<study>/`, and those of the study in the store. Only `verdicts` knows some of their names too.
+"""The files of `results/<study>/`, and those of the study in the store.
 
 study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
@@ -16,9 +16,9 @@ evaluation.csv, attention.npz            evaluations of kept weights
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
@@ -27,24 +27,41 @@ from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
-from ablate.records.evaluated import Evaluated
 from ablate.records.roster import Roster
-from ablate.records.tables import CURVES, TRIALS, EvidenceFiles, load_frame, rows_and_facts, save_frame
-from ablate.records.verdicts import CLAIMS, COMPARISONS, UNTUNED, Verdicts
+from ablate.records.tables import (
+    CURVES,
+    TRIALS,
+    EvidenceFiles,
+    load_frame,
+    read_csv,
+    rows_and_facts,
+    save_frame,
+    write_csv,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Kind = Literal["sweep", "tuning"]
 """The search that came before the verdicts; `Facts.searched` has the same names."""
 
+ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
+STABILITY, SPEED, SCALING = "stability.csv", "speed.csv", "scaling.csv"
+BESIDE = (STABILITY, SPEED, SCALING)
+"""The tables of some studies."""
+UNTUNED = "untuned"
+"""The folder of the variants before they were tuned."""
+_VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
+CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
 _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
-_EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 
 
-class StudyFolder(Verdicts):
+class StudyFolder:
     """The files of one study under a results folder; nothing exists before it is written."""
 
     def __init__(self, results: Path, name: str) -> None:
@@ -197,14 +214,6 @@ class StudyFolder(Verdicts):
         for path in (self.search_tables[kind], *beside):
             path.unlink(missing_ok=True)
 
-    def evaluated(self) -> Evaluated:
-        """The evaluations of kept weights. Raises `AblateError`."""
-        return Evaluated.load(self.path / _EVALUATION, self.path / _MAPS)
-
-    def save_evaluated(self, evaluated: Evaluated) -> None:
-        """Writes the evaluations of kept weights."""
-        evaluated.save(self.path / _EVALUATION, self.path / _MAPS)
-
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
         one lacks.
@@ -213,3 +222,45 @@ class StudyFolder(Verdicts):
         for old in (self.path / _FIGURES).glob("[!.]*.[ps][nv]g"):
             if f"{_FIGURES}/{old.name}" not in page:
                 old.unlink()
+
+    def claims(self) -> list[dict[str, str]]:
+        """The claims with their dates and verdicts; none before the first run. Raises `AblateError`."""
+        return read_csv(self.path / CLAIMS, CLAIM_COLUMNS)
+
+    def write_claims(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes claims that have dates, and no verdicts yet."""
+        write_csv(self.path / CLAIMS, CLAIM_COLUMNS, rows)
+
+    def comparisons(self) -> list[dict[str, str]]:
+        """The comparisons of the last report, as text. Raises `AblateError` where there are none."""
+        if not (self.path / COMPARISONS).is_file():
+            raise AblateError(f"{self.path}: has no {COMPARISONS}; run the study first")
+        return read_csv(self.path / COMPARISONS, ("variant",))
+
+    def beside(self, name: str) -> list[dict[str, str]]:
+        """The rows of one of the tables `BESIDE` the verdicts of the last report, as text; none where it has none."""
+        return read_csv(self.path / name)
+
+    def frames(self) -> list[pd.DataFrame]:
+        """Comparisons, judged claims, stability and speed of the last report; those without rows that it lacks."""
+        import pandas as pd
+
+        paths = [self.path / name for name in (COMPARISONS, CLAIMS, STABILITY, SPEED)]
+        comparisons, claims, *more = (
+            pd.read_csv(path) if path.is_file() else pd.DataFrame() for path in paths
+        )
+        return [comparisons, claims[claims["verdict"].notna()].reset_index(drop=True), *more]
+
+    def answer(self) -> list[str]:
+        """The answer of the last report in sentences; none where it has none."""
+        path = self.path / ANSWER
+        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+
+    def save_verdicts(self, tables: Mapping[str, pd.DataFrame], answer: Sequence[str] = ()) -> None:
+        """Writes tables by the names of their files, but of those `BESIDE` the verdicts none without rows."""
+        for name, frame in tables.items():
+            if name in BESIDE and frame.empty:
+                (self.path / name).unlink(missing_ok=True)
+            else:
+                write_text(self.path / name, frame.to_csv(index=False))
+        write_text(self.path / ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))
