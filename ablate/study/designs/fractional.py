@@ -46,7 +46,9 @@ class Fractional(Kind):
         count, resolution = len(levels), self.config.resolution
         if count < resolution:
             rule = f"does not exist: a fraction of resolution {resolution} takes {resolution} factors or more"
-            raise Invalid("design.resolution", rule, resolution, hint="Use `design: factorial`, or a lower one")
+            raise Invalid(
+                "design.resolution", rule, resolution, hint="Use `design: factorial`, or a lower one"
+            )
         if count > MAX_FACTORS:
             raise Invalid("factors", "are too many for a fraction", count, f"at most {MAX_FACTORS}")
 
