@@ -312,7 +312,7 @@ def test_one_folder_of_the_results_that_may_only_be_read(
 
 
 @pytest.mark.slow
-def test_a_roster_that_cannot_be_written_after_the_last_trial_is_a_warning(
+def test_a_list_that_cannot_be_written_after_the_last_trial_is_a_warning(
     copy: Path, locked: Callable[[Path, int], None]
 ) -> None:
     locked(copy / "results/store/studies", 0o500)
