@@ -27,7 +27,6 @@ from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
-from ablate.records.evaluated import Evaluated
 from ablate.records.tables import (
     CURVES,
     TRIALS,
@@ -58,7 +57,6 @@ _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
-_EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 
@@ -215,14 +213,6 @@ class StudyFolder:
         beside = (self.path / UNTUNED).glob("*") if kind == "tuning" else ()
         for path in (self.search_tables[kind], *beside):
             path.unlink(missing_ok=True)
-
-    def evaluated(self) -> Evaluated:
-        """The evaluations of kept weights. Raises `AblateError`."""
-        return Evaluated.load(self.path / _EVALUATION, self.path / _MAPS)
-
-    def save_evaluated(self, evaluated: Evaluated) -> None:
-        """Writes the evaluations of kept weights."""
-        evaluated.save(self.path / _EVALUATION, self.path / _MAPS)
 
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
