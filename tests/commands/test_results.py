@@ -72,9 +72,8 @@ def test_the_mistakes_of_a_dict_name_their_place_in_it(here: Path) -> None:
         "  seeds.count: must be greater than or equal to 1; given 0",
         "  model.nois: unknown key; allowed: effect, noise, width, inert. Did you mean 'noise'?",
     ]
-    with pytest.raises(StudyError) as caught:
-        ablate.run(TOY_DICT | {"claims": [{1, 2}], "notes": print}, jobs=0)
-    assert [".".join(map(str, problem.path)) for problem in caught.value.problems] == ["claims.0", "notes"]
+    with pytest.raises(StudyError, match=r"cannot be written in a study: \{1, 2\} of type set"):
+        ablate.run(TOY_DICT | {"claims": [{1, 2}]}, jobs=0)
     assert [path.name for path in (here / "results").iterdir()] == ["store"]
 
 
