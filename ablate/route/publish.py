@@ -37,7 +37,7 @@ def publish(
     from ablate.route.claims import with_waiting
 
     with gc_paused():
-        from ablate.report.answer import answers, noise_lines
+        from ablate.report.sections.headline import answers, noise_lines
 
         found = material(folder)
         folder.save_verdicts(
