@@ -11,7 +11,7 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 
 from ablate.core.cell import Cell, Level
-from ablate.core.record import Curve, Record
+from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.records.folder import StudyFolder
 from ablate.route.gather import comparable, gather
@@ -101,20 +101,10 @@ def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
     assert [dict(cell.levels) for _, cell, _ in folder.rows()] == known
 
 
-def test_what_is_of_one_layer_is_a_row_of_the_curves_and_no_column() -> None:
+def test_what_is_of_one_layer_is_no_column() -> None:
     """A slash alone does not make it so: a user's own metric may have one."""
-    metrics = {
-        "accuracy": 0.5,
-        "dead_units": 0.2,
-        "dead_units/a.0": 0.1,
-        "dead_units/a.1": None,
-        "val/f1": 0.9,
-    }
-    curve = Curve(np.array([5, 10]), np.array([0.1, 0.2]))
-    found = gathered("last", Record("x", {}, 0, "completed", metrics=metrics, curves={"lr": curve}))
+    metrics = {"accuracy": 0.5, "dead_units": 0.2, "dead_units/a.0": 0.1, "val/f1": 0.9}
+    found = gathered("last", Record("x", {}, 0, "completed", metrics=metrics))
     assert {"dead_units", "val/f1"} <= set(found.trials.columns)
     assert not any(name.startswith("dead_units/") for name in found.trials.columns)
-    rows = found.curves.query("metric.str.startswith('dead_units/')")
-    assert rows["step"].tolist() == [10, 10]
-    assert rows["value"].tolist() == [0.1, pytest.approx(np.nan, nan_ok=True)]
-    assert len(gathered("last", Record("x", {}, 0, "completed", metrics=metrics)).curves) == 2
+    assert not len(found.curves)
