@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.errors import StudyError
 from ablate.base.process import gc_paused
 from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.feature import derived, features
@@ -60,7 +59,6 @@ def material(folder: StudyFolder) -> Material:
     from ablate.report.section import Material
 
     evidence = folder.evidence()
-    evaluated, left_out = folder.evaluated().current(set(evidence.trials["id"]), _checkpoint(folder))
     kind = evidence.facts.searched
     untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
@@ -73,8 +71,7 @@ def material(folder: StudyFolder) -> Material:
         evidence,
         comparisons,
         claims,
-        evaluated,
-        left_out,
+        {feature.name: feature.kept(folder, evidence) for feature in features()},
         folder.search_table(kind),
         untuned,
         compare(untuned, planned=False) if untuned is not None else None,
@@ -84,16 +81,6 @@ def material(folder: StudyFolder) -> Material:
         },
         results=folder.results,
     )
-
-
-def _checkpoint(folder: StudyFolder) -> str:
-    """Which weights the study keeps, by its resolved file; `none` where that cannot be told."""
-    from ablate.study.document import read_document
-
-    try:
-        return str(read_document(folder.study_file).data.get("checkpoint", "none"))
-    except StudyError:
-        return "none"
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:
