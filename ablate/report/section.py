@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ablate.core.facts import Facts, TaskFacts
     from ablate.core.search_table import SearchTable
-    from ablate.records.evaluated import Evaluated
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,7 @@ class Material:
     """Everything that a report is made from; nothing here was written for a report.
 
     - comparisons, claims: what `analysis.compare` and `analysis.claims` make of the evidence.
-    - evaluated: the evaluations of kept weights that belong to the trials of the study; left_out: which others there
-      are, and why, in a sentence.
+    - kept: name of a feature → what it keeps in the study's folder by its own name.
     - searched: the settings that were tried, by a sweep or to tune the variants: `evidence.facts.searched` says which.
     - untuned: of a tuned study, its variants as the study gives them; None where they were not run.
     - tables: name → what `analysis.stability` and the features make of the evidence.
@@ -45,8 +43,7 @@ class Material:
     evidence: Evidence
     comparisons: pd.DataFrame
     claims: pd.DataFrame
-    evaluated: Evaluated | None = None
-    left_out: str = ""
+    kept: Mapping[str, Any] = field(default_factory=dict)
     searched: SearchTable | None = None
     untuned: Evidence | None = None
     untuned_comparisons: pd.DataFrame | None = None

@@ -65,7 +65,7 @@ class Incidents(Section):
         def reason(row: Row) -> str:
             found = say("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
             found = in_short_names(text(found), names)
-            return f"{found} ({whereabouts(row['id'], material.results)})" if row["id"] else found
+            return f"{found} ({whereabouts(row['id'], material.results)})".strip() if row["id"] else found
 
         columns = [
             variant_column(names),
