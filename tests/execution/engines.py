@@ -82,13 +82,5 @@ def alive(pid: int) -> bool:
         return False
 
 
-def content(record: Record) -> tuple[object, ...]:
-    """All that must repeat."""
-    metrics = {key: value for key, value in record.metrics.items() if not key.endswith("_seconds")}
-    curves = {name: (curve.steps.tolist(), curve.values.tobytes()) for name, curve in record.curves.items()}
-    arrays = {name: array.tobytes() for name, array in record.arrays.items()}
-    return record.status, record.reason, metrics, curves, arrays, record.data
-
-
 def steps(record: Record) -> int:
     return int(record.curves["train_loss"].steps[-1])

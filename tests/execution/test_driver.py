@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines import ENGINES, TOY_REF, content, run, toy_cells
+from engines import ENGINES, TOY_REF, run, toy_cells
+from harness import content
 
 from ablate.core.cell import Cell
 from ablate.core.events import Asked, EngineEvent, Event, Finished, FixedPlan, Known, Progress, Saved

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engines import ENGINES, SEPARATE, TOY_REF, alive, children, content, run, steps, toy_trials
-from harness import TOY, TOY_STUDY
+from engines import ENGINES, SEPARATE, TOY_REF, alive, children, run, steps, toy_trials
+from harness import TOY, TOY_STUDY, content
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE

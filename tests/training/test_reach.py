@@ -101,15 +101,11 @@ def test_branches_that_begin_at_zero_and_gradients_that_are_blocked_hide_nothing
 
     @register("mixer", "blocked")
     class Blocked(Shy):
-        """The same, without a gradient."""
-
         def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
             return x_btd + self.gain * x_btd.mean(1, keepdim=True).detach()
 
     @register("mixer", "blind")
     class Blind(Shy):
-        """Each position alone."""
-
         def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
             return self.gain * x_btd
 
