@@ -213,7 +213,6 @@ def _search(plan: Planned, kind: str, spec: SearchSpec) -> Iterator[str | Table]
         if tunes
         else say("plan.winners", winner_names(spec.winners)),
     )
-    yield from (say("plan.note", remark) for remark in spec.remarks)
 
 
 def _values(parameter: Parameter) -> str:

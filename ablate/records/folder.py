@@ -1,4 +1,4 @@
-"""The files of `results/<study>/`, and those of the study in the store. Only `verdicts` knows some of their names too.
+"""The files of `results/<study>/`, and those of the study in the store.
 
 study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
@@ -11,14 +11,14 @@ paper/                                   tables and figures for a paper, where n
 sweep.parquet                            the settings that a sweep has tried
 tuning.parquet, untuned/                 the settings that tuning has tried; the evidence of the untuned variants
 evaluation.csv, attention.npz            evaluations of kept weights
-../store/studies/<study>.json            the roster: see `ablate.records.roster`
+../store/studies/<study>.json            the list of trials: see `ablate.records.trial_list`
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
@@ -27,31 +27,48 @@ from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.core.search_table import SearchFacts, SearchTable
-from ablate.records.evaluated import Evaluated
-from ablate.records.roster import Roster
-from ablate.records.tables import CURVES, TRIALS, EvidenceFiles, load_frame, rows_and_facts, save_frame
-from ablate.records.verdicts import CLAIMS, COMPARISONS, UNTUNED, Verdicts
+from ablate.records.tables import (
+    CURVES,
+    TRIALS,
+    EvidenceFiles,
+    load_frame,
+    read_csv,
+    rows_and_facts,
+    save_frame,
+    write_csv,
+)
+from ablate.records.trial_list import TrialList
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Kind = Literal["sweep", "tuning"]
 """The search that came before the verdicts; `Facts.searched` has the same names."""
 
+ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
+STABILITY, SPEED, SCALING = "stability.csv", "speed.csv", "scaling.csv"
+BESIDE = (STABILITY, SPEED, SCALING)
+"""The tables of some studies."""
+UNTUNED = "untuned"
+"""The folder of the variants before they were tuned."""
+_VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
+CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
 _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
-_EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 
 
-class StudyFolder(Verdicts):
+class StudyFolder:
     """The files of one study under a results folder; nothing exists before it is written."""
 
     def __init__(self, results: Path, name: str) -> None:
         self.results = results
         self.name = name
         self.path = results / name
-        self.roster = Roster(results / "store" / "studies" / f"{name}.json")
+        self.trial_list = TrialList(results / "store" / "studies" / f"{name}.json")
         self.study_file = self.path / _STUDY
         self.report_file, self.markdown_file = (self.path / name for name in _PAGES)
         self.paper = self.path / "paper"
@@ -80,7 +97,7 @@ class StudyFolder(Verdicts):
 
     @classmethod
     def remembered(cls, results: Path) -> list[StudyFolder]:
-        """The studies that the store has a roster of, including those whose folder is gone."""
+        """The studies that the store has a list of trials of, including those whose folder is gone."""
         return [cls(results, path.stem) for path in sorted((results / "store" / "studies").glob("*.json"))]
 
     @property
@@ -113,31 +130,31 @@ class StudyFolder(Verdicts):
     def written_folders(self) -> list[Path]:
         """The folders in which a run replaces files."""
         trials = self.results / "store" / "trials"
-        return [self.path, self.path / _FIGURES, self.path / UNTUNED, self.roster.path.parent, trials]
+        return [self.path, self.path / _FIGURES, self.path / UNTUNED, self.trial_list.path.parent, trials]
 
     def begin(self, resolved: str, cells: Iterable[Cell]) -> None:
-        """Before the first trial: writes the resolved study, and adds the planned trials to the roster."""
+        """Before the first trial: writes the resolved study, and adds the planned trials to the list of trials."""
         for folder in self.written_folders():
             remove_leftovers(folder)
         if not self.study_file.is_file() or self.study_file.read_bytes() != resolved.encode():
             write_text(self.study_file, resolved)
-        self.roster.add(cells)
+        self.trial_list.add(cells)
 
     def cells(self) -> list[Cell]:
         """Every trial that the study refers to; of a published folder without a store, those of its tables.
 
         Their trials have an id and a seed, and no config. Raises `AblateError` when it cannot be read.
         """
-        return self.roster.cells() or [cell for _, cell, _ in self.rows()]
+        return self.trial_list.cells() or [cell for _, cell, _ in self.rows()]
 
     def ids(self) -> set[str]:
-        """Every trial that the roster or a table of the study names. Raises `AblateError`."""
-        return self.roster.ids() | {cell.id for _, cell, _ in self.rows()}
+        """Every trial that the list of trials or a table of the study names. Raises `AblateError`."""
+        return {cell.id for cell in self.trial_list.cells()} | {cell.id for _, cell, _ in self.rows()}
 
     def find(self, trial_id: str) -> list[tuple[str, Cell, dict[str, Any]]]:
-        """The study's references to a trial: its rows, or its place on the roster with an empty row."""
+        """The study's references to a trial: its rows, or its place on the list of trials with an empty row."""
         found = [(file, cell, row) for file, cell, row in self.rows() if cell.id == trial_id]
-        return found or [("", cell, {}) for cell in self.roster.cells() if cell.id == trial_id]
+        return found or [("", cell, {}) for cell in self.trial_list.cells() if cell.id == trial_id]
 
     def stamps(self) -> list[tuple[str, int, int]]:
         """Name, size and time of every file of a report; raises `ValueError` when one that each has is missing."""
@@ -197,14 +214,6 @@ class StudyFolder(Verdicts):
         for path in (self.search_tables[kind], *beside):
             path.unlink(missing_ok=True)
 
-    def evaluated(self) -> Evaluated:
-        """The evaluations of kept weights. Raises `AblateError`."""
-        return Evaluated.load(self.path / _EVALUATION, self.path / _MAPS)
-
-    def save_evaluated(self, evaluated: Evaluated) -> None:
-        """Writes the evaluations of kept weights."""
-        evaluated.save(self.path / _EVALUATION, self.path / _MAPS)
-
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
         one lacks.
@@ -213,3 +222,45 @@ class StudyFolder(Verdicts):
         for old in (self.path / _FIGURES).glob("[!.]*.[ps][nv]g"):
             if f"{_FIGURES}/{old.name}" not in page:
                 old.unlink()
+
+    def claims(self) -> list[dict[str, str]]:
+        """The claims with their dates and verdicts; none before the first run. Raises `AblateError`."""
+        return read_csv(self.path / CLAIMS, CLAIM_COLUMNS)
+
+    def write_claims(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes claims that have dates, and no verdicts yet."""
+        write_csv(self.path / CLAIMS, CLAIM_COLUMNS, rows)
+
+    def comparisons(self) -> list[dict[str, str]]:
+        """The comparisons of the last report, as text. Raises `AblateError` where there are none."""
+        if not (self.path / COMPARISONS).is_file():
+            raise AblateError(f"{self.path}: has no {COMPARISONS}; run the study first")
+        return read_csv(self.path / COMPARISONS, ("variant",))
+
+    def beside(self, name: str) -> list[dict[str, str]]:
+        """The rows of one of the tables `BESIDE` the verdicts of the last report, as text; none where it has none."""
+        return read_csv(self.path / name)
+
+    def frames(self) -> list[pd.DataFrame]:
+        """Comparisons, judged claims, stability and speed of the last report; those without rows that it lacks."""
+        import pandas as pd
+
+        paths = [self.path / name for name in (COMPARISONS, CLAIMS, STABILITY, SPEED)]
+        comparisons, claims, *more = (
+            pd.read_csv(path) if path.is_file() else pd.DataFrame() for path in paths
+        )
+        return [comparisons, claims[claims["verdict"].notna()].reset_index(drop=True), *more]
+
+    def answer(self) -> list[str]:
+        """The answer of the last report in sentences; none where it has none."""
+        path = self.path / ANSWER
+        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+
+    def save_verdicts(self, tables: Mapping[str, pd.DataFrame], answer: Sequence[str] = ()) -> None:
+        """Writes tables by the names of their files, but of those `BESIDE` the verdicts none without rows."""
+        for name, frame in tables.items():
+            if name in BESIDE and frame.empty:
+                (self.path / name).unlink(missing_ok=True)
+            else:
+                write_text(self.path / name, frame.to_csv(index=False))
+        write_text(self.path / ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))

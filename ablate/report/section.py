@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ablate.core.facts import Facts, TaskFacts
     from ablate.core.search_table import SearchTable
-    from ablate.records.evaluated import Evaluated
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,8 @@ class Material:
     "What `analysis.compare` makes of the evidence."
     claims: pd.DataFrame
     "What `analysis.claims` makes of it."
-    evaluated: Evaluated | None = None
-    "The evaluations of kept weights that belong to the trials of the study."
-    left_out: str = ""
-    "Which evaluations do not belong to them, and why, in a sentence."
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    "Name of a feature → what it keeps in the study's folder by its own name."
     searched: SearchTable | None = None
     "The settings that were tried, by a sweep or to tune the variants: `evidence.facts.searched` says which."
     untuned: Evidence | None = None

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.errors import StudyError
 from ablate.base.process import gc_paused
 from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.feature import derived, features
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
-from ablate.records.folder import StudyFolder
+from ablate.records.folder import CLAIMS, COMPARISONS, UNTUNED, StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.report.words import say
 
@@ -40,13 +39,11 @@ def publish(
         from ablate.report.answer import answers, noise_lines
 
         found = material(folder)
-        folder.save_verdicts(
-            found.comparisons,
-            with_waiting(found.claims, folder),
-            found.untuned_comparisons,
-            [*answers(found), *noise_lines(found)],
-            {f"{name}.csv": table for name, table in found.tables.items()},
-        )
+        tables = {COMPARISONS: found.comparisons, CLAIMS: with_waiting(found.claims, folder)}
+        tables |= {f"{name}.csv": table for name, table in found.tables.items()}
+        if found.untuned_comparisons is not None:
+            tables[f"{UNTUNED}/{COMPARISONS}"] = found.untuned_comparisons
+        folder.save_verdicts(tables, [*answers(found), *noise_lines(found)])
     judged()
     with gc_paused():
         from ablate.report.page import render
@@ -62,7 +59,6 @@ def material(folder: StudyFolder) -> Material:
     from ablate.report.section import Material
 
     evidence = folder.evidence()
-    evaluated, left_out = folder.evaluated().current(set(evidence.trials["id"]), _checkpoint(folder))
     kind = evidence.facts.searched
     untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
@@ -75,8 +71,7 @@ def material(folder: StudyFolder) -> Material:
         evidence,
         comparisons,
         claims,
-        evaluated,
-        left_out,
+        {feature.name: feature.kept(folder, evidence) for feature in features()},
         folder.search_table(kind),
         untuned,
         compare(untuned, planned=False) if untuned is not None else None,
@@ -86,16 +81,6 @@ def material(folder: StudyFolder) -> Material:
         },
         results=folder.results,
     )
-
-
-def _checkpoint(folder: StudyFolder) -> str:
-    """Which weights the study keeps, by its resolved file; `none` where that cannot be told."""
-    from ablate.study.document import read_document
-
-    try:
-        return str(read_document(folder.study_file).data.get("checkpoint", "none"))
-    except StudyError:
-        return "none"
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:

@@ -18,9 +18,8 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, VariantFacts
 from ablate.core.record import Curve, Record
 from ablate.core.trial import Trial
-from ablate.records.folder import StudyFolder
+from ablate.records.folder import CLAIM_COLUMNS, StudyFolder
 from ablate.records.store import Store
-from ablate.records.verdicts import CLAIM_COLUMNS
 from ablate.tracking.database import opened
 from ablate.tracking.sync import Status, sync
 
@@ -71,7 +70,7 @@ def report(
     page: Mapping[str, str | bytes] = PAGE,
     seeds: Any = 2,
 ) -> StudyFolder:
-    """The files that a run leaves: these records, a report on them, and the roster, with `cells` that were not run."""
+    """The files that a run leaves: these records, a report, and the list of trials, with `cells` that were not run."""
     store, folder = Store(results / "store"), StudyFolder(results, study)
     for event in events:
         store.save(event.record)
@@ -110,9 +109,10 @@ def report(
     )
     judged = [{"variant": f"v{n}", "verdict": word, "exploratory": False} for n, word in enumerate(verdicts)]
     comparisons = pd.DataFrame([*judged, {"variant": "beside", "verdict": "better", "exploratory": True}])
-    folder.save_verdicts(comparisons, pd.DataFrame(columns=list(CLAIM_COLUMNS)))
+    claims = pd.DataFrame(columns=list(CLAIM_COLUMNS))
+    folder.save_verdicts({"comparisons.csv": comparisons, "claims.csv": claims})
     folder.save_page({"report.md": TEXT} | dict(page))
-    folder.roster.close(every)
+    folder.trial_list.keep_only(every)
     return folder
 
 

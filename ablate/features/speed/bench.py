@@ -18,51 +18,39 @@ from ablate.features.speed.section import SpeedSection
 from ablate.features.speed.stage import Timing, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.route.cached import staying_current
-from ablate.route.choose import as_reported, study_path
+from ablate.route.choose import as_reported
 from ablate.route.claims import date_claims, is_measured
-from ablate.route.confirm import changed, confirming
+from ablate.route.confirm import changed
 from ablate.route.gather import gather
 from ablate.route.options import Options
-from ablate.route.place import place, refuse_another, reported, source_of
+from ablate.route.place import source_of
 from ablate.route.publish import publish
+from ablate.route.revisit import reread
 from ablate.route.running import reference
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.given import resolved_text
-from ablate.study.prepare import prepare
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
 
 Say = Callable[[str], None]
-
-
-class NotTimedError(AblateError):
-    """A variant that cannot be timed."""
-
-    exit_code = 1
 
 
 def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:
     """Times what is missing of a study, writes its report, and returns its folder.
 
     `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `processes`:
-    their number, in place of the study's. Raises `NotTimedError`, and `StudyError` where nothing can be timed at all.
+    their number, in place of the study's. Raises `StudyError` where nothing can be timed at all, and
+    `CannotBeTimedError` for a variant.
     """
-    path, results = study_path(path, options.results), options.results
-    prepared = prepare(path, options.sets)
-    refuse_another(prepared, results)
-    given = confirming(prepared, results)
-    section = _section(given, processes)
-    # How variants are timed changes nothing of what is reported beside.
-    folder, differs = place(given.document, options, beside="speed")
-    facts = reported(folder)
-    as_run = Options(results=results, sweep=facts is not None and facts.searched == "sweep")
-    store = Store(results / "store", warn)
-    with (
-        exclusive(store.root, folder.name, say),
-        interruptible(),
-        staying_current(folder, path, as_run),
-    ):
+    given, folder, differs = reread(path, options)
+    if rule := lacks_operations(given.workload, given.study):
+        hint = "Override `operations` of the workload"
+        raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(given.path))])
+    section: SpeedSection = given.study.section("speed") or SpeedSection()
+    if processes is not None:
+        section = section.model_copy(update={"processes": processes})
+    store = Store(options.results / "store", warn)
+    with exclusive(store.root, folder.name, say), interruptible():
         experiment = given.reporting(folder.name, differs)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder, warn) if trained else experiment
@@ -70,29 +58,16 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         # Some setting of a search was trained, so that a claim could have been read from it.
         searched = any(
             TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id)
-            for cell in folder.roster.cells()
+            for cell in folder.trial_list.cells()
         )
-        timed = METRICS if was_timed(experiment, store, section) else ()
-        claims = date_claims(folder, given.claims, ran, timed, begun=searched)
+        late = METRICS if was_timed(experiment, store, section) else ()
+        claims = date_claims(folder, given.claims, ran, late, begun=searched)
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
-        try:
-            known = Timing(experiment, store, section).complete(say, fresh=options.fresh).measured
-        except AblateError as error:
-            raise NotTimedError(str(error)) from error
-        evidence = _evidence(experiment, claims, folder)
-        folder.save_evidence(evidence.having("speed", known.frame, known.facts))
+        known = Timing(experiment, store, section).complete(say, fresh=options.fresh).measured
+        folder.save_evidence(_evidence(experiment, claims, folder).having("speed", known.frame, known.facts))
         publish(folder, warn)
     return folder
-
-
-def _section(experiment: Experiment, processes: int | None) -> SpeedSection:
-    """How the variants are timed. Raises `StudyError` where they cannot be."""
-    if rule := lacks_operations(experiment.workload, experiment.study):
-        hint = "Override `operations` of the workload"
-        raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(experiment.path))])
-    section = experiment.study.section("speed") or SpeedSection()
-    return section if processes is None else section.model_copy(update={"processes": processes})
 
 
 def _as_reported(experiment: Experiment, folder: StudyFolder, warn: Say) -> Experiment:
@@ -100,17 +75,15 @@ def _as_reported(experiment: Experiment, folder: StudyFolder, warn: Say) -> Expe
 
     Warns of those whose reported trials are not what the study would train now.
     """
-    differing, found = changed(experiment, folder), as_reported(experiment, folder)
-    there, here = ({v.name for v in of if not v.placebo} for of in (folder.facts().variants, found.variants))
-    if differing := differing or sorted(there ^ here):
+    if differing := changed(experiment, folder):
         again = typed("bench", folder.name, *at_results(folder.results))
         raise AblateError(
             f"{experiment.path}: differs from the study that {folder.path} reports, in {listed(differing)}; run it "
             f"again first, or time it as it was run: {again}"
         )
-    asked = {(cell.variant, cell.task, cell.seed): cell.id for cell in found.cells()}
-    trials = folder.evidence().trials[["variant", "task", "seed", "id"]].itertuples(index=False, name=None)
-    if stale := dict.fromkeys(v for v, *at, trial in trials if asked.get((v, *at), trial) != trial):
+    found, trials = as_reported(experiment, folder), folder.evidence().trials
+    other = ~trials["id"].isin([cell.id for cell in found.cells()])
+    if stale := [*trials.loc[other & trials["seed"].isin(found.study.seeds.values), "variant"].unique()]:
         warn(
             f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
             "and quality are not of the same code; run the study again"
