@@ -35,7 +35,7 @@ class SearchStage:
         self.spec = spec_of(experiment, kind)
         variants = experiment.variants[:1] if kind == "sweep" else experiment.variants
         every = [self._search(v, index) for v in variants for index in range(len(v.configs))]
-        self.plan = SearchPlan(every, run.folder.roster.add)
+        self.plan = SearchPlan(every, run.folder.trial_list.add)
         known = self._replay(run.store)
         self.begun = bool(known)
         "Whether a training of it is in the store, so that a claim could have been read from it."

@@ -58,7 +58,7 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         # Some setting of a search was trained, so that a claim could have been read from it.
         searched = any(
             TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id)
-            for cell in folder.roster.cells()
+            for cell in folder.trial_list.cells()
         )
         late = METRICS if was_timed(experiment, store, section) else ()
         claims = date_claims(folder, given.claims, ran, late, begun=searched)

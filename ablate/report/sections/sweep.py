@@ -118,7 +118,7 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
                     "fresh": plus_minus(mean, half),
                     "change": NOTHING
                     if change is None
-                    else wording.signed(change, (-(half or 0), half or 0)),
+                    else wording.plus(change, wording.decimals(half or 0)),
                     "test": plus_minus(*_summary(test)),
                     "n": count(len(test)),
                     "setting": searches.setting(searched, row) if metric.name in row else "",

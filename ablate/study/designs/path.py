@@ -10,7 +10,7 @@ from pydantic import Field
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.registry import PartConfig, register
 from ablate.base.wording import counted
-from ablate.study.designs.kind import Kind, T
+from ablate.study.designs.design import Kind, T
 
 MAX_CHANGES = 20
 
