@@ -2,14 +2,12 @@
 
 import base64
 import inspect
-import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 from harness import TOY, TOY_STUDY, with_database
 from ruamel.yaml import YAML
@@ -127,26 +125,3 @@ def test_results_as_a_notebook_shows_them(made: Results) -> None:
     assert Path(link.attrib["href"]).is_file()
     assert repr(made).startswith(f"Results of {made.folder}\n")
     assert len(repr(made)) < 1000
-
-
-def test_frames_show_the_verdict_first_and_are_frames(made: Results) -> None:
-    frame = made.comparisons
-    for shown in (frame, frame[frame.n > 0], frame.sort_values("diff")):
-        heads = [head.text for head in parsed(table(shown)).iter("th")]
-        assert heads[1:5] == ["variant", "task", "metric", "verdict"]
-        assert f"{len(frame.columns)} columns; <code>.T</code>" in table(shown)
-    cells = [cell.text or "" for cell in parsed(table(frame)).iter("td")]
-    numbers = [text for text in cells if re.fullmatch(r"-?[\d.]+(e-?\d+)?", text)]
-    assert len(numbers) > 10
-    assert max(map(len, numbers)) <= 9
-    assert [name for name, _ in frame.items()] == list(pd.read_csv(made.folder / "comparisons.csv").columns)
-    pd.testing.assert_frame_equal(frame, pd.DataFrame(frame), check_frame_type=False)
-    assert table(frame[["variant", "diff"]])
-    assert frame.groupby("variant")["diff"].mean().notna().all()
-    assert "claim" in table(made.claims)
-
-
-def table(frame: pd.DataFrame) -> str:
-    """What a notebook shows of a frame, without pandas' style sheet."""
-    html: str = frame._repr_html_()
-    return re.sub(r"(?s)<style.*?</style>", "", html)
