@@ -83,7 +83,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "output": record.output,
         "traceback": record.error,
         "to repeat it, with the baseline of the same seed": "\n".join(
-            _repeat(folder, file, cell, record) for folder, file, cell, _ in where
+            _repeat(folder, cell, record) for folder, _, cell, _ in where
         ),
     }
     for title, text in sections.items():
@@ -125,19 +125,16 @@ def _from_row(cell: Cell, row: Mapping[str, Any]) -> Record:
     return Record(row["id"], {}, row["seed"], row["status"], metrics=numbers, reason=row.get("reason") or "")
 
 
-def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
+def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:
     """The command that trains the trial again, from the resolved study with the options of its run."""
-    from ablate.core.search_table import WINNER
-
     study = folder.study_file
     if not study.is_file():
         return f"{study} is missing; run {folder.name} again to restore it."
     where = at_results(folder.results)
-    swept = folder.search_tables["sweep"]
-    found = swept.is_file() and cell.variant.partition("-")[0] == WINNER
-    if found or not cell.judged:
-        # `--only` cannot name a setting of a search, a winner, or a variant before it was tuned.
-        command = "sweep" if found or file == swept.name else "run"
+    chosen = folder.facts().searched if folder.has_report else ""
+    if chosen == "sweep" or not cell.judged:
+        # `--only` cannot name a winner, or what no verdict rests on.
+        command = "sweep" if chosen == "sweep" else "run"
         again = shlex.join(["ablate", command, str(study), *where])
         return f"{again}   # remove its record from the store first: {record.id}.json"
     only = ["--only", cell.variant, "--seed", str(cell.seed), "--fresh", *where]

@@ -165,11 +165,11 @@ class Facts:
     target: dict[str, float] = field(default_factory=dict)
     "Metric → the value on validation data whose first time is asked for; empty: none."
     left_out: list[str] = field(default_factory=list)
-    "Variants of the study that are not judged, since their search is not over."
+    "Variants of the study that are not judged, since the run did not search for them."
     labels: dict[str, str] = field(default_factory=dict)
     "Variant, or `path=level`, → the name that the study gives it for readers; see `core.short_names`."
     searched: str = ""
-    "`sweep` or `tuning` when a search came before: its table is beside this one."
+    "How the variants were chosen: `sweep`, `tuning`, `path`, or `report`: as in an earlier one; else empty."
     differs: list[str] = field(default_factory=list)
     "What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, `sweep`, …"
     source: str = ""

@@ -42,8 +42,6 @@ STABILITY = "stability.csv"
 SPEED, SCALING = "speed.csv", "scaling.csv"
 BESIDE = (STABILITY, SPEED, SCALING)
 """The tables of some studies."""
-UNTUNED = "untuned"
-"""The folder of the variants before they were tuned."""
 
 
 class Verdicts:
@@ -86,18 +84,13 @@ class Verdicts:
         self,
         comparisons: pd.DataFrame,
         claims: pd.DataFrame,
-        untuned: pd.DataFrame | None = None,
         answer: Sequence[str] = (),
         beside: Mapping[str, pd.DataFrame] = MappingProxyType({}),
     ) -> None:
-        """Writes verdicts; `untuned`: the comparisons of the variants before they were tuned.
-
-        beside: name → one of the tables `BESIDE` them. One without rows is removed.
-        """
-        tables = {COMPARISONS: comparisons, CLAIMS: claims, f"{UNTUNED}/{COMPARISONS}": untuned, **beside}
-        for name, frame in tables.items():
-            if name in BESIDE and frame is not None and frame.empty:
+        """Writes verdicts; beside: name → one of the tables `BESIDE` them. One without rows is removed."""
+        for name, frame in {COMPARISONS: comparisons, CLAIMS: claims, **beside}.items():
+            if name in BESIDE and frame.empty:
                 (self.path / name).unlink(missing_ok=True)
-            elif frame is not None:
+            else:
                 write_text(self.path / name, frame.to_csv(index=False))
         write_text(self.path / ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))

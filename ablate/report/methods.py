@@ -28,7 +28,7 @@ def methods(material: Material) -> str:
     planned, told = planned_rows(material.comparisons), [f.told(material.evidence)[0] for f in features()]
     if not planned and not any(told):
         return ""
-    runs, searched = Runs(evidence), material.searched
+    runs = Runs(evidence)
     sides = runs.sides()
     return say(
         "methods.paragraph",
@@ -49,10 +49,7 @@ def methods(material: Material) -> str:
         diverged=sum(side.diverged for side in sides),
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
         rate=facts.rate,
-        searched=facts.searched if searched else "",
-        settings=searched.facts.trials if searched else 0,
-        tuning_seeds=len(searched.facts.seeds) if searched else 0,
-        paths=[parameter.path for parameter in searched.facts.parameters] if searched else [],
+        tuned=any(variant.tuned for variant in facts.variants),
         features=" ".join(filter(None, told)),
         software=_software(facts.environment),
     )

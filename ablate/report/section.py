@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ablate.core.facts import Facts, TaskFacts
-    from ablate.core.search_table import SearchTable
     from ablate.records.evaluated import Evaluated
 
 
@@ -42,11 +41,6 @@ class Material:
     "The evaluations of kept weights that belong to the trials of the study."
     left_out: str = ""
     "Which evaluations do not belong to them, and why, in a sentence."
-    searched: SearchTable | None = None
-    "The settings that were tried, by a sweep or to tune the variants: `evidence.facts.searched` says which."
-    untuned: Evidence | None = None
-    "Of a tuned study: its variants as the study gives them; None where they were not run."
-    untuned_comparisons: pd.DataFrame | None = None
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     "Name → what `analysis.stability` and the features make of the evidence."
     results: Path = DEFAULT_RESULTS

@@ -106,7 +106,7 @@ def evaluate(
     except StudyError as error:
         raise NotEvaluated(error.problems) from None
     store, ids = Store(results / "store", warn), {cell.id for cell in every}
-    options = Options(results=results, sweep=experiment.searched == "sweep")
+    options = Options(results=results, sweep=experiment.choice.by == "sweep")
     with exclusive(store.root, folder.name, say), interruptible(), staying_current(folder, path, options):
         # Not before: another run of the study may just have written it.
         others = set(folder.evidence().trials["id"]) - ids
@@ -193,7 +193,7 @@ def _kept(
     kinds: list[Checkpoint] = [study.checkpoint] if asked else ["final", "best"]
     by_kind = {kind: [(c, r) for c, r in ended if store.has_weights(r, kind)] for kind in kinds}
     kind, kept = max(by_kind.items(), key=lambda item: len(item[1]))
-    command = "sweep" if experiment.searched == "sweep" else "run"
+    command = "sweep" if experiment.choice.by == "sweep" else "run"
     keeping = [] if asked else ["--set", "checkpoint=final"]
     how = words.say("evaluate.how", typed(command, path, *keeping, *where), asked)
     if not kept:

@@ -45,7 +45,6 @@ def publish(
         folder.save_verdicts(
             found.comparisons,
             with_waiting(found.claims, folder),
-            found.untuned_comparisons,
             [*answers(found), *noise_lines(found)],
             {f"{name}.csv": table for name, table in found.tables.items()},
         )
@@ -65,8 +64,6 @@ def material(folder: StudyFolder) -> Material:
 
     evidence = folder.evidence()
     evaluated, left_out = folder.evaluated().current(set(evidence.trials["id"]), _checkpoint(folder))
-    kind = evidence.facts.searched
-    untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
@@ -79,9 +76,6 @@ def material(folder: StudyFolder) -> Material:
         claims,
         evaluated,
         left_out,
-        folder.search_table(kind),
-        untuned,
-        compare(untuned, planned=False) if untuned is not None else None,
         tables={
             "stability": steady,
             **{name: table for feature in features() for name, table in feature.tables(evidence).items()},

@@ -11,33 +11,37 @@ from ablate.core.feature import features
 from ablate.core.record import Record
 from ablate.route.cached import remember
 from ablate.route.cautions import cautions
+from ablate.route.choose import settling
 from ablate.route.claims import date_claims
 from ablate.route.gather import comparable
 from ablate.route.judge import Work
 from ablate.route.options import Outcome
 from ablate.route.publish import print_places, print_table, publish
 from ablate.route.running import Run, Unfinished
-from ablate.route.search import searching
-from ablate.route.train import choose_variants, train
+from ablate.route.train import train
 from ablate.study.given import resolved_text
 
 
 def follow(run: Run) -> Outcome:
     """Searches, trains, measures and reports what is missing of a study; the caller holds its lock."""
     given = run.experiment
-    run, search = searching(run)
+    chooses = settling(given, run.options)
     for caution in cautions(run.experiment):
         run.say(f"note: {caution}.")
-    planned = [] if search is not None else Work.of(run.experiment, ()).cells
+    planned = [] if chooses else Work.of(given, ()).cells
     ran = {cell.variant for cell in planned if run.store.has(cell.id)}
     measured = {metric for feature in features() for metric in feature.begun(run)}
-    claims = date_claims(run.folder, given.claims, ran, measured, begun=search is not None and search.begun)
+    claims = date_claims(run.folder, given.claims, ran, measured)
     run.folder.begin(resolved_text(run.experiment, run.folder.path), planned)
     with run.listeners.tracker as tracker:
         try:
             with run.training():
-                work = choose_variants(run, search, claims)
-                run = replace(run, experiment=work.experiment)
+                for feature in chooses:
+                    run = replace(run, experiment=feature.settle(run))
+                run = replace(
+                    run, experiment=run.experiment.settling([v.name for v in run.experiment.variants])
+                )
+                work = Work.of(run.experiment, claims)
                 trained, records = train(run, work)
         except Unfinished as unfinished:
             return unfinished.outcome
@@ -45,24 +49,13 @@ def follow(run: Run) -> Outcome:
         tracker.prepare()
         if run.listeners.display.done:
             run.say("Comparing, and writing the report …")
-        if search is not None:
-            search.keep()
-        else:
-            _forget_searches(run)
         trained.save_evidence(run, comparable(trained.cells, records, run.warn))
         publish(run.folder, run.warn, lambda: print_table(run.folder, run.listeners.console))
         print_places(run.folder, run.listeners.console, run.options.tracking_uri)
-        # The study keeps its own variants after a sweep.
+        # The study keeps the variants that it gives.
         _close_roster(run, [*work.cells, *given.cells()])
         tracked = tracker.finish()
     return _ended(run, trained, records, tracked=tracked)
-
-
-def _forget_searches(run: Run) -> None:
-    """Removes the tables of searches that the study no longer has, or does not use."""
-    run.folder.forget_search("tuning")
-    if run.experiment.search is None:
-        run.folder.forget_search("sweep")
 
 
 def _measure(run: Run, records: Mapping[str, Record]) -> None:
@@ -89,7 +82,8 @@ def _close_roster(run: Run, cells: Sequence[Cell]) -> None:
 def _ended(run: Run, work: Work, records: Mapping[str, Record], *, tracked: bool) -> Outcome:
     """How it ended; notes what the report was made from, where nothing is missing."""
     found = {cell.id: records[cell.id] for cell in work.cells if cell.id in records}
-    asked = [cell for cell in work.cells if cell.role not in ("tried", "untuned")]
+    chose = {cell.id for cell in run.experiment.choice.cells}
+    asked = [cell for cell in work.cells if cell.id not in chose]
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in asked)
     failures = any(record.status == "failed" for record in found.values())
     inputs = [feature.inputs(run) for feature in features()]

@@ -21,7 +21,7 @@ from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.load import translated
 from ablate.study.patch import has_path, value_at
-from ablate.study.schema import StudyBase, winner_names
+from ablate.study.schema import StudyBase
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def check_labels(draft: Draft) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
     study, design, refuse = draft.study, draft.design, draft.document.refuse
     levels = [f"{path}={level}" for path in design.paths for level in design.labels(path).values() if level]
-    winners = winner_names(study.search.winners) if study.search is not None else []
-    known = list(dict.fromkeys([*(variant.name for variant in design.variants), *winners, *levels]))
+    found = [name for feature in features() for name in feature.names(study)]
+    known = list(dict.fromkeys([*(variant.name for variant in design.variants), *found, *levels]))
     for name, label in study.labels.items():
         first = next(other for other, given in study.labels.items() if given == label)
         at = ("labels", name)

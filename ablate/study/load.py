@@ -65,8 +65,6 @@ def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, S
     if document.data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
-    if document.data.keys() & {"search", "tune"}:
-        CATALOGUE.load_package("search")
     folder = base_of(path, document.data.get("folder"))
     _load_plugins(document, folder)
     workload = _workload(document)

@@ -16,7 +16,7 @@ from ablate.study.checks import Draft, attempt
 from ablate.study.claims import Claimable, check_margin, parse_claim
 from ablate.study.designs.design import Config, Resolve
 from ablate.study.document import Document
-from ablate.study.schema import StudyBase, winner_names
+from ablate.study.schema import StudyBase
 
 
 def described(workload: Workload, config: Config, resolve: Resolve) -> Description:
@@ -114,11 +114,11 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
     Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
     """
     claims: list[Claim] = []
-    design, search = draft.design, draft.study.search
-    if search is not None:
-        # A claim may be about winners before they are known.
-        winners = [replace(design.variants[0], name=name) for name in winner_names(search.winners)]
-        design = replace(design, variants=[*design.variants, *winners])
+    design = draft.design
+    # A claim may be about variants before they are found.
+    names = [name for feature in features() for name in feature.names(draft.study)]
+    later = [replace(design.variants[0], name=name) for name in names]
+    design = replace(design, variants=[*design.variants, *later])
     for index, text in enumerate(draft.study.claims):
         with draft.document.reporting("claims", index):
             claim = parse_claim(text, design if sides else None, known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ablate.core.facts import Matched
 from ablate.core.feature import features
@@ -26,7 +27,6 @@ from ablate.study.load import load
 from ablate.study.match import check_match, match_variants
 from ablate.study.metrics import check_metric, claimable, described, parse_claims
 from ablate.study.schema import config_model
-from ablate.study.searches import read_searches
 from ablate.study.sections.seeds import Asked
 
 
@@ -60,15 +60,14 @@ def prepare(
     of_tasks = [described(workload, config, resolve) for config in baseline]
     judged = check_metric(study, of_tasks, document)
     claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
-    searches = read_searches(draft, judged.metrics) if not known else {}
     variants, matcher = design.variants, None
     matched: Mapping[str, Sequence[Matched]] = {}
+    read: Mapping[str, Any] = {}
     # What is wrong with a variant itself is said once.
     if whole:
         check_labels(draft)
         check_live(draft)
-        for feature in features():
-            feature.check(draft)
+        read = {feature.name: feature.check(draft) for feature in features()}
         if study.match is not None:
             matcher = check_match(study.match, draft)
         if matcher is not None:
@@ -86,6 +85,5 @@ def prepare(
         variants=variants,
         matcher=matcher,
         matched=matched,
-        search=searches.get("search"),
-        tune=searches.get("tune"),
+        read=read,
     )

@@ -6,14 +6,14 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.analysis.tuning import budget_curves, budgets, changes, edge
+from ablate.core.search_table import Objective, Parameter, SearchTable
 from made_evidence import study
 from made_searches import LR, by_learning_rate, searched
 from scipy import stats
 
 from ablate.analysis.compare import compare
-from ablate.analysis.tuning import budget_curves, budgets, changes, edge
 from ablate.core.evidence import Evidence
-from ablate.core.search_table import Objective, Parameter, SearchTable
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])
 FINE = {"baseline": 0.9 + NOISE, "a": 0.9 + NOISE[::-1], "b": 0.95 + NOISE}

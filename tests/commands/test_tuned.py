@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from ablate.core.search_table import SearchTable
 from harness import with_database
 from rich.console import Console
 from searching import PEAK_STUDY
@@ -17,7 +18,6 @@ import ablate
 from ablate.commands.clean import clean
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
-from ablate.core.search_table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options, Outcome
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from ablate.route.walk import Walk
+from ablate.search.search import SearchPlan
 from searching import GRID, PEAK_STUDY, SWEEP, prepared, search_of, train
 
 from ablate.core.cell import Cell
 from ablate.core.events import FixedPlan, Plan, Progress
 from ablate.core.record import Record
-from ablate.route.walk import Walk
-from ablate.search.search import SearchPlan
 from ablate.study.experiment import Experiment
 
 PRUNED = SWEEP + "  pruner: {name: median, n_startup_trials: 2, n_warmup_steps: 1}\n"

@@ -83,9 +83,10 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
+    from ablate.route.search import for_sweep
+
     from ablate.features.stress.grid import stressed
     from ablate.route.choose import _point, judged, spec_of
-    from ablate.route.search import for_sweep
     from ablate.study.prepare import prepare
 
     experiment, folder = prepare(study), folder_of(results)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ablate.core.search_table import SearchTable
 from made_evidence import LOSS, claim, study
 from made_searches import searched
 
@@ -15,7 +16,6 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Sampling
-from ablate.core.search_table import SearchTable
 from ablate.report import methods as methods_module
 from ablate.report.methods import bibliography, methods
 from ablate.report.paper import as_latex, as_markdown

@@ -10,24 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import searches
+from ablate.core.search_table import SearchTable, undominated
+from ablate.report.searches import space_table
+from ablate.report.sections.sweep import MAX_REASONS, Sweep, best_table, pareto, status_table, winner_table
+from ablate.report.sections.sweep_figures import FIGURES
+from ablate.search.table import rebuilt
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
-from ablate.core.search_table import SearchTable, undominated
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.markdown import markdown_table
-from ablate.report.searches import space_table
 from ablate.report.section import Material, Picture, pictures, sections
-from ablate.report.sections.sweep import MAX_REASONS, Sweep, best_table, pareto, status_table, winner_table
-from ablate.report.sections.sweep_figures import FIGURES
 from ablate.report.tables import Table
 from ablate.report.words import say
 from ablate.route.publish import publish
-from ablate.search.table import rebuilt
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
 

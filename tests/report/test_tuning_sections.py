@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.analysis.tuning import budget_curves, budgets, changes
+from ablate.core.search_table import SearchTable
+from ablate.report.sections.tuning import Tuning, budget_table, change_table
 from made_searches import by_learning_rate, searched
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
-from ablate.analysis.tuning import budget_curves, budgets, changes
 from ablate.core.evidence import Evidence
-from ablate.core.search_table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture
-from ablate.report.sections.tuning import Tuning, budget_table, change_table
 from ablate.report.tables import Table
 from ablate.route.publish import publish
 

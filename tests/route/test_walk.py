@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ablate.route.walk import Walk, as_walked
 from harness import ablate, with_database
 from made_evidence import study
 from searching import PEAK_STUDY, prepared, train
@@ -20,7 +21,6 @@ from ablate.report.draw import style
 from ablate.report.section import Material
 from ablate.report.sections import differences
 from ablate.route.gather import gather
-from ablate.route.walk import Walk, as_walked
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ablate.core.search_table import Objective
+from ablate.search.objectives import intermediate, measured, reported, summarised, worst
 
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record
-from ablate.core.search_table import Objective
-from ablate.search.objectives import intermediate, measured, reported, summarised, worst
 
 SCORE = Objective("score", "max", "validation", floor=0.1)
 LOSS = Objective("loss", "min", "validation")

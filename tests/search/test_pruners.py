@@ -4,6 +4,7 @@ from typing import Any
 
 import optuna
 import pytest
+from ablate.search.wrapped import quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -11,7 +12,6 @@ from pydantic import ValidationError
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.report.parts import describe
-from ablate.search.wrapped import quiet
 
 CATALOGUE.load_package("search")
 REPORTS = tuple(range(5, 51, 5))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from ablate.search.wrapped import quiet
 from sampled import config, loss, search
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.search.wrapped import quiet
 
 SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]  # type: ignore[attr-defined]
 QUICK = [name for name in SAMPLERS if name != "gp"]

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.search.search import Search
+from ablate.search.table import best, table
 from scipy.stats import wilcoxon
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_of, train
 
 from ablate.core.cell import Cell
 from ablate.core.record import Record
-from ablate.search.search import Search
-from ablate.search.table import best, table
 from ablate.study.experiment import Experiment
 
 MIXED = """\

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
+from ablate.search.table import _front, best
+from ablate.study.space import Space
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
 from ablate.route.choose import _point
-from ablate.search.table import _front, best
-from ablate.study.space import Space
 
 SCORE = Objective("score", "max", "validation")
 COST = Objective("cost", "min", "cost")

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ablate.study.searches import DEFAULT_TRIALS, SearchSpec
 from searching import GRID, PEAK_STUDY, SWEEP, prepared
 
-from ablate.study.searches import DEFAULT_TRIALS, SearchSpec
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM
 
 OVER = "over: {model.x: {float: [0, 1]}}"

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ablate.core.search_table import EXACT, Parameter
+from ablate.study.space import Conditions, Space
 from hypothesis import given
 from hypothesis import strategies as st
 from searching import GRID, PEAK_STUDY, prepared
 
 from ablate.base.errors import StudyError
-from ablate.core.search_table import EXACT, Parameter
-from ablate.study.space import Conditions, Space
 
 LABELS = ["a", "b", "c(rank=8)", "null", "on", "0.5"]
 

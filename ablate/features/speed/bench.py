@@ -9,7 +9,6 @@ from pathlib import Path
 from ablate.base.clock import now
 from ablate.base.errors import AblateError, Problem, StudyError, listed
 from ablate.base.locks import exclusive, interruptible
-from ablate.base.typed import at_results, typed
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim
 from ablate.features.speed.checks import lacks_operations
@@ -20,7 +19,7 @@ from ablate.records.store import Store
 from ablate.route.cached import staying_current
 from ablate.route.choose import as_reported, study_path
 from ablate.route.claims import date_claims, is_measured
-from ablate.route.confirm import changed, confirming
+from ablate.route.confirm import confirming
 from ablate.route.engine import reference
 from ablate.route.gather import gather
 from ablate.route.options import Options
@@ -30,7 +29,6 @@ from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.given import resolved_text
 from ablate.study.prepare import prepare
-from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
 
 Say = Callable[[str], None]
 
@@ -66,13 +64,8 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder, warn) if trained else experiment
         ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
-        # Some setting of a search was trained, so that a claim could have been read from it.
-        searched = any(
-            TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id)
-            for cell in folder.roster.cells()
-        )
         timed = was_timed(experiment, store, section)
-        claims = date_claims(folder, given.claims, ran, timed, begun=searched)
+        claims = date_claims(folder, given.claims, ran, timed)
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
         try:
@@ -99,14 +92,7 @@ def _as_reported(experiment: Experiment, folder: StudyFolder, warn: Say) -> Expe
 
     Warns of those whose reported trials are not what the study would train now.
     """
-    differing, found = changed(experiment, folder), as_reported(experiment, folder)
-    there, here = ({v.name for v in of if not v.placebo} for of in (folder.facts().variants, found.variants))
-    if differing := differing or sorted(there ^ here):
-        again = typed("bench", folder.name, *at_results(folder.results))
-        raise AblateError(
-            f"{experiment.path}: differs from the study that {folder.path} reports, in {listed(differing)}; run it "
-            f"again first, or time it as it was run: {again}"
-        )
+    found = as_reported(experiment, folder)
     asked = {(cell.variant, cell.task, cell.seed): cell.id for cell in found.cells()}
     trials = folder.evidence().trials[["variant", "task", "seed", "id"]].itertuples(index=False, name=None)
     if stale := dict.fromkeys(v for v, *at, trial in trials if asked.get((v, *at), trial) != trial):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ablate.base.errors import Problem, listed
+from ablate.core.feature import features
 from ablate.core.workload import Workload
 from ablate.features.speed.section import SpeedSection
 from ablate.study.checks import Draft, attempt, refuse_own
@@ -61,7 +62,7 @@ def _check_path(path: str, draft: Draft) -> bool:
         rule = f"is no path of {listed(lacking, 4)}"
         document.refuse(at, rule, allowed="a path that every variant has, such as task.seq_len")
     study = draft.study
-    setters = {name: [*of.over] for name, of in study.searches().items()}
+    setters = {section: [*of] for feature in features() for section, of in feature.varies(study).items()}
     setters |= {"match": [study.match.by]} if study.match is not None else {}
     for section, paths in setters.items():
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):

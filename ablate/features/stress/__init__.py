@@ -14,7 +14,7 @@ class StressFeature(
     grammar="section:GRAMMAR",
     check="checks:check_stress",
     beside="grid:stressed",
-    frame="grid:stress_frame",
+    frames="grid:stress_frames",
     plan="grid:plan",
     told="grid:told",
 ):

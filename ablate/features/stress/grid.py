@@ -56,9 +56,9 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
     ]
 
 
-def stress_frame(
+def stress_frames(
     experiment: Experiment, cells: Sequence[Cell], records: Mapping[str, Record]
-) -> pd.DataFrame:
+) -> Mapping[str, pd.DataFrame]:
     """The records of the grid as a frame with `COLUMNS`; cells that have not run are absent."""
     rows = [
         (
@@ -68,11 +68,12 @@ def stress_frame(
         )
         for path in experiment.study.section("stress")
         for cell in cells
-        if (record := records.get(cell.id)) is not None
+        if cell.role == "stress" and (record := records.get(cell.id)) is not None
     ]
     if not rows:
-        return no_rows(COLUMNS)
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"test_loss": float, "initial_loss": float})
+        return {"stress": no_rows(COLUMNS)}
+    found = pd.DataFrame(rows, columns=list(COLUMNS))
+    return {"stress": found.astype({"test_loss": float, "initial_loss": float})}
 
 
 def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:

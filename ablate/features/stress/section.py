@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from ablate.study.sections.search import refusal
+from ablate.study.sections.match import refusal
 
 LEAST = 3
 """Values of a grid, at least: fewer show no curve."""

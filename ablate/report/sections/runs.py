@@ -12,7 +12,6 @@ from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.feature import features
 from ablate.core.record import why
-from ablate.core.search_table import setting_name
 from ablate.records.store import whereabouts
 from ablate.report.section import Block, Items, Material, Section, Terms, Text
 from ablate.report.tables import Column, Row, Table, rows_of, text
@@ -69,6 +68,7 @@ def prose(words: str) -> list[Block]:
     return found
 
 
+KEYS = ["variant", "task", "seed", "status", "reason", "id"]
 COLUMNS = [
     Column("variant", "Variant"),
     Column("task", "Task"),
@@ -91,7 +91,7 @@ class Incidents(Section):
     def blocks(self, material: Material) -> list[Block]:
         rows = [
             {key: text(value) for key, value in row.items()} | {"reason": text(_located(row, material))}
-            for row in [*rows_of(incidents(material.evidence)), *_beside(material)]
+            for row in [*rows_of(incidents(material.evidence)), *_beside(material.evidence)]
         ]
         return [Table(COLUMNS, rows, say("cost.incidents"), "trials.parquet")] if rows else []
 
@@ -102,23 +102,12 @@ def _located(row: Row, material: Material) -> str:
     return f"{row['reason']} ({found})" if found else str(row["reason"])
 
 
-def _beside(material: Material) -> Iterator[dict[str, Any]]:
-    """The failed trials that no verdict is of: untuned variants, and settings of a search with all of their seeds."""
-    if material.untuned is not None:
-        untuned = incidents(material.untuned)
-        for row in untuned[untuned["status"] == "failed"].to_dict("records"):
-            yield row | {"variant": say("cost.untuned", row["variant"])}
-    if material.searched is not None:
-        facts, trials = material.searched.facts, material.searched.trials
-        for row in trials[trials["status"] == "failed"].to_dict("records"):
-            yield {
-                "variant": setting_name(row["variant"], row["number"], material.facts.searched == "sweep"),
-                "task": row["task"],
-                "seed": ", ".join(str(seed) for seed, _ in zip(facts.seeds, row["ids"], strict=False)),
-                "status": row["status"],
-                "reason": row["reason"],
-                "id": " ".join(row["ids"]),
-            }
+def _beside(evidence: Evidence) -> Iterator[dict[str, Any]]:
+    """The failed trials that features asked for beside those that are judged."""
+    for name, frame in evidence.frames.items():
+        if {*KEYS} <= {*frame.columns}:
+            for row in frame.loc[frame["status"] == "failed", KEYS].to_dict("records"):
+                yield row | {"variant": f"{row['variant']} {name}"}
 
 
 def incidents(evidence: Evidence) -> pd.DataFrame:
@@ -127,9 +116,8 @@ def incidents(evidence: Evidence) -> pd.DataFrame:
     Columns: variant, task, seed, status, reason, id.
     """
     facts, trials = evidence.facts, evidence.trials
-    columns = ["variant", "task", "seed", "status", "reason", "id"]
     bad = trials[trials["status"] != "completed"]
-    rows = bad.assign(reason=bad["reason"].fillna("") if "reason" in bad else "")[columns].to_dict("records")
+    rows = bad.assign(reason=bad["reason"].fillna("") if "reason" in bad else "")[KEYS].to_dict("records")
     rows = [row | {"reason": why(row["status"], str(row["reason"]))} for row in rows]
     known = set(zip(trials["variant"], trials["task"], trials["seed"], strict=True))
     # Under a plan that adds seeds only where they are needed, one that a variant was not asked for is not missing.
@@ -150,7 +138,7 @@ def incidents(evidence: Evidence) -> pd.DataFrame:
     ]
     order = {v.name: i for i, v in enumerate(facts.variants)}
     rows.sort(key=lambda r: (order.get(str(r["variant"]), len(order)), str(r["task"]), r["seed"]))
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=KEYS)
 
 
 class Provenance(Section):

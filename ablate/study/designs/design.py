@@ -32,6 +32,8 @@ class Variant:
     placebo: bool = False
     tuned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     "Task → path → label of the value that a search has chosen."
+    given: list[Config] | None = None
+    "Its configs before a search has chosen; None where none has."
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,6 @@ class Kind(ABC):
     collapses: ClassVar[bool] = False
     "Whether combinations that are one config, since a level removes the path of another, are one variant."
 
-    walks: ClassVar[bool] = False
-    "Whether trainings choose its variants, on the way to one that is named; see `ablate.route.walk`."
-
     def __init__(self, config: Any = None) -> None:
         self.config: Any = PartConfig() if config is None else config
 

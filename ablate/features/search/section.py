@@ -1,8 +1,8 @@
-"""The sections `search:` (of a sweep), `tune:` (of every variant) and `match:` (the quantity that is made equal)."""
+"""The sections `search:` of a sweep, and `tune:` of every variant."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BeforeValidator,
@@ -15,23 +15,17 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, Slot, StrictModel
-from ablate.core.facts import MatchFacts
+from ablate.features.search.parts import TPE, NoPruner, Random
+from ablate.features.search.table import winner_names
+from ablate.study.sections.match import refusal
 
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
 Conditions = str | list[str]
 MAX_WINNERS = 1_000
-MAX_TARGET = 1e24
-QUANTITIES = ("parameters", "flops", "compute")
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
-
-
-def refusal(rule: str, allowed: str) -> PydanticCustomError:
-    """An error that says what must hold and what is allowed."""
-    return PydanticCustomError("rule", rule, {"allowed": allowed})
 
 
 class _Range(StrictModel):
@@ -133,7 +127,7 @@ class _Budget(StrictModel):
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     trials: Annotated[int, Field(gt=0, le=100_000)] | None = None
     "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
-    pruner: Annotated[Any, Slot("pruner")] = "none"
+    pruner: Annotated[Any, Slot("pruner")] = NoPruner.name
     "The rule by which a setting is stopped early."
     batch: Annotated[int, Field(gt=0, le=10_000)] = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
@@ -148,7 +142,7 @@ class SearchSection(_Budget):
     """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
     example), compute (FLOPs of the whole training), divergence_rate (share of the seeds) or seed_spread (standard
     deviation over them); not given: the study's metric."""
-    sampler: Annotated[Any, Slot("sampler")] = "tpe"
+    sampler: Annotated[Any, Slot("sampler")] = TPE.name
     "How the next setting is chosen."
     seeds: SEEDS = 3
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
@@ -163,54 +157,24 @@ class TuneSection(_Budget):
     untuned: OnOff = True
     "Trains the variants as the study gives them too, so that the report shows what tuning changed."
 
-    sampler: Annotated[Any, Slot("sampler")] = "random"
+    sampler: Annotated[Any, Slot("sampler")] = Random.name
     "How the next setting is chosen; random tries the same settings for every variant."
     seeds: SEEDS = 2
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
 
 
-def _target(value: Any) -> Any:
-    if value == "baseline" or (type(value) in (int, float) and 0 < value <= MAX_TARGET):
-        return value
-    raise refusal("must be a quantity", f"baseline, or a number above 0, at most {MAX_TARGET:g}")
+GRAMMAR: dict[str, tuple[Any, Any]] = {
+    "search": (
+        SearchSection | None,
+        Field(None, description="The search of `ablate sweep`, from the baseline."),
+    ),
+    "tune": (
+        TuneSection | None,
+        Field(None, description="A search for every variant, with the same budget, before it is judged."),
+    ),
+}
 
 
-Target = Annotated[Literal["baseline"] | float, BeforeValidator(_target)]
-
-
-class MatchSection(StrictModel):
-    """One quantity that is equal for all variants, and the path that is changed for it."""
-
-    parameters: Target | None = None
-    "Trainable parameters: those of the baseline, or a number."
-    flops: Target | None = None
-    "FLOPs of a forward pass on one example."
-    compute: Target | None = None
-    "FLOPs of the whole training, forward and backward."
-    by: str
-    "The path of the number that is changed."
-    within: Annotated[float, Field(gt=0, lt=1)] = 0.01
-    "The largest allowed error, as a share of the target."
-
-    @model_validator(mode="after")
-    def _one_quantity(self) -> MatchSection:
-        if sum(getattr(self, name) is not None for name in QUANTITIES) != 1:
-            raise refusal(
-                "must match one quantity", f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
-            )
-        return self
-
-    @property
-    def quantity(self) -> str:
-        """Which of `QUANTITIES` is matched."""
-        return next(name for name in QUANTITIES if getattr(self, name) is not None)
-
-    @property
-    def target(self) -> Literal["baseline"] | float:
-        """The value of that quantity."""
-        return getattr(self, self.quantity)
-
-    def facts(self) -> MatchFacts:
-        """The facts that tables and figures show."""
-        target = self.target if self.target == "baseline" else f"{self.target:.12g}"
-        return MatchFacts(self.quantity, self.by, target, self.within)
+def names(study: Any) -> list[str]:
+    """The winners of a sweep."""
+    return winner_names(study.search.winners) if study.search is not None else []

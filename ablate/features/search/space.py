@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, shown
-from ablate.core.search_table import Parameter
+from ablate.features.search.section import Choice, FloatRange, IntRange
+from ablate.features.search.table import Parameter
 from ablate.study.checks import Draft, attempt
 from ablate.study.designs.design import Config
 from ablate.study.labels import level_labels
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
-from ablate.study.sections.search import Choice, FloatRange, IntRange
 
 Point = dict[str, Any]
 Conditions = Mapping[str, tuple[Any, ...]]
@@ -83,6 +83,11 @@ class Space:
         for path, values in self.conditions.get(parameter.path, {}).items():
             point = self.satisfying(by_path[path]) | point | {path: values[0]}
         return point
+
+    @property
+    def numbers(self) -> int:
+        """How many parameters are numbers that are always searched."""
+        return sum(p.kind != "choice" and p.path not in self.conditions for p in self.parameters)
 
     def grid_size(self) -> int:
         """The number of points of a grid; raises `Invalid`, with the path of a parameter, where it cannot be one."""

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
-from ablate.base.registry import CATALOGUE, PartConfig
-from ablate.core.metric import Description, Metric
-from ablate.core.search_table import WINNER, Objective, SearchFacts
-from ablate.study.checks import Draft, attempt
+from ablate.base.registry import PartConfig
+from ablate.core.metric import Description
+from ablate.features.search.parts import check_pruner, check_sampler
+from ablate.features.search.space import Space, SpaceReader
+from ablate.features.search.table import WINNER, Objective, SearchFacts
+from ablate.study.checks import Draft
 from ablate.study.document import PathKey
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM
-from ablate.study.space import Space, SpaceReader
 
 COSTS = ("parameters", "flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")
@@ -51,38 +52,39 @@ class SearchSpec:
 
 def _label(part: PartConfig) -> str:
     """The name, with the parameters that are not at their default: `tpe(n_startup_trials=5)`."""
-    given = part.model_dump()
-    plain = type(part)(name=part.name).model_dump()
-    changed = {key: value for key, value in given.items() if value != plain[key]}
+    changed = part.model_dump(exclude_defaults=True, exclude={"name"})
     return part.name + (f"({','.join(f'{k}={v}' for k, v in changed.items())})" if changed else "")
 
 
-def _read(draft: Draft, kind: str, metrics: Mapping[str, Metric]) -> SearchSpec | None:
-    """The `search:` or `tune:` of a study; None where something is wrong with it, which is reported."""
+def check_searches(draft: Draft) -> Mapping[str, SearchSpec | None]:
+    """Reads the `search:` and the `tune:` of a study; None for one with mistakes."""
+    found = {kind: _read(draft, kind) for kind in ("search", "tune") if draft.study.section(kind) is not None}
+    if "search" in found and len(draft.design.variants[0].configs) > 1:
+        rule = "looks at one task, and the study has several"
+        draft.document.refuse(("search",), rule, hint="Give `task`, one study for each")
+    return found
+
+
+def _read(draft: Draft, kind: str) -> SearchSpec | None:
     section, document, variants = draft.study.section(kind), draft.document, draft.design.variants
     before = len(document.problems)
     _check_conflicts(draft, kind)
-    description = attempt(draft.workload.describe, variants[0].configs[0])[0]
     changed = variants if kind == "tune" else variants[:1]
     bases = [(variant.name, config) for variant in changed for config in variant.configs]
     space, remarks = SpaceReader(draft, kind, bases).read(section.over) or (None, [])
-    objectives = _objectives(draft, kind, metrics, description)
+    description = draft.workload.describe(variants[0].configs[0])
+    objectives = _objectives(draft, kind, description)
     trials = section.trials or DEFAULT_TRIALS
-    if section.sampler.part.exhaustive and space:
+    sampler = section.sampler.build()
+    if sampler.exhaustive and space:
         trials = _grid_trials(draft, kind, space)
     with document.reporting(kind, "sampler"):
-        _check_sampler(section.sampler, len(objectives), space)
+        check_sampler(sampler, section.sampler.name, len(objectives), space and space.numbers)
     with document.reporting(kind, "pruner"):
-        pruner = section.pruner.build()
         # A grid that was refused has no trials, and nothing to prune.
-        if trials:
-            pruner.check(
-                objectives=len(objectives),
-                reports=description.reports if description else None,
-                seeds=section.seeds,
-                trials=trials,
-                batch=section.batch,
-            )
+        earlier = (trials - 1) // section.batch * section.batch if trials else 1
+        budget = {"objectives": len(objectives), "seeds": section.seeds, "earlier": earlier}
+        check_pruner(section.pruner.build(), reports=description.reports, **budget)
     winners = getattr(section, "winners", 1)
     if winners > trials > 0:
         rule = f"are more than the {trials} settings that are tried"
@@ -107,7 +109,7 @@ def _check_conflicts(draft: Draft, kind: str) -> None:
     """A path cannot be searched and set by something else at once."""
     study, refuse = draft.study, draft.document.refuse
     for name in study.variants if kind == "search" else ():
-        if name == WINNER or name.startswith(f"{WINNER}-"):
+        if name.partition("-")[0] == WINNER:
             rule = "is the name of a setting that a sweep finds"
             refuse(("variants", name), rule, hint="Choose another name")
     changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
@@ -115,23 +117,18 @@ def _check_conflicts(draft: Draft, kind: str) -> None:
         at: PathKey = (kind, "over", path)
         if path.partition(".")[0] in ("task", "tasks"):
             refuse(at, "changes the task, on which all settings must be judged alike")
-        above = [c for c in changed if path.startswith(f"{c}.")]
-        clash = [c for c in changed if f"{c}.".startswith(f"{path}.")]
-        if kind == "tune" and (above or clash):
-            rule = f"is what the study compares ({listed(clash)}); tuning would undo it"
-            if above:
-                rule = f"belongs to what the study compares ({listed(above)}): some levels may not have it"
+        clash = [c for c in changed if f"{c}.".startswith(f"{path}.") or path.startswith(f"{c}.")]
+        if kind == "tune" and clash:
+            rule = f"is part of what the study compares ({listed(clash)}); tuning would undo it"
             refuse(at, rule, hint="Tune another path")
 
 
-def _objectives(
-    draft: Draft, kind: str, metrics: Mapping[str, Metric], description: Description | None
-) -> list[Objective]:
-    """What is searched for; `description` is that of the baseline, where it can be built."""
-    study, section = draft.study, draft.study.section(kind)
+def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objective]:
+    """What is searched for."""
+    study, section, metrics = draft.study, draft.study.section(kind), baseline.metrics
     names = list(getattr(section, "objectives", []))
     found: list[Objective] = []
-    for index, name in enumerate(names or [study.metric.name or next(iter(metrics), "")]):
+    for index, name in enumerate(names or [study.metric.name or next(iter(metrics))]):
         with draft.document.reporting(kind, "objectives", index), Gather() as at:
             if name in names[:index]:
                 raise Invalid("", "is listed twice", name)
@@ -139,17 +136,17 @@ def _objectives(
                 found.append(Objective(name, metrics[name].direction, "validation", metrics[name].floor))
             elif name in COSTS:
                 found.append(Objective(name, "min", "cost"))
-                unknown = description is not None and getattr(description, name) is None
                 rule = f"is not known for this config of {study.workload}"
-                at.refuse(unknown, "", rule, name, hint="Search for another cost")
+                at.refuse(getattr(baseline, name) is None, "", rule, name, hint="Search for another cost")
             elif name in STABILITY:
                 found.append(Objective(name, "min", "stability"))
-                spread, of = name == "seed_spread", set(metrics) & set(names)
+                spread = name == "seed_spread"
                 rule = "is the spread of a metric, and none is searched for"
-                at.refuse(spread and not of, "", rule, name, hint=f"Add one: {listed(metrics)}")
+                lacking = spread and not {*metrics} & {*names}
+                at.refuse(lacking, "", rule, name, hint=f"Add one: {listed(metrics)}")
                 rule = "is a standard deviation over seeds, and the search has one"
                 at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
-            elif metrics:
+            else:
                 allowed = [*metrics, *COSTS, *STABILITY]
                 raise Invalid("", "no such objective", name, listed(allowed), nearest(name, allowed))
     return found
@@ -165,28 +162,3 @@ def _grid_trials(draft: Draft, kind: str, space: Space) -> int:
         hint = "Leave it out, use coarser steps, or another sampler"
         draft.document.refuse((kind, "trials"), rule, given, f"{points}", hint)
     return points
-
-
-def _check_sampler(sampler: PartConfig, objectives: int, space: Space | None) -> None:
-    """Raises `Invalid` for a sampler that cannot search for the objectives, or has too few numbers to model."""
-    part = sampler.build()
-    if objectives > 1 and not part.several:
-        rule = f"looks for one objective; the search has {objectives}"
-        able = listed(CATALOGUE.able("sampler", "several"))
-        raise Invalid("", rule, sampler.name, able, "Choose another sampler, or one objective")
-    if space is None:
-        return
-    numbers = sum(p.kind != "choice" and p.path not in space.conditions for p in space.parameters)
-    if numbers < part.numbers:
-        rule = f"needs {part.numbers} numbers that are always searched; the space has {numbers}"
-        others = sorted({*CATALOGUE.names("sampler")} - {*CATALOGUE.able("sampler", "numbers")})
-        raise Invalid("", rule, sampler.name, listed(others))
-
-
-def read_searches(draft: Draft, metrics: Mapping[str, Metric]) -> dict[str, SearchSpec | None]:
-    """The `search:` and the `tune:` of a study; None for one with mistakes."""
-    found = {kind: _read(draft, kind, metrics) for kind in draft.study.searches()}
-    if "search" in found and len(draft.design.variants[0].configs) > 1:
-        rule = "looks at one task, and the study has several"
-        draft.document.refuse(("search",), rule, hint="Give `task`, one study for each")
-    return found

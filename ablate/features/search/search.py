@@ -18,11 +18,11 @@ from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
-from ablate.core.search_table import Parameter
-from ablate.search.objectives import LOST, intermediate, measured, reported, summarised
-from ablate.search.wrapped import directions, quiet
-from ablate.study.searches import SearchSpec
-from ablate.study.space import Point
+from ablate.features.search.objectives import LOST, intermediate, reported, seed_value, summarised
+from ablate.features.search.parts import quiet
+from ablate.features.search.space import Point
+from ablate.features.search.spec import SearchSpec
+from ablate.features.search.table import Parameter, directions
 
 if TYPE_CHECKING:
     import optuna
@@ -57,12 +57,7 @@ class Search:
 
     @quiet()
     def __init__(
-        self,
-        spec: SearchSpec,
-        prepare: Prepare,
-        variant: str,
-        task: str = "",
-        stream: str = "",
+        self, spec: SearchSpec, prepare: Prepare, variant: str, task: str = "", stream: str = ""
     ) -> None:
         import optuna
 
@@ -129,19 +124,21 @@ class Search:
         """Asks for one setting."""
         if self._grid:
             self.study.enqueue_trial(self._grid[number])
-        asked, point = self.study.ask(), Point()
+        setting = Setting(self.study.ask(), Point())
         for parameter in self.spec.space.parameters:
-            if self.spec.space.active(parameter, point):
-                point[parameter.path] = parameter.rounded(_suggested(asked, parameter))
-        setting = Setting(asked, point)
+            if self.spec.space.active(parameter, setting.point):
+                setting.point[parameter.path] = parameter.rounded(_suggested(setting.asked, parameter))
         try:
-            setting.cells, setting.description = self.prepare(number, point)
+            setting.cells, setting.description = self.prepare(number, setting.point)
         except Invalid as error:
             setting.invalid = str(error).partition("\n")[0]
         return setting
 
     def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
-        """The cells of a setting that must be looked up or trained next."""
+        """The cells of a setting that must be looked up or trained next.
+
+        A record is cut where the pruner would have ended its training, wherever it comes from.
+        """
         rest = [cell for cell in setting.cells if _unfinished(cell, records)]
         if self._reads == "nothing" or not setting.cells:
             return rest
@@ -152,11 +149,9 @@ class Search:
         record, prunable = records.get(first.id), replace(first, trial=replace(first.trial, prunable=True))
         if record is None:
             return [prunable]
-        # A record is cut where the pruner would have ended its training, wherever it comes from.
         steps = {} if record.status == "failed" else intermediate(record, self._metric)
-        setting.pruned_at = next(
-            (step for step, value in steps.items() if self._ends(setting, step, value)), None
-        )
+        ends = (step for step, value in steps.items() if self._ends(setting, step, value))
+        setting.pruned_at = next(ends, None)
         if setting.pruned_at is not None:
             return []
         # Another search, or this one with other settings before it, had it ended early.
@@ -167,11 +162,9 @@ class Search:
         for index, cell in enumerate(setting.cells):
             if _unfinished(cell, records):
                 return [cell]
-            record, objective = records[cell.id], self.spec.objectives[0]
-            if _failed(record):
+            if _failed(records[cell.id]):
                 break
-            value, _ = measured(record, self._metric, self.spec.at)
-            value = objective.floor if record.status in LOST and objective.floor is not None else value
+            value = seed_value(records[cell.id], self.spec.objectives[0], self.spec.at)
             if self._ends(setting, index, value) and cell is not setting.cells[-1]:
                 setting.pruned_at = index
                 break
@@ -192,11 +185,7 @@ class Search:
 
         for setting in self._batch:
             # Of seeds behind the one at which it was pruned, another search may know.
-            end = (
-                None
-                if setting.pruned_at is None
-                else 1 + (setting.pruned_at if self._reads == "seeds" else 0)
-            )
+            end = None if setting.pruned_at is None else 1 + setting.pruned_at * (self._reads == "seeds")
             found = [records[cell.id] for cell in setting.cells[:end] if cell.id in records]
             state, values, row = self._outcome(setting, found)
             self.rows.append(row)
@@ -230,18 +219,15 @@ class Search:
             return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
         if setting.pruned_at is not None and self._reads == "steps":
             # What a finished record has beyond its cut is not known either.
-            records = [
-                replace(r, status="pruned", metrics={f"validation_{self._metric}": None}, curves={})
-                for r in records
-            ]
+            lacking = {f"validation_{self._metric}": None}
+            records = [replace(r, status="pruned", metrics=lacking, curves={}) for r in records]
         values, more = summarised(records, self.spec.objectives, setting.description, self.spec.at)
         row |= more | dict(zip((o.name for o in self.spec.objectives), values, strict=True))
         if setting.pruned_at is not None:
-            unit, at = (
-                ("seed", 1 + setting.pruned_at) if self._reads == "seeds" else ("step", setting.pruned_at)
-            )
+            at = setting.pruned_at + (self._reads == "seeds")
             row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
-            return "PRUNED", None, row | {"status": "pruned", "reason": f"pruned after {unit} {at}"}
+            reason = f"pruned after {self._reads.removesuffix('s')} {at}"
+            return "PRUNED", None, row | {"status": "pruned", "reason": reason}
         reasons = [record.reason for record in records if record.status in LOST]
         why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
         return "COMPLETE", values, row | {"status": "diverged" if why else "completed", "reason": why}
@@ -253,10 +239,13 @@ class SearchPlan:
     def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
         """`enlist` hears of cells before they are trained."""
         self.searches, self.enlist = searches, enlist
+        self.cells: dict[str, Cell] = {}
+        "All that were asked for, by trial id."
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """The cells that the searches need now."""
         cells = [cell for search in self.searches for cell in search.ask(records)]
+        self.cells |= {cell.id: cell for cell in reversed(cells) if cell.id not in self.cells}
         self.enlist(cells)
         return cells
 
@@ -270,6 +259,11 @@ class SearchPlan:
     def left(self) -> int:
         """The most trainings that the searches may ask for later."""
         return sum(search.left for search in self.searches)
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is used."""
+        return all(search.complete for search in self.searches)
 
 
 def _failed(record: Record) -> bool:

@@ -11,17 +11,14 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
-from ablate.base import wording
-from ablate.core.search_table import Objective, SearchTable
-from ablate.report import searches
+from ablate.features.search.parts import quiet
+from ablate.features.search.shown import OfSearch, named, table
+from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section
 from ablate.report.tables import short
 from ablate.report.words import say
-from ablate.search.table import rebuilt
-from ablate.search.wrapped import quiet
 
 FIGURES = {
     "optimization_history": ("history", "History"),
@@ -35,7 +32,7 @@ LEAST = 8
 "Settings with a value below which nothing but their history is drawn."
 
 
-class SweepFigures(searches.OfSearch, Section):
+class SweepFigures(OfSearch, Section):
     """Figures for the first objective that is measured."""
 
     kind = "sweep"
@@ -44,20 +41,23 @@ class SweepFigures(searches.OfSearch, Section):
     inside = "history, importances, slices, parallel coordinates and contours"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        searched = searches.table(material)
+        searched = table(material)
         every = searched.facts.objectives
         objective = next((o for o in every if o.source != "cost"), every[0])
-        data, words = searches.judged(searched, objective.name), searches.named(objective)
+        data, words = with_values(searched.trials, [objective]), named(objective)
         found = _alone(searched, objective)
         numbers = [p.path for p in found.facts.parameters if p.kind != "choice"]
         numbers = [path for path in numbers if found.trials.loc[data.index, path].nunique() > 1]
         enough = len(data) >= LEAST and data[objective.name].nunique() > 1
         for name, (end, title) in FIGURES.items() if enough else list(FIGURES.items())[: len(data) > 0]:
-            if name == "contour" and len(numbers) < 2:
-                continue
-            caption = say("search.optuna", name, words)
-            alt = say("search.optuna_alt", title, len(data), words)
-            yield Picture(f"sweep-{end}", title, caption, alt, data, draw, (found, name, words, numbers[:2]))
+            if name != "contour" or len(numbers) > 1:
+                caption, alt = (
+                    say("search.optuna", name, words),
+                    say("search.optuna_alt", title, len(data), words),
+                )
+                yield Picture(
+                    f"sweep-{end}", title, caption, alt, data, draw, (found, name, words, numbers[:2])
+                )
 
 
 def _alone(searched: SearchTable, objective: Objective) -> SearchTable:
@@ -75,17 +75,15 @@ def draw(data: pd.DataFrame, searched: SearchTable, name: str, words: str, numbe
     row = data.iloc[0]
     given: dict[str, Any] = {"params": numbers} if name == "contour" else {}
     with matplotlib.rc_context(), quiet():
-        study = rebuilt(searched, row["variant"], row["task"])
-        made = getattr(drawn, f"plot_{name}")(study, target_name=words, **given)
+        made = getattr(drawn, f"plot_{name}")(
+            searched.rebuilt(row["variant"], row["task"]), target_name=words, **given
+        )
         fig: Figure = np.ravel(made)[0].figure
         pyplot.close(fig)
     for ax in fig.axes:
         ax.set_title("")
         for text in (ax.xaxis.label, ax.yaxis.label, *ax.texts):
             text.set_fontsize(style.SMALL)
-        for axis in (ax.xaxis, ax.yaxis):
-            if axis.get_scale() == "log":
-                axis.set_major_formatter(FuncFormatter(lambda number, _: wording.brief(number)))
         if name == "slice":
             ax.tick_params("x", rotation=90)
     fig.suptitle("")

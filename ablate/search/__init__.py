@@ -1,1 +1,0 @@
-"""Searches with Optuna: sweeps, and tuning with equal budgets."""
